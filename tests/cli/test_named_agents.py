@@ -193,5 +193,5 @@ def test_two_agents_at_once_are_refused(user):
 
 
 def test_options_for_a_url_are_refused_for_a_command(user):
-    for option in (["--header", "A: b"], ["--token-file", "x"], ["--ca", "x"]):
+    for option in (["--header", "A: b"], ["--token-file", "x"], ["--ca", "x"], ["--proxy", "http://x"]):
         assert f"{option[0]} is for an agent with a URL" in user.refused("run", "Hi", *option)

@@ -11,6 +11,7 @@ import pytest
 
 from accord.http import connect_transport, serving
 from tests.http.talking import WAYS, an_agent, editor_of, transport_to
+from tests.http.test_network_proxy import a_proxy, place_of
 
 uvloop = pytest.importorskip("uvloop", reason="this test runs on uvloop, which is not for this platform")
 
@@ -68,3 +69,19 @@ def test_responses_to_a_client_that_has_left_log_no_errors(caplog):
 
     run(main())
     assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
+def test_tls_goes_through_tls_to_a_proxy(certificate, monkeypatch):
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate[0]))
+
+    async def main():
+        async with (
+            serving(an_agent(), certificate=certificate[0], key=certificate[1]) as server,
+            a_proxy(place_of(server), certificate=certificate) as (_, place),
+            editor_of(connect_transport(server.url, proxy=f"https://{place}")) as editor,
+        ):
+            session = await editor.open_session()
+            await editor.prompt(session, "count 200")
+            assert editor.text(session) == COUNTED
+
+    run(main())

@@ -57,7 +57,7 @@ list` prints their paths. You may edit both:
   mode = "plan"                   defaults of accord run
   config = { fast = true }
   allow = "reads"
-  token_file, headers, ca         for a URL
+  token_file, headers, ca, proxy  for a URL
 
 The value keyring:NAME of a variable is a secret of the system's keyring. Store
 it there with: keyring set accord NAME

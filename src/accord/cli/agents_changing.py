@@ -40,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--header", metavar="'NAME: VALUE'", action="append", default=[], help="for a URL: a header to send"
     )
     parser.add_argument("--ca", metavar="FILE", help="for a URL: certificates that are trusted as well")
+    parser.add_argument("--proxy", metavar="URL", help="for a URL: the proxy on the way; 'none' for none")
     parser.add_argument("--default", action="store_true", help="make it the default agent")
     parser.set_defaults(takes_agent=True)
     _project_argument(parser)
@@ -72,6 +73,7 @@ def add(options: argparse.Namespace) -> int:
         token_file=_stored(path, options, options.token_file),
         headers=dict(_pair("--header", given, ":") for given in options.header),
         ca=_stored(path, options, options.ca),
+        proxy=options.proxy,
     )
     try:
         editing.add_agent(path, options.name, settings)

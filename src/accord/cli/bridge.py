@@ -39,8 +39,9 @@ def run(options: argparse.Namespace) -> int:
     from accord.transports.stdio import fill_closed_streams
 
     settings = _settings(options.url)
-    token, headers, tls = remote_options.read(options, settings)
-    far = connect_transport(settings.url or "", token=token, headers={**settings.headers, **headers}, tls=tls)
+    token, headers, tls, proxy = remote_options.read(options, settings)
+    headers = {**settings.headers, **headers}
+    far = connect_transport(settings.url or "", token=token, headers=headers, tls=tls, proxy=proxy)
     fill_closed_streams()
     with recording.recorded(options, "accord bridge", role="tap", peer=far.name) as trace:
         if trace is not None:

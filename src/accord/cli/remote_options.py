@@ -1,4 +1,4 @@
-"""`--token-file`, `--header` and `--ca`: what an agent behind a URL is reached with, for every command that does."""
+"""`--token-file`, `--header`, `--ca` and `--proxy`: how agents behind URLs are reached, in all commands."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ if TYPE_CHECKING:
 
 
 class RemoteOptions(NamedTuple):
-    """The token, the headers and the certificates for an agent behind a URL."""
+    """The token, the headers, the certificates and the proxy for an agent behind a URL."""
 
     token: str | None = None
     headers: dict[str, str] = {}  # noqa: RUF012
     tls: ssl.SSLContext | None = None
+    proxy: str | bool = True
 
 
 def arguments(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
@@ -32,13 +33,19 @@ def arguments(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[report
         help="send this header to an agent with a URL; may be repeated",
     )
     group.add_argument("--ca", metavar="FILE", help="also trust the certificates in this file (PEM)")
+    group.add_argument(
+        "--proxy",
+        metavar="URL",
+        help="the proxy on the way to an agent with a URL (http, https, socks5 or socks5h), in place of the one that "
+        "HTTPS_PROXY and the like name; 'none' for none",
+    )
 
 
 def read(options: argparse.Namespace, settings: AgentSettings) -> RemoteOptions:
     """What these options and the agent's settings say. The token's variable is removed from the environment."""
     if settings.url is None:
         tokens.forget()  # the agent that is started would inherit it
-        for name in ("token_file", "header", "ca"):
+        for name in ("token_file", "header", "ca", "proxy"):
             if getattr(options, name):
                 raise WrongUsage(f"--{name.replace('_', '-')} is for an agent with a URL, and this one is a command")
         return RemoteOptions()
@@ -46,6 +53,7 @@ def read(options: argparse.Namespace, settings: AgentSettings) -> RemoteOptions:
         tokens.token(options.token_file or settings.token_file),
         dict(_header(given) for given in options.header),
         _tls(options.ca or settings.ca),
+        options.proxy or settings.proxy or True,
     )
 
 

@@ -49,8 +49,7 @@ class ChosenAgent:
         """
         from accord.configuration.resolving import target_of
 
-        remote = self.remote
-        return target_of(self.settings, token=remote.token, headers=remote.headers, tls=remote.tls, on_stderr=on_stderr)
+        return target_of(self.settings, **self.remote._asdict(), on_stderr=on_stderr)
 
 
 def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from accord.http.client.pool import Requests
 from accord.http.client.socket import Broken, Response
 from accord.http.client.transport import HttpTransport
+from accord.transports.network_proxy import network_proxy
 
 if TYPE_CHECKING:
     import httpx
@@ -18,7 +19,7 @@ class NotingRequests(Requests):
     """Our requests. Those that a program sends message by message can be told the status of a refused one."""
 
     def __init__(self, url: str) -> None:
-        super().__init__(url)
+        super().__init__(url, proxy=network_proxy(url, given=True))
         self._refused: int | None = None
 
     def take_refusal(self) -> int | None:

@@ -27,12 +27,13 @@ def named_target(
     inherit: Inherit = True,
     token: str | None = None,
     headers: Mapping[str, str] | None = None,
+    proxy: str | bool = True,
     on_stderr: Callable[[str], object] | None = None,
 ) -> Target | None:
     """The target for an agent's name; None for what is a command: a path, several words, or an unknown word.
 
-    `cwd`, `env`, `token` and `headers` come before the agent's settings. Raises ConfigurationError for a file that is
-    invalid or not trusted, and for an agent of the registry that is not installed.
+    `cwd`, `env`, `token`, `headers` and `proxy` come before the agent's settings. Raises ConfigurationError for
+    a file that is invalid or not trusted, and for an agent of the registry that is not installed.
     """
     if not word or len(word.split()) > 1 or (is_path(word) and not word.startswith(PREFIX)):
         return None
@@ -48,6 +49,7 @@ def named_target(
             token=token if token is not None else _token(settings),
             headers={**settings.headers, **(headers or {})},
             tls=_tls(settings),
+            proxy=settings.proxy if proxy is True and settings.proxy is not None else proxy,
         )
     there = cwd if cwd is not None else settings.cwd
     seen = inherited(settings) if inherit is True else inherit

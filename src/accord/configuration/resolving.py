@@ -145,17 +145,20 @@ def target_of(
     token: str | None = None,
     headers: Mapping[str, str] | None = None,
     tls: ssl.SSLContext | None = None,
+    proxy: str | bool = True,
     on_stderr: Callable[[str], object] | None = None,
 ) -> Target:
-    """The target for `accord.connect`. `token`, `headers` and `tls` are for a URL; `headers` add to those that are set.
+    """The target for `accord.connect`.
 
-    `on_stderr` gets the lines that a command writes to its standard error.
+    `token`, `headers`, `tls` and `proxy` are for a URL; `headers` add to those that are set. `on_stderr` gets the lines
+    that a command writes to its standard error.
 
     Raises AccordError if the URL is invalid or its extra is not installed, and ConfigurationError if a variable of the
     agent has no value.
     """
     if settings.url is not None:
-        return UrlTarget(settings.url, token=token, headers={**settings.headers, **(headers or {})}, tls=tls)
+        headers = {**settings.headers, **(headers or {})}
+        return UrlTarget(settings.url, token=token, headers=headers, tls=tls, proxy=proxy)
     try:
         words = settings.words
     except ValueError as error:

@@ -10,8 +10,9 @@ from typing import Any, Literal, cast
 
 import msgspec
 
-from accord.errors import ConfigurationError
+from accord.errors import AccordError, ConfigurationError
 from accord.suggestions import nearest
+from accord.transports.network_proxy import network_proxy
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 """What a name may look like: it needs no quotes in TOML, and is neither a path nor a URL."""
@@ -50,6 +51,8 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     headers: dict[str, str] = {}
     ca: str | None = None
     """For a URL: a file with certificates that are trusted as well."""
+    proxy: str | None = None
+    """For a URL: the proxy on the way, or "none"."""
 
     @property
     def words(self) -> list[str]:
@@ -100,7 +103,13 @@ def _problem(settings: AgentSettings) -> str | None:
         if not settings.url.startswith(("http://", "https://", "ws://", "wss://")):
             return f"'url' must begin with http://, https://, ws:// or wss://, got {settings.url!r}"
         unused = [key for key in ("env", "env_file", "clean_env", "cwd") if getattr(settings, key)]
-        return f"{unused[0]!r} is for a command, and the agent has a URL" if unused else None
+        if unused:
+            return f"{unused[0]!r} is for a command, and the agent has a URL"
+        try:
+            network_proxy(settings.url, settings.proxy or False)
+        except AccordError as error:
+            return str(error)
+        return None
     if settings.registry is None:
         try:
             words = settings.words
@@ -110,7 +119,7 @@ def _problem(settings: AgentSettings) -> str | None:
             return "'command' must name a program"
     elif not settings.registry:
         return "'registry' must be the id of an agent"
-    unused = [key for key in ("token_file", "headers", "ca") if getattr(settings, key)]
+    unused = [key for key in ("token_file", "headers", "ca", "proxy") if getattr(settings, key)]
     return f"{unused[0]!r} is for a URL, and the agent has a command" if unused else None
 
 

@@ -86,7 +86,9 @@ class Forwarder:
         self._placed()
         tls = self._peer.tls
         scheme = "ws" if tls is None else "wss"
-        far = WebSocketTransport(f"{scheme}://{self._peer.host.address}{PATH}", headers={HOP: signature}, tls=tls)
+        far = WebSocketTransport(
+            f"{scheme}://{self._peer.host.address}{PATH}", headers={HOP: signature}, tls=tls, proxy=False
+        )
         first, end = await relay(link, far)
         if first is far and not link.why:
             link.why = str(ConnectionClosed(end.reason))

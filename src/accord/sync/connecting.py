@@ -33,6 +33,7 @@ def connect(
     inherit: Inherit = True,
     token: str | None = None,
     headers: Mapping[str, str] | None = None,
+    proxy: str | bool = True,
     timeout: float = START_WITHIN,
     versions: Sequence[int] = VERSIONS,
     restart: Restart | bool = False,
@@ -54,7 +55,8 @@ def connect(
     A string of one word is first looked up as the name of an agent, as `accord run -a` does: one of `accord agents`, or
     an installed one of the registry, such as "gemini" or "registry:gemini". A list is always a command.
     A command is started in `cwd`, with our environment changed by `env`; `inherit` says what it gets of ours (all,
-    nothing, or these names). To a URL, `headers` are sent, and `token` as a bearer token. `timeout` is for its start.
+    nothing, or these names). To a URL, `headers` are sent, and `token` as a bearer token; `proxy` is the URL of an HTTP
+    or SOCKS5 proxy on the way, or False for none, whatever `HTTPS_PROXY` says. `timeout` is for its start.
     `versions` are the versions of the protocol that may be spoken, of which the agent chooses: (1,), (2, 1) or (2,).
     `restart` restarts it when it dies. `trace` records the wire in a file, or shows it to a function. `spans` makes an
     OpenTelemetry span of each request, and sends the trace context along. `providers` says where the agent's
@@ -75,6 +77,7 @@ def connect(
             inherit=inherit,
             token=token,
             headers=headers,
+            proxy=proxy,
             timeout=timeout,
             versions=versions,
             restart=restart,
@@ -98,6 +101,7 @@ def open(
     inherit: Inherit = True,
     token: str | None = None,
     headers: Mapping[str, str] | None = None,
+    proxy: str | bool = True,
     timeout: float = START_WITHIN,
     versions: Sequence[int] = VERSIONS,
     restart: Restart | bool = False,
@@ -123,7 +127,8 @@ def open(
     A string of one word is first looked up as the name of an agent, as `accord run -a` does: one of `accord agents`, or
     an installed one of the registry, such as "gemini" or "registry:gemini". A list is always a command.
     A command is started in `cwd`, with our environment changed by `env`; `inherit` says what it gets of ours (all,
-    nothing, or these names). To a URL, `headers` are sent, and `token` as a bearer token. `timeout` is for its start.
+    nothing, or these names). To a URL, `headers` are sent, and `token` as a bearer token; `proxy` is the URL of an HTTP
+    or SOCKS5 proxy on the way, or False for none, whatever `HTTPS_PROXY` says. `timeout` is for its start.
     `versions` are the versions of the protocol that may be spoken, of which the agent chooses: (1,), (2, 1) or (2,).
     `restart` restarts it when it dies. `trace` records the wire in a file, or shows it to a function. `spans` makes an
     OpenTelemetry span of each request, and sends the trace context along. `providers` says where the agent's
@@ -144,6 +149,7 @@ def open(
             inherit=inherit,
             token=token,
             headers=headers,
+            proxy=proxy,
             timeout=timeout,
             versions=versions,
             restart=restart,

@@ -21,6 +21,7 @@ from accord.transports.base import HIGH_WATER, Receiver
 from accord.transports.cookies import Cookies
 from accord.transports.framed import Framed
 from accord.transports.given_headers import checked_headers
+from accord.transports.network_proxy import network_proxy, open_connection, unreachable
 from accord.transports.received import Received
 from accord.transports.unreachable import no_answer, not_found, without_tls
 
@@ -32,9 +33,10 @@ class WebSocketTransport(Framed):
     """A client's transport over a WebSocket.
 
     `headers` are sent with the handshake. `cookies` keeps the server's cookies. `tls` replaces the default TLS context
-    for `wss`. `limit` is the size of a message, `high_water` how many bytes may wait before the sender is paused. After
-    `ping_every` seconds of silence a ping is sent, which must be answered within the same time. `open_within` is the
-    deadline of the handshake in seconds.
+    for `wss`. `proxy` is the URL of an HTTP or SOCKS5 proxy; without it the environment may name one, and False
+    prevents that. `limit` is the size of a message, `high_water` how many bytes may wait before the sender is paused.
+    After `ping_every` seconds of silence a ping is sent, which must be answered within the same time. `open_within` is
+    the deadline of the handshake in seconds.
     """
 
     def __init__(
@@ -44,6 +46,7 @@ class WebSocketTransport(Framed):
         headers: Mapping[str, str] | None = None,
         cookies: Cookies | None = None,
         tls: ssl.SSLContext | None = None,
+        proxy: str | bool = True,
         limit: int = LIMIT,
         high_water: int = HIGH_WATER,
         ping_every: float = 20.0,
@@ -55,6 +58,7 @@ class WebSocketTransport(Framed):
         self._headers = checked_headers(headers)
         self._cookies = Cookies() if cookies is None else cookies
         self._tls = tls
+        self._proxy = network_proxy(url, proxy)
         self._open_within = open_within
 
     async def start(self, receiver: Receiver) -> None:
@@ -76,7 +80,7 @@ class WebSocketTransport(Framed):
             detail += not_found(self._url, status)
             raise ConnectionClosed("broken", detail) from refused
         except (OSError, TimeoutError, WebSocketException, ValueError) as error:
-            raise ConnectionClosed("broken", f"{self.name} cannot be reached: {_explained(error)}") from error
+            raise ConnectionClosed("broken", unreachable(self.name, self._proxy, _explained(error))) from error
         self._cookies.keep(handshake.cookies)
         return handshake.socket, handshake.rest
 
@@ -93,9 +97,8 @@ class WebSocketTransport(Framed):
         if self._cookies.header:
             request.headers["Cookie"] = self._cookies.header
         protocol.send_request(request)
-        loop = asyncio.get_running_loop()
         tls = (self._tls or ssl.create_default_context()) if uri.secure else None
-        _, handshake = await loop.create_connection(lambda: _Handshake(protocol), uri.host, uri.port, ssl=tls)
+        handshake = await open_connection(lambda: _Handshake(protocol), uri.host, uri.port, tls=tls, proxy=self._proxy)
         try:
             await handshake.done
         except BaseException:

@@ -20,6 +20,7 @@ from accord.extras import missing_extra
 from accord.http.client.http1 import Http1
 from accord.http.client.socket import Broken, ClientSocket, Response
 from accord.http.http2_extra import has_http2, offered
+from accord.transports.network_proxy import NetworkProxy
 
 if TYPE_CHECKING:
     from accord.http.client.http2 import Http2
@@ -34,10 +35,17 @@ class Requests:
     """The connections to one server.
 
     `http2` is negotiated if None, never used if False, and used without negotiation on plain `http` if True. Without
-    the extra `http2` None means False, and True raises AccordError.
+    the extra `http2` None means False, and True raises AccordError. `proxy` is on the way to the server.
     """
 
-    def __init__(self, url: str, *, tls: ssl.SSLContext | None = None, http2: bool | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        tls: ssl.SSLContext | None = None,
+        http2: bool | None = None,
+        proxy: NetworkProxy | None = None,
+    ) -> None:
         if http2 and not has_http2():
             raise missing_extra("http2", "HTTP/2")
         parts = urlsplit(url)
@@ -47,6 +55,7 @@ class Requests:
         self._path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         self._authority = parts.netloc.rpartition("@")[2]
         self._http2 = http2
+        self._proxy = proxy
         self._tls = _with_protocols(tls or ssl.create_default_context(), http2) if parts.scheme == "https" else None
         self._busy: set[Http1] = set()
         """HTTP/1.1 connections in a request; each open event stream is one."""
@@ -129,7 +138,7 @@ class Requests:
                 self._idle.append(connection)
 
     async def _open(self) -> ClientSocket:
-        return await ClientSocket.open(self._host, self._port, self._tls, OPEN_WITHIN)
+        return await ClientSocket.open(self._host, self._port, self._tls, OPEN_WITHIN, self._proxy)
 
     async def close(self) -> None:
         """Close all connections."""

@@ -10,6 +10,7 @@ from typing import cast
 from accord.errors import AccordError
 from accord.light_event import LightEvent
 from accord.transports.closing import within
+from accord.transports.network_proxy import NetworkProxy, open_connection, unreachable
 from accord.transports.received import Received
 from accord.transports.unreachable import without_tls
 
@@ -41,16 +42,18 @@ class ClientSocket(Received):
         self._lost = LightEvent()
 
     @classmethod
-    async def open(cls, host: str, port: int, tls: ssl.SSLContext | None, patience: float) -> ClientSocket:
-        """Connect within `patience` seconds; raises Broken."""
+    async def open(
+        cls, host: str, port: int, tls: ssl.SSLContext | None, patience: float, proxy: NetworkProxy | None = None
+    ) -> ClientSocket:
+        """Connect within `patience` seconds, through the proxy if there is one; raises Broken."""
         try:
             async with asyncio.timeout(patience):
-                _, opened = await asyncio.get_running_loop().create_connection(cls, host, port, ssl=tls)
+                opened = await open_connection(cls, host, port, tls=tls, proxy=proxy)
         except (OSError, TimeoutError, ValueError) as error:
             # asyncio's own text lists every address it tried; the operating system's text is shorter
             reason = "it did not answer in time" if isinstance(error, TimeoutError) else _reason(error)
             reason = without_tls(error) or reason
-            raise Broken(f"{host}:{port} cannot be reached: {reason}", was_sent=False) from error
+            raise Broken(unreachable(f"{host}:{port}", proxy, reason), was_sent=False) from error
         return opened
 
     @property

@@ -47,6 +47,7 @@ from accord.transports.base import HIGH_WATER, End, Receiver, Transport
 from accord.transports.closing import to_the_end, within
 from accord.transports.cookies import Cookies
 from accord.transports.given_headers import checked_headers
+from accord.transports.network_proxy import network_proxy
 from accord.transports.outgoing import Level
 from accord.transports.unreachable import not_found
 
@@ -63,6 +64,7 @@ class HttpTransport(Transport):
     """A client's transport over Streamable HTTP.
 
     `headers` are sent with every request. `cookies` keeps the server's cookies. `tls` replaces the default TLS context.
+    `proxy` is the URL of an HTTP or SOCKS5 proxy; without it the environment may name one, and False prevents that.
     With the extra `http2`, HTTP/2 is negotiated within TLS; `http2=False` prevents it, `http2=True` uses it without TLS
     as well. `limit` is the size of a message, `high_water` how many bytes may wait before the sender is paused.
     `reconnect_within` is how many seconds a broken stream is resumed, or a POST repeated.
@@ -76,6 +78,7 @@ class HttpTransport(Transport):
         cookies: Cookies | None = None,
         tls: ssl.SSLContext | None = None,
         http2: bool | None = None,
+        proxy: str | bool = True,
         limit: int = LIMIT,
         high_water: int = HIGH_WATER,
         reconnect_within: float = 30.0,
@@ -88,7 +91,7 @@ class HttpTransport(Transport):
         self.may_read = LightEvent()
         self.may_read.set()
         self._posted = 0
-        self._requests = Requests(url, tls=tls, http2=http2)
+        self._requests = Requests(url, tls=tls, http2=http2, proxy=network_proxy(url, proxy))
         self._headers = [(name.lower(), value) for name, value in checked_headers(headers).items()]
         self._cookies = Cookies() if cookies is None else cookies
         self._level = Level(high_water)

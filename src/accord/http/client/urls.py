@@ -15,6 +15,7 @@ from accord.masking import mask_urls
 from accord.transports.base import Transport
 from accord.transports.cookies import Cookies
 from accord.transports.given_headers import checked_headers
+from accord.transports.network_proxy import network_proxy
 from accord.transports.websocket import WebSocketTransport
 
 SCHEMES = ("http", "https", "ws", "wss")
@@ -27,6 +28,7 @@ def connect_transport(
     token: str | None = None,
     cookies: Cookies | None = None,
     tls: ssl.SSLContext | None = None,
+    proxy: str | bool = True,
     **options: Any,
 ) -> Transport:
     """Create a transport to the agent behind this URL; it is not open yet.
@@ -36,17 +38,19 @@ def connect_transport(
         transport = accord.http.connect_transport("https://agents.example/acp", token="s3cret")
 
     `headers` are sent with every request, and `token` as a bearer token. `cookies` keeps the server's cookies. `tls`
-    replaces the default TLS context. `options` are those of `HttpTransport` or `WebSocketTransport`.
+    replaces the default TLS context. `proxy` is the URL of an HTTP or SOCKS5 proxy on the way; without it the
+    environment may name one (`HTTPS_PROXY` and the like), and False prevents that. `options` are those of
+    `HttpTransport` or `WebSocketTransport`.
 
-    Raises AccordError for an invalid URL or header, or if the extra `http` is not installed.
+    Raises AccordError for an invalid URL, proxy or header, or if the extra `http` is not installed.
     """
     scheme = checked_url(url)
     given = checked_headers(headers, token)
     if scheme.startswith("ws"):
-        return WebSocketTransport(url, headers=given, cookies=cookies, tls=tls, **options)
+        return WebSocketTransport(url, headers=given, cookies=cookies, tls=tls, proxy=proxy, **options)
     from accord.http.client.transport import HttpTransport
 
-    return HttpTransport(url, headers=given, cookies=cookies, tls=tls, **options)
+    return HttpTransport(url, headers=given, cookies=cookies, tls=tls, proxy=proxy, **options)
 
 
 def checked_url(url: str) -> str:
@@ -73,14 +77,22 @@ class UrlTarget(Target):
     way_out = "end of the link"
 
     def __init__(
-        self, url: str, *, token: str | None = None, headers: Mapping[str, str] | None = None, **options: Any
+        self,
+        url: str,
+        *,
+        token: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        proxy: str | bool = True,
+        **options: Any,
     ) -> None:
         checked_url(url)
+        network_proxy(url, proxy)
         checked_headers(headers, token)
         self.name = mask_urls(url)
         self._url = url
         self._token = token
         self._headers = headers
+        self._proxy = proxy
         self._options = options
         # Kept across reconnects: a load balancer finds the host of the sessions by a cookie.
         self._cookies = Cookies()
@@ -95,5 +107,10 @@ class UrlTarget(Target):
     def dial(self) -> Transport:
         """Create a transport for one connection."""
         return connect_transport(
-            self._url, token=self._token, headers=self._headers, cookies=self._cookies, **self._options
+            self._url,
+            token=self._token,
+            headers=self._headers,
+            cookies=self._cookies,
+            proxy=self._proxy,
+            **self._options,
         )
