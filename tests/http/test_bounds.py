@@ -382,3 +382,17 @@ async def test_compression_is_not_negotiated():
         assert "Sec-WebSocket-Extensions" not in socket.response.headers
         await socket.send(INITIALIZE)
         assert json.loads(await socket.recv())["id"] == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of it without reading")
+@pytest.mark.parametrize("waiting", [0, 20_000_000])
+async def test_a_websocket_client_that_leaves_is_noticed_while_its_agent_does_not_read(waiting):
+    async with serving(an_agent(), limits=ServerLimits(heartbeat=0.05)) as server, asyncio.timeout(DEADLINE):
+        reader, writer = await raw(server, HANDSHAKE)
+        await reader.readuntil(b"\r\n\r\n")
+        (link,) = server.app._sockets
+        link.pause_reading()  # as for an agent that does not read
+        writer.write(b"x" * waiting)  # more than the sockets hold: the end of the connection waits behind it
+        assert bool(waiting) == bool(writer.transport.get_write_buffer_size())
+        writer.transport.abort()
+        await nobody_is_connected(server)

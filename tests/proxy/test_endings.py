@@ -11,8 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from accord.client.target import Target
+from accord.jsonrpc.glance import glance
+from accord.proxy.chain import conduct
 from accord.testing import ScriptedPeer
+from accord.transports.memory import pair
 from accord.transports.process import ProcessTransport
+from accord.transports.stdio import StdioTransport
 from tests.proxy.conftest import CONDUCT, DEADLINE
 from tests.waiting import eventually
 
@@ -180,6 +185,53 @@ async def test_what_the_client_asked_before_it_left_is_answered():
     out, _ = await process.communicate(b'{"jsonrpc":"2.0","id":8,"method":"session/new","params":{}}\n')
     assert out == b'{"jsonrpc":"2.0","id":8,"result":{}}\n'
     assert process.returncode == 0
+
+
+class Deaf(Target):
+    """An agent that answers `initialize` and then reads no more."""
+
+    name = program = "deaf"
+
+    def dial(self):
+        here, self.there = pair()
+        asyncio.get_running_loop().create_task(self.there.start(self))
+        return here
+
+    def received(self, frames):
+        self.there.send([b'{"jsonrpc":"2.0","id":%d,"result":{"protocolVersion":1}}' % glance(frames[0]).id])
+        self.there.pause_reading()
+        self.answered.set()
+
+    def paused(self): ...
+
+    def resumed(self): ...
+
+    def ended(self, end): ...
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of it without reading")
+async def test_a_client_that_leaves_is_noticed_behind_an_agent_that_does_not_read():
+    (reads, writes), (client_reads, client_writes) = os.pipe(), os.pipe()
+    deaf = Deaf()
+    deaf.answered = asyncio.Event()
+    conducting = asyncio.create_task(conduct([deaf], StdioTransport(reads, client_writes)))
+    os.write(writes, b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}\n')
+    await deaf.answered.wait()
+    os.set_blocking(writes, False)
+    refusals = 0
+    while refusals < 100:  # turns of the loop in which it takes nothing
+        try:
+            os.write(writes, b'{"jsonrpc":"2.0","method":"_x","params":{"x":"' + b"x" * 4000 + b'"}}\n')
+            refusals = 0
+        except BlockingIOError:
+            refusals += 1
+            await asyncio.sleep(0)
+    assert not conducting.done()
+    os.close(writes)
+    os.close(client_reads)
+    async with asyncio.timeout(DEADLINE):
+        assert await conducting is None
+    await deaf.there.close()
 
 
 STUBBORN = """

@@ -150,6 +150,39 @@ def test_a_tap_ends_when_a_child_of_its_agent_holds_the_streams(tap, tmp_path):
     os.killpg(processes(tmp_path / "wire.jsonl")[0]["pid"], signal.SIGKILL)
 
 
+DEAF = "signal.signal(signal.SIGTERM, lambda *_: os._exit(6))\nos.write(1, b'ready\\n')\nwhile True: signal.pause()"
+
+
+@linux
+def test_an_agent_that_does_not_read_is_ended_after_its_client_has_left(tap, marked, tmp_path):
+    process = tap("-o", "wire.jsonl", DEAF)
+    assert process.stdout.readline() == b"ready\n"
+    fill(process.stdin.fileno())
+    for name in ("stdin", "stdout", "stderr"):
+        getattr(process, name).close()
+        setattr(process, name, None)
+    assert process.wait(30) == 6
+    wait_until(lambda: marked() == [])
+    assert {"event": "exited", "code": 6} in processes(tmp_path / "wire.jsonl")
+
+
+def fill(descriptor):
+    """Write until nothing is taken any more, so that all between here and the agent is full."""
+    os.set_blocking(descriptor, False)
+    refusals = 0
+
+    def is_full():
+        nonlocal refusals
+        try:
+            os.write(descriptor, b"x" * 4_096)
+            refusals = 0
+        except BlockingIOError:
+            refusals += 1
+        return refusals > 50
+
+    wait_until(is_full)
+
+
 @linux
 @pytest.mark.usefixtures("fresh_programs")
 def test_nothing_is_left_behind(tap, marked):

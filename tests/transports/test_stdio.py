@@ -4,6 +4,9 @@ import asyncio
 import os
 import socket
 import struct
+import sys
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -176,6 +179,41 @@ async def test_paused_reading_leaves_the_input_where_it_is(link, kind):
     assert receiver.frames == []
     transport.resume_reading()
     await receiver.has(b"later")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of it without reading")
+@pytest.mark.parametrize("kind", WITH_AN_END)
+async def test_a_peer_that_leaves_is_noticed_while_reading_is_paused(link, kind):
+    transport, receiver, peer = await link(kind)
+    transport.pause_reading()
+    os.set_blocking(peer.writes, False)
+    written = 0
+    with suppress(BlockingIOError):
+        while True:
+            written += os.write(peer.writes, b"x" * 99 + b"\n")
+    transport.send([b"x"])
+    await transport.flush()
+    assert receiver.frames == []
+    peer.finish()
+    assert await receiver.has_ended() == End("peer_closed")
+    assert sum(len(frame) + 1 for frame in receiver.frames) - written in (0, 1)  # the last line may be cut
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of it without reading")
+async def test_a_reader_that_is_resumed_or_closed_watches_no_longer(link):
+    transport, _, _ = await link("pipes")
+    before = open_descriptors()
+    for _ in range(3):
+        transport.pause_reading()
+        transport.resume_reading()
+    assert open_descriptors() == before
+    transport.pause_reading()
+    await transport.close(grace=0)
+    assert open_descriptors() == before - 2
+
+
+def open_descriptors():
+    return len(list(Path("/proc/self/fd").iterdir()))
 
 
 @pytest.mark.parametrize("kind", ["pipes", "sockets"])

@@ -34,12 +34,13 @@ class Forwarder(threading.Thread):
         self._on_end = on_end
         self._keeps = keeps
         self._is_reading = False
-        self._moved = 0
+        self.moved = 0
+        """How many reads were forwarded, or are being forwarded."""
 
     def run(self) -> None:
         """Forward until one side ends."""
         while data := self._read():
-            self._moved += 1
+            self.moved += 1
             self._feed.add(self._kind, data)
             if not _write(self._target, data):
                 break
@@ -55,9 +56,9 @@ class Forwarder(threading.Thread):
         Output that the other side does not read is waited for; silence is not, longer than `patience` seconds.
         """
         while self.is_alive():
-            before = self._moved
+            before = self.moved
             self.join(patience)
-            if self._is_reading and self._moved == before:
+            if self._is_reading and self.moved == before:
                 return
 
     def _read(self) -> bytes:

@@ -7,11 +7,15 @@ The tap must not change what it records. It forwards bytes before anyone parses 
 process: in this one it would hold the interpreter while a message waits. The agent leads a session of its own, so
 signals are passed to all its processes. If the tap is killed, the guard ends the agent, and the recorder sees its pipe
 close and completes the trace. If the recorder fails, the conversation goes on without it.
+
+A client that leaves closes its end of both streams. An agent that reads sees that by itself, and may take its time. One
+that does not read cannot see it, and would be left for ever, so the tap ends it.
 """
 
 from __future__ import annotations
 
 import os
+import select
 import signal
 import sys
 import threading
@@ -37,6 +41,9 @@ from accord.transports.stdio import fill_closed_streams
 
 if sys.platform == "win32":
     from accord.windows.processes import ask_to_end
+
+PATIENCE = 2.0
+"""Seconds without a read for an agent whose client has left; after them, seconds between SIGTERM and SIGKILL."""
 
 PASSED_ON = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
 """Signals that the agent gets in place of the tap."""
@@ -106,6 +113,30 @@ class _Tapped:
         self._errors = Forwarder(stderr, 2, feed, STDERR, feed.wake, keeps=True)
         for forwarder in (self._input, self._output, self._errors):
             forwarder.start()
+        if sys.platform == "linux":
+            threading.Thread(target=self._end_after_client, name="accord tap client", daemon=True).start()
+
+    def _end_after_client(self) -> None:
+        """End an agent that does not read, once its client has left."""
+        try:
+            _wait_for_hang_ups(0, 1)
+        except OSError:
+            return  # a file or a null device has no other side
+        moved = -1
+        while moved != self._input.moved:  # it reads
+            moved = self._input.moved
+            if self._input_ends():
+                return
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with suppress(OSError):
+                os.killpg(self._process.pid, number)
+            if self._input_ends():
+                return
+
+    def _input_ends(self) -> bool:
+        """Whether within a while the agent has got all its input and the end of it, or has exited."""
+        self._input.join(PATIENCE)
+        return not self._input.is_alive()
 
     def wait(self) -> int:
         """Wait until the agent has ended and all its output is forwarded."""
@@ -164,6 +195,20 @@ class _Tapped:
                 ask_to_end(self._process)
             else:
                 os.killpg(self._process.pid, number)
+
+
+def _wait_for_hang_ups(*streams: int) -> None:
+    """Wait until the other sides of these pipes, sockets or terminals have gone, whatever waits to be read.
+
+    `select.poll` would keep a stream open that is closed meanwhile, so that its other side is not told.
+    """
+    assert sys.platform == "linux"
+    with select.epoll() as watch:
+        for stream in streams:
+            watch.register(stream, select.EPOLLRDHUP | select.EPOLLONESHOT)  # EPOLLHUP and EPOLLERR always count
+        left = set(streams)
+        while left:
+            left -= {stream for stream, _ in watch.poll()}
 
 
 def _folder(cwd: str | None) -> str:

@@ -5,6 +5,9 @@
 
 The client's end is `websocket.WebSocketTransport`, the server's end is `http.server.websocket.ServerSocket`. Each end
 sends a ping after a time of silence, and answers the peer's pings.
+
+While reading is paused, a peer that has gone is noticed all the same (`reading.HangUp`). The client then reads what the
+server has sent before. The server ends the connection: nobody waits for what such a client still asked for.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from collections.abc import Sequence
 from accord.light_event import LightEvent
 from accord.transports.base import HIGH_WATER, End, Receiver, Transport
 from accord.transports.closing import to_the_end, within
+from accord.transports.reading import HangUp
 from accord.transports.received import Received
 from accord.transports.websocket_frames import (
     ABNORMAL,
@@ -91,6 +95,8 @@ class Framed(Received, Transport):
         self._end: End | None = None
         self._full = False
         self._reads = True
+        self._hang_up: HangUp | None = None
+        """Watches whether the peer has gone, while reading is paused."""
         self._drained = LightEvent()
         self._lost = LightEvent()
         """Set when the socket is closed."""
@@ -179,8 +185,17 @@ class Framed(Received, Transport):
         self._reads = False
         if not self._socket.is_closing():
             self._socket.pause_reading()
+            if self._hang_up is None:
+                gone = self.resume_reading if self._mask is not None else self._socket.abort
+                self._hang_up = HangUp(self._socket.get_extra_info("socket").fileno(), gone)
+
+    def _stop_watching(self) -> None:
+        if self._hang_up is not None:
+            self._hang_up.stop()
+            self._hang_up = None
 
     def resume_reading(self) -> None:
+        self._stop_watching()
         self._reads = self._alive = True  # while reading was paused, nothing could arrive
         if self._receiver is not None and not self._socket.is_closing():
             self._socket.resume_reading()
@@ -270,6 +285,7 @@ class Framed(Received, Transport):
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_watching()
         self._lost.set()
         self._frames.drop()  # free half a message now instead of at the next garbage collection
         self._got_close.set()
@@ -301,10 +317,13 @@ class Framed(Received, Transport):
         if self._alive or not self._reads or takes:
             self._alive = False
             self._unanswered = 0
+            if not self._reads:
+                # The answer stays unread. But a peer that has gone resets the connection, which `HangUp` notices; its
+                # own end may wait for ever behind what it has sent and nobody reads.
+                self._ping()
         elif self._unanswered < self._pings:
             self._unanswered += 1
-            if self._end is None:
-                self._write(control(PING, b"", self._mask))
+            self._ping()
         else:
             self._send_close(KEEPALIVE_FAILED)
             seconds = (self._ping_every or 0) * self._pings
@@ -312,6 +331,10 @@ class Framed(Received, Transport):
             self._socket.abort()
             return
         self._expect_life()
+
+    def _ping(self) -> None:
+        if self._end is None:
+            self._write(control(PING, b"", self._mask))
 
     # The end
 

@@ -3,6 +3,10 @@
 `PollReader` asks the event loop when there is something to read. It is as fast as the loop's own pipe transports, is
 the same under asyncio and uvloop, and makes no difference between pipes, sockets and terminals, where those loops do.
 
+A reader that is paused would not learn that the other side has gone, and a program between two others would outlive its
+client for ever behind an agent that does not read. So while it is paused, `HangUp` watches. When the other side has
+gone, the reader delivers what it has left, which is no more than a pipe or a socket holds, and then the end.
+
 `ThreadReader` is for what no event loop can watch: regular files and null devices (epoll refuses them, uvloop aborts
 the process over it), and everything on Windows.
 """
@@ -11,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import stat
 import sys
 import threading
@@ -27,6 +32,33 @@ SWEEP = 64
 
 JOIN = 0.2
 """Seconds to wait for a thread's end; one that is stuck in a read which nothing can interrupt is a daemon."""
+
+
+class HangUp:
+    """Calls `gone` when the other side of a pipe or a socket has gone, whatever it has left to be read; Linux tells it.
+
+    epoll reports a hang-up without interest in data, which event loops cannot ask for. But they can watch an epoll.
+    """
+
+    def __init__(self, fd: int, gone: Callable[[], None]) -> None:
+        self._gone = gone
+        self._loop = asyncio.get_running_loop()
+        self._epoll: select.epoll | None = None
+        if sys.platform == "linux":
+            self._epoll = select.epoll()
+            self._epoll.register(fd, select.EPOLLRDHUP)  # EPOLLHUP and EPOLLERR are always reported
+            self._loop.add_reader(self._epoll.fileno(), self._happened)
+
+    def _happened(self) -> None:
+        self.stop()
+        self._gone()
+
+    def stop(self) -> None:
+        """Stop watching. Idempotent."""
+        if self._epoll is not None:
+            self._loop.remove_reader(self._epoll.fileno())
+            self._epoll.close()
+            self._epoll = None
 
 
 class Reader(ABC):
@@ -68,6 +100,7 @@ class PollReader(Reader):
         super().__init__(fd, on_data, on_end)
         if sys.platform != "win32":  # where no descriptor is pollable
             os.set_blocking(fd, False)
+        self._hang_up: HangUp | None = None
         self._loop.add_reader(fd, self._readable)
 
     def _readable(self) -> bool:
@@ -92,11 +125,18 @@ class PollReader(Reader):
         if not (self._paused or self._closed or self.ended.is_set()):
             self._paused = True
             self._loop.remove_reader(self._fd)
+            self._hang_up = HangUp(self._fd, self.resume)
 
     def resume(self) -> None:
+        self._stop_watching()
         if self._paused and not (self._closed or self.ended.is_set()):
             self._paused = False
             self._loop.add_reader(self._fd, self._readable)
+
+    def _stop_watching(self) -> None:
+        if self._hang_up is not None:
+            self._hang_up.stop()
+            self._hang_up = None
 
     def drain(self) -> None:
         for _ in range(SWEEP):
@@ -106,6 +146,7 @@ class PollReader(Reader):
     def close(self) -> None:
         if not self._closed:
             self._closed = True
+            self._stop_watching()
             self._loop.remove_reader(self._fd)
             os.close(self._fd)
 
