@@ -4,12 +4,17 @@ Version 2 answers a prompt with a receipt, and tells of the work by the session'
 `idle` belongs to, and the receipt and the updates may come in any order. These are the rules:
 
 - Updates are numbered as they arrive.
-- An *end of work* is an `idle` after any other state; or an `idle` with a stop reason after an `idle`, if a message of
-  the user was inserted between them, because some agents leave out `running`. An `idle` after nothing else, such as
-  the one that some agents send after `session/new`, ends nothing.
+- An *end of work* is an `idle` after any other state; or, because some agents leave out `running`, an `idle` with a
+  stop reason after an `idle`, if a message of the user was inserted between them. If a prompt waits for its receipt, it
+  is enough that the agent spoke between them, or has never told of a state other than `idle`: such agents end their
+  work before the receipt. An `idle` after nothing else, such as the one that some agents send after `session/new`, and
+  one that repeats the last, for instance to report on background work, end nothing.
 - A prompt *begins* where its message was first told of. The receipt names the message. If the message is told of later,
   the prompt begins there; if it never is, the prompt begins where the receipt came.
 - A prompt is *done* with the first end of work after its beginning, which may have come before the receipt.
+- Some agents never tell of a message, and send the receipt last. So a prompt whose message was not told of when its
+  receipt comes is done by the first end of work that has ended no other prompt, if that work began after the prompt was
+  sent, and if the agent has left out `running` then or has never told of a prompt's message.
 
 So one end of work can be that of several prompts, when the agent takes a second prompt into its running work; and the
 end of a stretch that the agent began by itself is not the end of a prompt that still waits.
@@ -40,6 +45,10 @@ class Mark(msgspec.Struct, frozen=True):
 class End(msgspec.Struct, frozen=True):
     """An end of work."""
 
+    began: int
+    """The number of the update with which the work began."""
+    is_bare: bool
+    """Whether the agent left out `running`."""
     at: Mark
     stop_reason: str | None
     """Why the work ended; None if the agent does not say."""
@@ -53,9 +62,9 @@ class Prompt:
 
     __slots__ = ("begun", "message_id", "receipt", "sent", "sent_while_idle")
 
-    def __init__(self, sent: int, *, sent_while_idle: bool) -> None:
+    def __init__(self, sent: Mark, *, sent_while_idle: bool) -> None:
         self.sent = sent
-        """The number of the last update before it."""
+        """When it was sent."""
         self.sent_while_idle = sent_while_idle
         """Whether the agent did nothing when it was sent."""
         self.message_id: str | None = None
@@ -76,6 +85,14 @@ class Foreground:
         """The state of the session in the protocol's words; None if the agent did not tell it yet."""
         self.prompts: list[Prompt] = []
         """The prompts that are not done, in the order in which they were sent."""
+        self.spoke = False
+        """Whether the agent began a message since the last end of work and the last prompt; the caller may set it."""
+        self.tells_messages = False
+        """Whether the agent has told of the message of a prompt."""
+        self._tells_work = False
+        """Whether the agent has told of a state other than `idle`."""
+        self._began = 0
+        """The number of the update with which the present work began."""
         self._without_receipt = 0
         """How many of the prompts have no receipt."""
         self._inserted = False
@@ -84,6 +101,10 @@ class Foreground:
         """Where messages of the user were first told of, as long as a prompt has no receipt."""
         self._ends: list[End] = []
         """The ends of work, as long as a prompt has no receipt."""
+        self._claimable: list[End] = []
+        """Those of them that have ended no prompt."""
+        self._claimed: End | None = None
+        """The last of them that ended a prompt whose message was not told of."""
 
     @property
     def is_working(self) -> bool:
@@ -97,9 +118,10 @@ class Foreground:
 
     # Prompts
 
-    def sent(self) -> Prompt:
-        """A prompt was sent."""
-        prompt = Prompt(self.number, sent_while_idle=not self.prompts and not self.is_working)
+    def sent(self, place: int = 0) -> Prompt:
+        """A prompt was sent; `place` is the length of the timeline then."""
+        prompt = Prompt(Mark(self.number, place), sent_while_idle=not self.prompts and not self.is_working)
+        self.spoke = False
         self.prompts.append(prompt)
         self._without_receipt += 1
         return prompt
@@ -109,16 +131,36 @@ class Foreground:
         prompt.message_id, prompt.receipt = message_id, Mark(self.number, place)
         self._without_receipt -= prompt in self.prompts  # one that was dropped is not counted
         prompt.begun = self._told.pop(message_id, None)
-        ended = None
-        if prompt.begun is None:
-            self._inserted = True
-        elif self._ends:
+        if prompt.begun is not None:
+            self.tells_messages = True
             begun = prompt.begun.number
             ended = next((end for end in self._ends if end.at.number > begun), None)
+        else:
+            ended = self._claim(prompt)
+            self._inserted = self._inserted or ended is None
         if ended is not None:
-            self.prompts.remove(prompt)
+            if prompt in self.prompts:
+                self.prompts.remove(prompt)
+            if ended in self._claimable:
+                self._claimable.remove(ended)
         self._forget()
         return ended
+
+    def _claim(self, prompt: Prompt) -> End | None:
+        """The end of work of a prompt whose message was not told of; None if that is still to come."""
+        if self._told:
+            return None  # the agent tells of messages, and this one's will follow
+        last = self._claimed
+        for end in self._claimable:
+            if end.began > prompt.sent.number and (end.is_bare or not self.tells_messages):
+                follows = last is not None and last.at.number > prompt.sent.number
+                prompt.begun = Mark(last.at.number + 1, last.at.place) if last is not None and follows else prompt.sent
+                self._claimed = end
+                return end
+        if last is not None and last.at.number > prompt.sent.number and not self.tells_messages:
+            prompt.begun = prompt.sent  # it was taken into the work of a prompt whose receipt came last as well
+            return last
+        return None
 
     def dropped(self, prompt: Prompt) -> None:
         """A prompt was refused, withdrawn, or is not waited for any more."""
@@ -139,6 +181,8 @@ class Foreground:
         if not self._without_receipt and (self._told or self._ends):
             self._told.clear()
             self._ends.clear()
+            self._claimable.clear()
+            self._claimed = None
 
     # Updates
 
@@ -151,10 +195,12 @@ class Foreground:
         if kind is v2.SessionStateUpdate:
             return self.received_state(update, place)  # type: ignore[arg-type]
         self.number += 1
-        if kind is v2.UserMessageChunk or kind is v2.UserMessage:
+        if kind is v2.AgentMessageChunk or kind is v2.AgentMessage or kind is v2.AgentThoughtChunk:
+            self.spoke = True
+        elif kind is v2.UserMessageChunk or kind is v2.UserMessage:
             self._user_message(update.message_id, place)  # type: ignore[union-attr]
         elif kind is Unknown and update.tag == v2.SessionStateUpdate.__struct_config__.tag:  # type: ignore[union-attr]
-            self.activity = str(update.raw.get("state", "unknown"))  # type: ignore[union-attr]
+            self._works(str(update.raw.get("state", "unknown")))  # type: ignore[union-attr]
         return None
 
     def _user_message(self, message_id: str, place: int) -> None:
@@ -163,6 +209,7 @@ class Foreground:
             if prompt.message_id == message_id:
                 if prompt.begun is None:
                     prompt.begun = Mark(self.number, place)
+                    self.tells_messages = True
                 return
         if self._without_receipt and message_id not in self._told:
             self._told[message_id] = Mark(self.number, place)
@@ -171,20 +218,34 @@ class Foreground:
         """`received` for the state of the session."""
         self.number += 1
         if update.state != IDLE:
-            self.activity = update.state
+            self._works(update.state)
             return None
-        was_working, self.activity = self.is_working, IDLE
-        if not was_working and not (update.stop_reason is not None and self._inserted):
+        is_bare, self.activity = not self.is_working, IDLE
+        if is_bare and (update.stop_reason is None or not self._may_have_worked):
             return None
-        self._inserted = False
-        end = End(Mark(self.number, place), update.stop_reason, update.error, update.usage, update.meta)
+        self._inserted = self.spoke = False
+        began = self.number if is_bare else self._began
+        mark = Mark(self.number, place)
+        end = End(began, is_bare, mark, update.stop_reason, update.error, update.usage, update.meta)
         if self._without_receipt:
             self._ends.append(end)
             done = [prompt for prompt in self.prompts if prompt.receipt is not None]
             self.prompts = [prompt for prompt in self.prompts if prompt.receipt is None]
         else:
             done, self.prompts = self.prompts, []
+        if self._without_receipt and not done:
+            self._claimable.append(end)
         for prompt in done:
             if prompt.begun is None:
                 prompt.begun = prompt.receipt
         return end, done
+
+    def _works(self, activity: str) -> None:
+        if not self.is_working:
+            self._began = self.number
+        self.activity, self._tells_work = activity, True
+
+    @property
+    def _may_have_worked(self) -> bool:
+        """Whether the agent may have worked since it was idle, though it did not say so."""
+        return self._inserted or (self._without_receipt > 0 and (self.spoke or not self._tells_work))

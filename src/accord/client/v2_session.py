@@ -91,7 +91,7 @@ class LiveSessionV2(LiveSession):
         peer = self.remote.peer
         posted = peer.post(v2.PromptRequest(self.id, blocks_as_v2(turn.prompt), meta=turn.meta))
         turn.sent(posted, Unread(peer.connection.intake, self.remote.limits.reply, _as_read))
-        opened = _OpenTurn(turn, self._foreground.sent())
+        opened = _OpenTurn(turn, self._foreground.sent(len(self.state)))
         self._open.append(opened)
         self._note_only()
         if is_alone:
@@ -120,6 +120,7 @@ class LiveSessionV2(LiveSession):
             opened.kept.clear()
             self._note_only()
         if end is not None:
+            self._forget_kept(end)
             self._done(opened, end)
         elif turn.cancelled:
             self._tell_to_cancel()
@@ -193,7 +194,20 @@ class LiveSessionV2(LiveSession):
         # prompt-lifecycle, Cancellation: the agent withdraws its own questions; those of background work stay open.
         if self.remote.peer.connection.is_open:
             self.remote.peer.tell(v2.CancelSessionNotification(self.id, meta=meta))
+            if not self._foreground.is_working and any(it.prompt.receipt is not None for it in self._open):
+                # An agent owes no `idle` for work that it has not begun, or has ended without our noticing. It has
+                # heard of the cancellation when it answers what was sent after it, with a result or an error.
+                asked = self.remote.peer.post(v2.ListSessionsRequest(str(self.cwd)))
+                asked.then(lambda _: self._cancelled_without_work())
         self.state.cancel_unfinished()
+
+    def _cancelled_without_work(self) -> None:
+        """End the cancelled prompts that the agent does not work on."""
+        if self._foreground.is_working:
+            return  # an `idle` will follow
+        for opened in [it for it in self._open if it.turn.cancelled and it.prompt.receipt is not None]:
+            self._foreground.dropped(opened.prompt)
+            self._close_turn(opened, v1.PromptResponse("cancelled"))
 
     def send_cancel(self, meta: dict[str, Json] | None = None) -> None:  # noqa: ARG002
         """Cancel the prompts that wait for the agent's restart."""
@@ -240,6 +254,7 @@ class LiveSessionV2(LiveSession):
         message_id, view = update.message_id, self._view
         if view.last != (speaker, message_id):
             view.begin(speaker, message_id)
+            self._foreground.spoke = True
         self._foreground.number += 1
         self.state.append_text(speaker, update, size)
         try:
@@ -283,6 +298,8 @@ class LiveSessionV2(LiveSession):
         """Finish the turns that an update has ended, and wake those who wait until the agent is idle."""
         if ended is not None:
             end, prompts = ended
+            if prompts:
+                self._forget_kept(end)
             for opened in [it for it in self._open if it.prompt in prompts]:
                 self._done(opened, end)
         if self._idle_waiters and self._foreground.activity == IDLE:
@@ -338,16 +355,24 @@ class LiveSessionV2(LiveSession):
     def _deliver(self, shown: list[Any], size: int, params: bytes | Raw) -> None:
         """Give an update to the open turns that it belongs to, and keep it for those that it may belong to."""
         is_alone = len(self._open) == 1
+        tells = self._foreground.tells_messages
         for opened in list(self._open):
             turn, prompt = opened.turn, opened.prompt
             updates: list[Any] = [wire_form(params)] if turn.keeps_wire else shown
-            if is_alone or prompt.begun is not None:
+            if is_alone or prompt.begun is not None or not (tells or prompt.receipt is None):
                 if opened.kept:
                     self._give_kept(opened)
                 for each in updates:
                     self._give(turn, each, size)
-            elif prompt.receipt is None and self._foreground.unclaimed is not None:
+            elif prompt.receipt is None and not (tells and self._foreground.unclaimed is None):
                 opened.kept += [_Kept(self._foreground.number, each, size) for each in updates]
+
+    def _forget_kept(self, end: End) -> None:
+        """Forget what the prompts that have not begun can no longer get: it was the work of one that has ended."""
+        first = self._foreground.unclaimed
+        for opened in self._open:
+            while opened.kept and opened.prompt.begun is None and opened.kept[0].number < (first or end.at.number + 1):
+                opened.kept.popleft()
 
     def _give_kept(self, opened: _OpenTurn) -> None:
         for kept in opened.kept:

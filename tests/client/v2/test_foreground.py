@@ -105,6 +105,90 @@ def test_every_order_of_receipt_message_and_running_ends_with_the_same_idle():
         assert told.ends == {"a": "end_turn"}, order
 
 
+# Agents that tell of a prompt's message and of `running` always, or never; receipts come anywhere.
+
+STYLES = [(tells, runs, says) for tells in (True, False) for runs in (True, False) for says in (True, False)]
+
+
+def work(name: str, style: tuple[bool, bool, bool], stop_reason: str) -> list[list[str]]:
+    """Every order of what an agent of this style tells of a prompt's work; the receipt is not part of it."""
+    tells, runs, says = style
+    told = [f"message {name}"] * tells + ["running"] * runs
+    orders = {(*order, *["say"] * says) for order in permutations(told)}
+    if tells and says:
+        orders.add((*["running"] * runs, "say", f"message {name}"))
+    return [[*order, f"idle {stop_reason}"] for order in sorted(orders)]
+
+
+def with_receipt(steps: list[str], name: str, first: int = 0) -> list[list[str]]:
+    """Every place that the receipt can have among these steps, from the place `first` on."""
+    return [[*steps[:at], f"receipt {name}", *steps[at:]] for at in range(first, len(steps) + 1)]
+
+
+def whole(name: str, style: tuple[bool, bool, bool], stop_reason: str) -> list[list[str]]:
+    """Every order in which an agent of this style tells of one prompt, receipt and all."""
+    return [order for steps in work(name, style, stop_reason) for order in with_receipt(steps, name)]
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_a_prompt_ends_with_its_receipt_and_its_idle_whatever_their_order(style):
+    for before in ("", "idle, "):
+        for steps in whole("a", style, "end_turn"):
+            told = play(Told(), f"{before}send a, {', '.join(steps[:-1])}")
+            assert told.ends == {}, steps
+            play(told, steps[-1])
+            assert told.ends == {"a": "end_turn"}, steps
+            assert told.foreground.prompts == []
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_each_of_two_prompts_in_a_row_ends_with_its_own_idle(style):
+    for first in whole("a", style, "end_turn"):
+        for second in whole("b", style, "max_tokens"):
+            told = play(Told(), ", ".join(["send a", *first, "send b", *second]))
+            assert told.ends == {"a": "end_turn", "b": "max_tokens"}, (first, second)
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_of_two_prompts_at_once_each_ends_when_the_second_is_held(style):
+    """Its receipt does not come before the end of the first one's work, after which it is inserted."""
+    for first in work("a", style, "end_turn"):
+        for second in work("b", style, "max_tokens"):
+            steps = [*first, *second]
+            for both in with_receipt(steps, "b", len(first)):
+                for order in with_receipt(both, "a"):
+                    told = play(Told(), ", ".join(["send a", "send b", *order]))
+                    assert set(told.ends) == {"a", "b"}, order
+                    # Without the messages, receipts tell prompts apart: in the right order, and both of them last or
+                    # neither. Two receipts after one `idle` mean that it has ended both.
+                    receipts = [order.index(f"receipt {name}") for name in "ab"]
+                    late = [receipts[0] > order.index("idle end_turn"), receipts[1] > order.index("idle max_tokens")]
+                    if style[0] or (receipts[0] < receipts[1] and late[0] == late[1]):
+                        assert told.ends == {"a": "end_turn", "b": "max_tokens"}, order
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_of_two_prompts_at_once_both_end_when_the_second_steers_the_work(style):
+    tells = style[0]
+    for first in work("a", style, "end_turn"):
+        inserted = [[*first[:at], "message b", *first[at:]] for at in range(len(first))] if tells else [first]
+        for steps in inserted:
+            for both in with_receipt(steps, "b"):
+                for order in with_receipt(both, "a"):
+                    idle = order.index("idle end_turn")
+                    late = [order.index(f"receipt {name}") > idle for name in "ab"]
+                    if not tells and late[0] != late[1]:
+                        continue  # the second one looks like a prompt that is still to be worked on
+                    told = play(Told(), ", ".join(["send a", "send b", *order]))
+                    assert told.ends == {"a": "end_turn", "b": "end_turn"}, order
+
+
+def test_an_agent_that_leaves_out_running_for_some_prompts_ends_them_by_what_it_says():
+    told = play(Told(), "send a, message a, receipt a, running, say, idle end_turn")
+    play(told, "send b, say, idle max_tokens, receipt b")
+    assert told.ends == {"a": "end_turn", "b": "max_tokens"}
+
+
 def test_a_held_prompt_is_not_done_by_the_end_of_the_work_before_it():
     told = play(Told(), "send a, message a, receipt a, running, send b, say, idle end_turn")
     assert told.ends == {"a": "end_turn"}
