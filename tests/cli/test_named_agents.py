@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import subprocess
 import sys
 
 import pytest
@@ -195,3 +196,11 @@ def test_two_agents_at_once_are_refused(user):
 def test_options_for_a_url_are_refused_for_a_command(user):
     for option in (["--header", "A: b"], ["--token-file", "x"], ["--ca", "x"], ["--proxy", "http://x"]):
         assert f"{option[0]} is for an agent with a URL" in user.refused("run", "Hi", *option)
+
+
+@pytest.mark.parametrize("command", [["trace"], ["inspect"]])
+def test_a_recorded_agent_gets_the_environment_of_its_settings(user, command):
+    user.set(f"[agents.mine]\ncommand = [{sys.executable!r}, 'show.py']\nclean_env = true\nenv = {{ OWN = 'yes' }}\n")
+    user.write("show.py", "import os; print(os.environ.get('OWN'), os.environ.get('SEEN'))")
+    user.environment["SEEN"] = "by us"
+    assert user.said(*command, "-a", "mine", stdin=subprocess.DEVNULL) == "yes None\n"

@@ -13,7 +13,7 @@ HELP = """\
 It needs the extra 'agent', and the key of a provider or a server of your own:
 
   export ANTHROPIC_API_KEY=...         or OPENAI_API_KEY, or 'accord agent login'
-  accord run -- accord agent           one prompt
+  accord run "Hi" -- accord agent      one prompt
   accord agent --api openai --base-url http://localhost:11434/v1 --model qwen3
 
 In an editor's settings, the agent's command is 'accord' and its argument 'agent'.

@@ -46,12 +46,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--open", action="store_true", help="open the page in the browser")
     parser.add_argument("--html", metavar="PAGE", help="with export: the file to write")
     parser.add_argument("--secrets", action="store_true", help="with export: do not mask recognisable secrets")
-    parser.set_defaults(takes_agent=True, named=None)
+    target.arguments(parser, is_remote=False, about=target.ABOUT_RECORDED)
 
 
 def run(options: argparse.Namespace) -> int:
     words: list[str] = options.files
-    if options.agent:
+    if options.agent or options.named is not None:
         return _record(options)
     if words[:1] == ["export"]:
         return _export(words[1:], options.html, secrets=options.secrets)
@@ -69,10 +69,8 @@ def _record(options: argparse.Namespace) -> int:
 
     if options.files:
         raise WrongUsage("name traces to show, or an agent after -- to record; not both")
-    settings = target.settings_of(options)
-    if settings is None or settings.url is not None:
-        raise WrongUsage("only a command can be recorded: accord inspect -- accord bridge URL")
-    code, problem = run_tapped(settings.words, RecordingPlan(), cwd=settings.cwd, env=settings.env)
+    command = target.local_command(options)
+    code, problem = run_tapped(command.words, RecordingPlan(), cwd=command.cwd, env=command.env)
     if problem is not None:
         printing.complain(f"accord inspect: the recording is incomplete: {one_line(AccordError(problem))}")
     return end_like(code)

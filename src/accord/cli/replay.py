@@ -31,8 +31,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--cwd", metavar="DIR", help="as client: the folder of the sessions (default: as recorded)")
     parser.add_argument("--timeout", type=float, metavar="S", help="as client: end after so many seconds")
-    parser.add_argument("-a", "--agent", dest="named", metavar="AGENT", help="as client: the agent's name")
-    parser.set_defaults(takes_agent=True)
+    target.arguments(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -61,20 +60,17 @@ def _as_agent(path: str, options: argparse.Namespace) -> int:
 
 
 def _as_client(path: str, options: argparse.Namespace) -> int:
-    from accord.configuration.resolving import target_of
     from accord.testing.recorded_client import RecordedClient
 
     if not options.agent and options.named is None:
         raise WrongUsage("name the agent to drive: accord replay FILE --as client -- COMMAND..., or -a AGENT")
-    settings = target.settings_of(options)
-    if settings is None:
-        raise WrongUsage("name the agent to drive")
+    agent = target.chosen(options)
     cwd = None if options.cwd is None else str(Path(options.cwd).absolute())
     client = RecordedClient(path, cwd=cwd)
 
     async def play() -> list[str]:
         async with asyncio.timeout(options.timeout):
-            return await client.play(target_of(settings, on_stderr=printing.complain).dial())
+            return await client.play(agent.target(on_stderr=printing.complain).dial())
 
     try:
         differences = asyncio.run(play())

@@ -349,14 +349,12 @@ def _hosted(settings: AgentSettings | None, options: argparse.Namespace) -> Host
         from accord.demo import demo_agent
 
         return demo_agent()
-    if settings.url is not None:
-        raise WrongUsage(f"{settings.url} is a URL; only a command can be served")
-    words = settings.words
-    if container is None and program_file(words[0], path=settings.env.get("PATH")) is None:
-        raise WrongUsage(f"program not found: {words[0]}")
+    command = target.LocalCommand.of(settings, "only a command can be served")
+    if container is None and program_file(command.words[0], path=command.env.get("PATH")) is None:
+        raise WrongUsage(f"program not found: {command.words[0]}")
     from accord.http.server.hosting import CommandHost
 
-    return CommandHost(words, cwd=settings.cwd, env=settings.env, limits=limits, container=container)
+    return CommandHost(command.words, cwd=command.cwd, env=command.env, limits=limits, container=container)
 
 
 def _say_where(server: Server) -> None:

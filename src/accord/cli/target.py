@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from accord.cli import environment_options, protocol, remote_options
 from accord.cli.command import actions_of
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 ABOUT = """\
 The agent is a command or URL after --, or one of these options. Without any of them it is the default agent that
 `accord agents default` sets, otherwise the built-in demo agent."""
+ABOUT_RECORDED = "The agent is a command after --, or one of these options."
 HELP = "the agent's name in `accord agents` or in the registry, its URL, or a Python file (FILE.py or FILE.py:NAME)"
 YES = "install an agent of the registry that is not installed, without asking"
 
@@ -60,9 +61,15 @@ def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     return list(arguments[:place]), list(arguments[place + 1 :])
 
 
-def arguments(parser: argparse.ArgumentParser, *, is_argument: bool = False, is_remote: bool = True) -> None:
-    """Add the options that choose an agent. With `is_argument`, the command takes its name also as its argument."""
-    group = parser.add_argument_group("the agent", ABOUT)
+def arguments(
+    parser: argparse.ArgumentParser, *, is_argument: bool = False, is_remote: bool = True, about: str = ABOUT
+) -> None:
+    """Add the options that choose an agent, all that `chosen`, `settings_of` and `local_command` read.
+
+    With `is_argument`, the command takes the agent's name also as its argument. Without `is_remote`, it takes no agent
+    with a URL.
+    """
+    group = parser.add_argument_group("the agent", about)
     group.add_argument("-a", "--agent", dest="named", metavar="AGENT", help=HELP)
     if is_argument:
         group.add_argument("word", nargs="?", metavar="AGENT", help="the same, without -a")
@@ -85,7 +92,7 @@ def chosen(options: argparse.Namespace) -> ChosenAgent:
     if options.chosen is None:
         settings = settings_of(options)
         is_demo = settings is None
-        settings = environment_options.apply(options, settings or demo())
+        settings = settings or environment_options.apply(options, demo())
         options.chosen = ChosenAgent(settings, remote_options.read(options, settings), is_demo=is_demo)
     found: ChosenAgent = options.chosen
     return found
@@ -114,7 +121,36 @@ def settings_of(options: argparse.Namespace) -> AgentSettings | None:
         raise WrongUsage(str(error)) from error
     if settings is not None and (file := python_file(settings)) is not None and not file.is_file():
         raise WrongUsage(f"file not found: {file}")
-    return settings
+    return None if settings is None else environment_options.apply(options, settings)
+
+
+class LocalCommand(NamedTuple):
+    """How the agent is started that the options name, for commands that take no URL."""
+
+    words: list[str]
+    cwd: str | None
+    env: dict[str, str | None]
+    """What differs from our environment."""
+
+    @classmethod
+    def of(cls, settings: AgentSettings, instead: str) -> LocalCommand:
+        """Raises WrongUsage for an agent with a URL; `instead` says what to do with that."""
+        from accord.configuration.environment import changes
+
+        if settings.url is not None:
+            raise WrongUsage(f"{settings.url} is not a command; {instead}")
+        try:
+            return cls(settings.words, settings.cwd, changes(settings))
+        except ValueError as error:
+            raise WrongUsage(f"cannot split the command {settings.command!r} into words: {error}") from error
+
+
+def local_command(options: argparse.Namespace) -> LocalCommand:
+    """The command to record that these options name."""
+    settings = settings_of(options)
+    if settings is None:
+        raise WrongUsage(f"name the agent: {options.used.prog} -- COMMAND..., or -a AGENT")
+    return LocalCommand.of(settings, f"record a bridge to it: {options.used.prog} -- accord bridge URL")
 
 
 def _resolved_after(

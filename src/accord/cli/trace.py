@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
 from accord.cli import printing, target, trace_exchange, trace_figures, trace_rows
 from accord.cli.command import CliCommand, add_commands
 from accord.cli.endings import WrongUsage, one_line
 from accord.cli.sizes import size
 from accord.errors import AccordError
-
-if TYPE_CHECKING:
-    from accord.configuration.settings import AgentSettings
 
 EPILOG = """\
 Name it in an editor's settings in place of the agent's command:
@@ -46,8 +42,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         default="2G",
         help="remove the oldest kept traces beyond this size in all (default: %(default)s)",
     )
-    group.add_argument("-a", "--agent", dest="named", metavar="AGENT", help="the agent's name in `accord agents`")
-    parser.set_defaults(takes_agent=True)
+    target.arguments(parser, is_remote=False, about=target.ABOUT_RECORDED)
     add_commands(parser, COMMANDS, "trace_command")
     # Set last: the usage of the commands would begin with it.
     parser.usage = (
@@ -66,26 +61,18 @@ def run(options: argparse.Namespace) -> int:
         most_file=size("--max-size", options.max_size),
         most_folder=size("--keep", options.keep),
     )
-    settings = _command(options)
+    if not options.agent and options.named is None:  # the default agent is nothing that an editor would start here
+        raise WrongUsage("name the agent: accord trace -- COMMAND..., or -a AGENT; see accord trace --help")
+    command = target.local_command(options)
     if options.output is not None:
         try:
             check_writable(options.output)
         except AccordError as error:
             raise WrongUsage(f"--output: {error}") from error
-    code, problem = run_tapped(settings.words, plan, cwd=settings.cwd, env=settings.env)
+    code, problem = run_tapped(command.words, plan, cwd=command.cwd, env=command.env)
     if problem is not None:
         printing.complain(f"accord trace: the recording is incomplete: {one_line(AccordError(problem))}")
     return end_like(code)
-
-
-def _command(options: argparse.Namespace) -> AgentSettings:
-    if not options.agent and options.named is None:
-        raise WrongUsage("name the agent: accord trace -- COMMAND..., or -a AGENT; see accord trace --help")
-    settings = target.settings_of(options)
-    if settings is None or settings.url is not None:
-        where = "an agent with a URL" if settings is None or settings.url is None else settings.url
-        raise WrongUsage(f"{where} is not a command; record a bridge to it: accord trace -- accord bridge URL")
-    return settings
 
 
 COMMANDS = {

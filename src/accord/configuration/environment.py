@@ -54,6 +54,13 @@ def inherited(settings: AgentSettings) -> bool | list[str]:
     return [name for name in os.environ if any(fnmatchcase(name.upper(), pattern) for pattern in patterns)]
 
 
+def changes(settings: AgentSettings) -> dict[str, str | None]:
+    """The agent's environment as what differs from ours: its own variables, and None for each that it must not see."""
+    seen = inherited(settings)
+    hidden = set[str]() if isinstance(seen, bool) else os.environ.keys() - set(seen)
+    return {**dict.fromkeys(hidden), **variables(settings)}
+
+
 def passed_on() -> tuple[str, ...]:
     """The patterns of a clean environment on this system."""
     return (*PASSED_ON, *PASSED_ON_WINDOWS) if os.name == "nt" else PASSED_ON

@@ -21,7 +21,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -36,7 +36,7 @@ from accord.tap.plan import RecordingPlan
 from accord.trace.header import now
 from accord.transports.group import LEFT_BEHIND
 from accord.transports.guard import Ward
-from accord.transports.launch import Pipes, environment, launch
+from accord.transports.launch import Environment, Pipes, environment, launch
 from accord.transports.stdio import fill_closed_streams
 
 if sys.platform == "win32":
@@ -50,7 +50,7 @@ PASSED_ON = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
 
 
 def run_tapped(
-    command: Sequence[str], plan: RecordingPlan, *, cwd: str | None = None, env: Mapping[str, str] | None = None
+    command: Sequence[str], plan: RecordingPlan, *, cwd: str | None = None, env: Environment | None = None
 ) -> tuple[int, str | None]:
     """Run a command at this process's standard streams, and record what passes.
 
@@ -93,7 +93,7 @@ class _Tapped:
     """A running agent, and the threads that forward its streams."""
 
     def __init__(
-        self, command: Sequence[str], feed: Feed, cwd: str | None, env: Mapping[str, str] | None, undo: ExitStack
+        self, command: Sequence[str], feed: Feed, cwd: str | None, env: Environment | None, undo: ExitStack
     ) -> None:
         self._feed = feed
         self._passed_on: deque[int] = deque()
