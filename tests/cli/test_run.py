@@ -95,6 +95,51 @@ def test_the_prompt_can_come_from_standard_input(bench: Bench) -> None:
     assert "Grüße" in bench.noted("session/prompt")
 
 
+def test_what_a_pipe_gives_is_a_second_block_of_the_prompt(bench: Bench) -> None:
+    assert bench.accord("run", "Review", input="+ a line\n").returncode == 0
+    noted = bench.noted("session/prompt")
+    assert noted.index("'text': 'Review'") < noted.index("'text': '\\nStandard input:\\n+ a line\\n'")
+
+
+def test_what_a_file_gives_is_a_second_block_of_the_prompt(bench: Bench) -> None:
+    (bench.folder / "change.diff").write_text("+ a line\n")
+    with (bench.folder / "change.diff").open() as file:
+        assert bench.accord("run", "Review", stdin=file).returncode == 0
+    assert "Standard input:\\n+ a line" in bench.noted("session/prompt")
+
+
+def test_a_pipe_that_nobody_writes_to_is_left_out_with_a_word(bench: Bench) -> None:
+    reads, writes = os.pipe()
+    with os.fdopen(reads) as idle, os.fdopen(writes, "w"):
+        done = bench.accord("run", "Hi", stdin=idle)
+    assert done.returncode == 0
+    assert "nothing came on standard input in 5 s, so the prompt goes without it" in done.stderr
+    assert "Standard input" not in bench.noted("session/prompt")
+
+
+def test_a_pipe_that_has_begun_and_does_not_end_is_an_error(bench: Bench) -> None:
+    reads, writes = os.pipe()
+    with os.fdopen(reads) as begun, os.fdopen(writes, "w", buffering=1) as writer:
+        writer.write("half of it\n")
+        done = bench.accord("run", "Hi", "--start-timeout", "0.2", stdin=begun)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr == "accord run: standard input did not end within --start-timeout 0.2\n"
+
+
+def test_more_than_a_prompt_can_hold_is_wrong_usage(bench: Bench) -> None:
+    done = bench.accord("run", "Hi", input="x" * 10_000_001)
+    assert done.returncode == 2
+    assert "standard input has more than 10,000,000 bytes" in done.stderr
+
+
+@pytest.mark.parametrize("stdin", [subprocess.DEVNULL, None])
+def test_no_pipe_and_no_file_is_no_part_of_the_prompt(bench: Bench, stdin: int | None) -> None:
+    closed = {"preexec_fn": lambda: os.close(0)} if stdin is None else {"stdin": stdin}
+    done = bench.accord("run", "Hi", **closed)
+    assert done.returncode == 0
+    assert "Standard input" not in bench.noted("session/prompt")
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -329,6 +374,14 @@ def test_an_agent_that_does_not_start_is_ended_by_the_limit_that_says_so(run: Ru
     done = run("hi", option, "1", agent=hanging(where))
     assert done.returncode == 3
     assert option in done.stderr
+
+
+@pytest.mark.parametrize("where", ["initialize", "session/new", "session/prompt"])
+def test_the_limit_of_the_whole_turn_is_the_only_one_that_its_error_names(run: Run, where: str) -> None:
+    done = run("hi", "--timeout", "1", agent=hanging(where))
+    assert done.returncode == 3
+    assert re.findall(r"--[a-z-]*timeout", done.stderr) == ["--timeout"]
+    assert done.stderr.count(" within ") == 1
 
 
 def test_the_idle_limit_goes_on_in_the_turn_and_the_limit_of_the_start_does_not(run: Run) -> None:

@@ -77,3 +77,9 @@ def explained_attributes(function) -> set[str]:
         and isinstance(below.value, ast.Constant)
         and isinstance(below.value.value, str)
     }
+
+
+def test_a_client_without_a_name_tells_agents_the_version_of_accord():
+    assert accord.Client().info == accord.v1.Implementation("accord", accord.__version__)
+    assert accord.Client("mine").info == accord.v1.Implementation("mine", "0")
+    assert accord.Client("mine", version="3").info == accord.v1.Implementation("mine", "3")

@@ -18,6 +18,7 @@ from accord.cli import farewell, lending, opening, printing, protocol, target
 from accord.cli.endings import ENDED_WELL, INTERRUPTED, REFUSED, STOPPED, WrongUsage, exit_code, one_line
 from accord.cli.recording import recorded
 from accord.cli.view import Opened
+from accord.errors import AccordError, ConnectionClosed, Timeout
 
 if TYPE_CHECKING:
     from accord.cli.events import EarlyUpdates
@@ -34,6 +35,11 @@ if TYPE_CHECKING:
     from accord.trace import Observer
 
 T = TypeVar("T")
+
+
+class _LimitOfStart(Timeout):
+    """A limit passed before the prompt; its message names the option."""
+
 
 KEPT = 1024 * 1024
 """Bytes of the agent's text that are kept: it is printed as it arrives, and not needed again."""
@@ -69,15 +75,13 @@ class OneTurn:
 
     async def play(self) -> int:
         """Run the turn; returns the exit code."""
-        from accord.errors import AccordError, ConnectionClosed, Timeout
-
         try:
             recording = recorded(self._options, "accord run", role="client", agent=target.chosen(self._options).words)
             with lending.lent(self._options, self._view) as self._lent, recording as trace:
                 return await self._connected(self._lent, trace)
         except AccordError as error:
-            if isinstance(error, Timeout) and self._left() == 0:
-                error = Timeout(f"the turn did not end within --timeout {self._options.timeout:g}: {error}")
+            if isinstance(error, Timeout) and not isinstance(error, _LimitOfStart) and self._left() == 0:
+                error = Timeout(f"the turn did not end within --timeout {self._options.timeout:g}")
             await self._view.failed(error)
             if self._lent is not None:
                 written, hint = list(self._lent.writes.lines()), list(self._resume_hint())
@@ -97,7 +101,6 @@ class OneTurn:
     async def _connected(self, lent: Lent, trace: Recording | None) -> int:
         from accord.connecting import connect
         from accord.engine.limits import Limits
-        from accord.errors import Timeout
 
         options, loop = self._options, asyncio.get_running_loop()
         agent = target.chosen(options)
@@ -119,7 +122,7 @@ class OneTurn:
             try:
                 self._remote = await stack.enter_async_context(connecting)
             except Timeout as error:
-                raise Timeout(f"{error} ({its_name})") from error
+                raise _LimitOfStart(f"{error} ({its_name})") from error
             self._start_left -= loop.time() - began
             await opening.log_in(options, self._remote, self._left())
             self._view.waiting("opening the session")
@@ -183,8 +186,6 @@ class OneTurn:
 
         Neither the start nor the silence counts while the user is asked.
         """
-        from accord.errors import Timeout
-
         loop, idle = asyncio.get_running_loop(), self._options.idle_timeout
         task = asyncio.create_task(work)
         heard, frames, last = loop.time(), 0, loop.time()
@@ -196,11 +197,15 @@ class OneTurn:
                 if not self._view.is_asking:
                     self._start_left -= now - last
                 last = now
-                if self._left() == 0 or self._start_left <= 0:
+                if self._left() == 0:
+                    limit = f"--timeout {self._options.timeout:g}"
+                    raise _LimitOfStart(f"the agent did not open the session within {limit}")
+                if self._start_left <= 0:
                     limit = f"--start-timeout {self._options.start_timeout:g}"
-                    raise Timeout(f"the agent did not open the session within {limit}")
+                    raise _LimitOfStart(f"the agent did not open the session within {limit}")
                 if idle and now - heard >= idle:
-                    raise Timeout(f"the agent sent nothing for --idle-timeout {idle:g} while it opened the session")
+                    limit = f"--idle-timeout {idle:g}"
+                    raise _LimitOfStart(f"the agent sent nothing for {limit} while it opened the session")
             return task.result()
         finally:
             task.cancel()
@@ -245,7 +250,7 @@ class OneTurn:
         options, view = self._options, self._view
         await view.opened(Opened(session, remote.info, remote.version))
         reply = session.prompt(
-            options.prompt,
+            *options.content,
             timeout=self._left(),
             idle_timeout=options.idle_timeout or None,
             wire=view.keeps_wire,
@@ -291,7 +296,6 @@ class OneTurn:
     async def _close_questions(self, session: RemoteSession, reply: Reply) -> None:
         """Close the turn's open questions when it ends: output waits for them, and their answers no longer count."""
         from accord.client.remote_session import live_session_of
-        from accord.errors import AccordError
 
         with suppress(AccordError):  # which the turn itself reports
             await reply

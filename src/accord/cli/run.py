@@ -11,12 +11,11 @@ import argparse
 import asyncio
 import logging
 import os
-import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accord.cli import lending, mcp_file, opening, printing, protocol, recording
+from accord.cli import lending, mcp_file, opening, printing, protocol, recording, standard_input
 from accord.cli.endings import ENDED_WELL, INTERRUPTED, UNWRITABLE, OutputLost, WrongUsage
 from accord.errors import AccordError
 
@@ -31,7 +30,8 @@ examples:
   accord run "Say hello"                            use the built-in agent
   accord run "What is in here?" -- gemini --acp     start an agent by command
   accord run "Hi" -- https://agents.example/acp     connect to an agent by URL
-  git diff | accord run - -- my-agent               read the prompt from a pipe
+  git diff | accord run "Review this" -- my-agent   send what a pipe or a file gives after the prompt
+  git diff | accord run - -- my-agent               read the whole prompt from a pipe
   accord run "Hi" -a gemini                         use an agent that `accord agents` lists
   accord run "Hi" -- my_agent.py                    start an agent of a Python file
   accord run "Go on" --continue                     continue the latest session of this folder
@@ -79,7 +79,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EPILOG
     parser.usage = "accord run [options] PROMPT [-a NAME | -- COMMAND...]"
-    parser.add_argument("prompt", metavar="PROMPT", help="the prompt; - reads it from standard input")
+    parser.add_argument(
+        "prompt",
+        metavar="PROMPT",
+        help="the prompt; - reads it from standard input; a file or pipe there is sent after any other prompt",
+    )
     _session_options(parser.add_argument_group("the session"))
     _output_options(parser.add_argument_group("output"))
     _permission_options(parser.add_argument_group("permission"))
@@ -191,10 +195,20 @@ def _check(options: argparse.Namespace) -> None:
     lending.policy_of(options)
     protocol.versions(options)
     options.servers = mcp_file.read(options.mcp, options.cwd) if options.mcp else []
+    options.content = _content(options)
+
+
+def _content(options: argparse.Namespace) -> list[str]:
+    """The texts of the prompt: what the user wrote, and what comes on standard input."""
     if options.prompt == "-":
-        options.prompt = sys.stdin.buffer.read().decode("utf-8", "replace") if sys.stdin is not None else ""
-    if not options.prompt.strip():
+        text, piped = standard_input.whole(), None
+    else:
+        text = options.prompt
+        piped = standard_input.piped(options.start_timeout) if text.strip() else None
+    if not text.strip():
         raise WrongUsage("PROMPT must not be empty")
+    # Some agents join the blocks without a space.
+    return [text, f"\nStandard input:\n{piped}"] if piped else [text]
 
 
 def _is_folder(path: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
+from accord import __version__
 from accord.arguments import check_sequence, check_text, wrong_type
 from accord.client.definition import ClientDefinition
 from accord.engine.handlers import MessageT, RawHandlerT, Registrar
@@ -30,7 +31,8 @@ class Client:
     with their defaults, or a service: `Files(...)`, `Terminals(...)`, or your own. `permissions` is True to allow
     everything, a function that returns an option, True or False, or a service. `elicitation` is a function that fills
     in forms, or a service. `services` are any others. What the services declare is told to agents; `capabilities` may
-    change it. `name`, `version` and `title` are what agents are told about the client. `keep_unknown` is for a program
+    change it. `name`, `version` and `title` are what agents are told about the client; the version of the default name
+    is Accord's. `keep_unknown` is for a program
     that passes on what agents send: it keeps the members that our types do not know, see docs/engine.md.
     `lend_as_mcp` offers `files` and `terminals` to agents of version 2 too, as tools of an MCP server (extra `mcp`).
     """
@@ -39,7 +41,7 @@ class Client:
         self,
         name: str = "accord",
         *,
-        version: str = "0.1.0",
+        version: str | None = None,
         title: str | None = None,
         files: bool | Service = False,
         terminals: bool | Service = False,
@@ -60,7 +62,7 @@ class Client:
             *(_service("Client(services=...)", it) for it in services),
         ]
         self._definition = ClientDefinition(
-            v1.Implementation(name, version, title),
+            v1.Implementation(name, version or (__version__ if name == "accord" else "0"), title),
             lent,
             capabilities,
             keep_unknown=keep_unknown,
