@@ -10,7 +10,6 @@ import pytest
 from interop.model.server import Handler, ModelServer
 
 import accord
-from tests.waiting import eventually
 
 OWN = {
     "ANTHROPIC_API_KEY": "own-key-a",
@@ -90,12 +89,11 @@ async def test_a_client_s_endpoint_needs_no_key_of_the_user_s(command, endpoint,
     assert asked.startswith("claude" if api_type == "anthropic" else "gpt")
 
 
-async def test_the_models_that_are_offered_are_those_of_the_client_s_endpoint(command, endpoint, script, project):
-    script.say("Ready.")
+async def test_a_new_session_offers_the_models_of_the_client_s_endpoint(command, endpoint, project):
     async with accord.connect(command, providers={"models": endpoint}) as remote:
         session = await remote.new_session(project)
-        await session.prompt("Go")  # the package of the provider is imported by then
-        await eventually(lambda: "fake" in {it.model_id for it in session.state.models})
+        assert "fake" in {it.model_id for it in session.state.models}
+        await session.set_model("fake")  # as `accord run --model` does at once
 
 
 async def test_a_disabled_provider_is_not_used_until_the_client_sets_one(
@@ -147,3 +145,18 @@ def redirecting(target):
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_address[1]}"
         server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("api", "package"), [("anthropic", "anthropic"), ("openai", "openai"), ("responses", "openai")]
+)
+async def test_a_missing_extra_is_named_to_the_client_with_the_command_that_installs_it(
+    api, package, project, monkeypatch
+):
+    for name, value in OWN.items():
+        monkeypatch.setenv(name, value)
+    without = f"import sys; sys.modules[{package!r}] = None; from accord.cli import main; main()"
+    async with accord.connect([sys.executable, "-c", without, "agent", "--api", api]) as remote:
+        for _ in range(2):  # the second import of a module that failed says something else
+            with pytest.raises(accord.PeerError, match=r"'s API needs the extra 'agent': pip install .*\[agent\]"):
+                await remote.new_session(project)

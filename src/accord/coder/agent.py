@@ -38,8 +38,11 @@ from accord.store.base import Store
 MODELS = "models"
 """The provider that clients may configure."""
 
-LISTING = 10.0
-"""Seconds in which the provider must list its models, or only the chosen one is offered."""
+LISTING = 5.0
+"""Seconds in which the provider must list its models, or only the chosen one is offered.
+
+The answer to `session/new` waits for the list: a client such as `accord run --model X` takes it at its word.
+"""
 
 EFFORTS = {"As usual": [DEFAULT_EFFORT], "Thinks": ["low", "medium", "high"]}
 
@@ -100,29 +103,27 @@ class _Sessions:
         modes = [(mode.id, mode.name, mode.description) for mode in MODES]
         await session.modes.offer(modes, current=self._mode)
         first = self._first_model(session.provider(MODELS))
-        await session.models.offer([first], current=first)
+        await session.models.offer(await self._models(session, first), current=first)
         await session.config.select(
             EFFORT, "Effort", EFFORTS, value=self._settings.effort or DEFAULT_EFFORT, category="thought_level"
         )
-        session.start(self._offer_models(session, first))
         if session.mcp_servers:
             session.mcp.start()
 
-    async def _offer_models(self, session: Session[Conversation], first: str) -> None:
-        """Offer all models of the provider, once it has listed them."""
+    async def _models(self, session: Session[Conversation], first: str) -> list[str]:
+        """The first model and all others that the provider lists."""
         endpoint = session.provider(MODELS)
         if endpoint is None:
-            return
+            return [first]
         model = await open_model(self._settings, self._set_by_client(endpoint))  # takes its time on a busy machine
         try:
             async with asyncio.timeout(LISTING):
                 names = await model.names()
         except (ModelError, TimeoutError):
-            return
+            return [first]
         finally:
             await model.close()
-        current = session.models.current or first
-        await session.models.offer([current, *(name for name in names if name != current)], current=current)
+        return [first, *(name for name in names if name != first)]
 
     async def answer_prompt(self, turn: Turn[Conversation]) -> str | None:
         return await self.answer(turn, turn.prompt)

@@ -1,12 +1,14 @@
 """Opens the API of a model, beside the event loop.
 
 The package of a provider takes seconds to import on a busy machine, and a keyring may take its time, too. A cancel must
-not wait for that, and neither must the end of the agent: so a daemon thread does it.
+not wait for that, and neither must the end of the agent: so a daemon thread does it. Whether the package is there is
+asked before: while one thread fails to import a module, another that imports it sees half of it and another error.
 """
 
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -15,12 +17,27 @@ from typing import TypeVar
 from accord.coder.models.choosing import ModelSettings, api_of, key_of, url_of
 from accord.coder.models.model import Api, Model
 from accord.endpoints import Endpoint
+from accord.errors import RequestError
+from accord.extras import needs_extra
+
+PACKAGES: dict[Api, tuple[str, str]] = {
+    "anthropic": ("anthropic", "Anthropic"),
+    "openai": ("openai", "OpenAI"),
+    "responses": ("openai", "OpenAI"),
+}
+"""The package for each API, and whose API it is."""
 
 T = TypeVar("T")
 
 
 async def open_model(settings: ModelSettings, endpoint: Endpoint | None = None) -> Model:
-    """The model's API: at the endpoint that the client has set, which gets no key of ours; else the user's own."""
+    """The model's API: at the endpoint that the client has set, which gets no key of ours; else the user's own.
+
+    Raises RequestError, with the command that installs it, if the API's package is missing.
+    """
+    package, owner = PACKAGES[api_of(settings) if endpoint is None else api_at(endpoint)]
+    if importlib.util.find_spec(package) is None:
+        raise RequestError.internal(needs_extra("agent", f"a model of {owner}'s API"))
     return await _beside(lambda: _opened(settings, endpoint))
 
 
