@@ -89,8 +89,9 @@ async def test_a_wrong_question_is_told_why(url, trace, question, status, proble
     assert problem in json.loads(body)["error"]
 
 
-async def test_an_unknown_trace_is_not_opened(url):
-    assert (await fetch(url, "/api/traces/0123456789abcdef", headers=BEARER))[0] == 404
+@pytest.mark.parametrize("path", ["/api/traces/0123456789abcdef", "/api/traces/0123456789abcdef/live", "/api/live"])
+async def test_an_unknown_trace_is_not_opened(url, path):
+    assert (await fetch(url, path, headers=BEARER))[0] == 404
 
 
 async def test_a_search_is_a_view_of_its_own(url, trace):

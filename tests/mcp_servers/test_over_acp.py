@@ -1,6 +1,7 @@
 """MCP servers of a client's program, used by an agent of ours over the connection between them."""
 
 import asyncio
+import logging
 import sys
 from typing import Annotated
 
@@ -209,3 +210,15 @@ def test_tools_of_nothing_and_of_no_function_are_refused():
         accord.tools("add")
     with pytest.raises(TypeError, match="functions, or one MCP server"):
         accord.tools(add, Server("one"))
+
+
+def test_offering_tools_leaves_the_programs_root_logger_alone():
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    root.handlers.clear()
+    try:
+        accord.tools(add, name="sums")
+        assert (root.handlers, root.level) == ([], level)
+    finally:
+        root.handlers[:] = handlers
+        root.setLevel(level)

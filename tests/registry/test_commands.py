@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from accord.registry.packages import read_package
 from accord.registry.platforms import here as this_platform
 from accord.testing.registry import Answer
 from tests.registry.conftest import DEMO
@@ -231,3 +232,29 @@ def test_an_agent_behind_a_url_is_exported_as_a_bridge(user):
     user.set('[agents.team]\nurl = "https://agents.example/acp"\n')
     entry = json.loads(user.said("agents", "export", "zed", "team"))["agent_servers"]["team"]
     assert entry["args"][-2:] == ["bridge", "team"]
+
+
+def test_a_program_outside_of_its_archive_is_an_error_in_one_line(user, registry):
+    registry.add_archive("away", {"a": DEMO}, "../a")
+    done = user.accord("agents", "install", "away", "--yes")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "'cmd' must be a relative path inside of the archive, got '../a'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("version", ["npm:other", "file:../x", "git+ssh://host/x", "..", ".", "a.tgz", "C:\\x"])
+def test_a_version_that_npm_would_read_as_a_place_never_reaches_npm(version):
+    assert read_package("npx", f"helper@{version}") is None
+    assert read_package("npx", f"@scope/helper@{version}") is None
+
+
+@pytest.mark.parametrize("version", ["1.2.3", "^1.2", "latest", ">=1", "1.0.0-rc.1+build"])
+def test_versions_ranges_and_tags_reach_npm(version):
+    found = read_package("npx", f"helper@{version}")
+    assert found is not None
+    assert found.version == version
+
+
+def test_remove_takes_yes_as_install_does(user):
+    user.set("[agents.mine]\ncommand = ['mine']\n")
+    assert "Removed mine" in user.said("agents", "remove", "mine", "--yes")

@@ -191,3 +191,20 @@ def test_rights_beyond_those_of_a_program_are_not_kept(unpacked):
     folder = unpacked(tar_of((member("a", mode=0o6777), b"x"), (member("b", mode=0o000), b"x")))
     assert stat.S_IMODE((folder / "a").stat().st_mode) == 0o755
     assert stat.S_IMODE((folder / "b").stat().st_mode) == 0o600
+
+
+def test_a_zip_with_a_huge_directory_is_refused_before_it_is_read(tmp_path):
+    name = "x" * 60_000
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        for number in range(300):
+            archive.writestr(f"{name}{number}", "")
+    with pytest.raises(UnsafeArchive, match="directory of more than 16,777,216 bytes"):
+        unpack(tmp_path / "a.zip", "zip", tmp_path / "out")
+
+
+def test_the_members_of_a_zip_are_counted_before_one_is_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(unpacking, "MOST_MEMBERS", 2)
+    (tmp_path / "a.zip").write_bytes(zip_archive({"a": "1", "b": "2", "c": "3"}))
+    with pytest.raises(UnsafeArchive, match="more than 2 members"):
+        unpack(tmp_path / "a.zip", "zip", tmp_path / "out")
+    assert list((tmp_path / "out").iterdir()) == []

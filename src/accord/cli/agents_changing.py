@@ -176,6 +176,7 @@ def _pair(option: str, given: str, sign: str = "=") -> tuple[str, str]:
 
 def name_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="the agent's name; ID@VERSION for one version that is installed")
+    parser.add_argument("--yes", action="store_true", help="do not ask; removing never does, so scripts may say it")
     _project_argument(parser)
 
 

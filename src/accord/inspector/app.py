@@ -23,7 +23,7 @@ from accord.http.server.asgi import Receive, Scope, Send, header_pairs, headers_
 from accord.http.server.limits import ServerLimits
 from accord.http.server.validation import Refusal
 from accord.inspector.api import BadRequest, Params, answer
-from accord.inspector.library import Library, UnknownTrace
+from accord.inspector.library import Library, OpenTrace, UnknownTrace
 from accord.schema.codec import encode
 from accord.trace.query import FilterError
 
@@ -98,7 +98,11 @@ class InspectorApp:
         self._access.owner(headers)
         params = Params(dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)))
         if path.endswith("/live"):
-            await self._tell_changes(path.split("/")[-2], receive, send)
+            try:
+                trace = await self.library.open(path.split("/")[-2])
+            except AccordError as error:
+                raise Refusal(STATUS.get(type(error), 422), str(error)) from error
+            await self._tell_changes(trace, receive, send)
             return
         status, body = await self._answer(path.removeprefix("/api/"), params)
         await _respond(send, status, body, "application/json")
@@ -115,9 +119,8 @@ class InspectorApp:
             raise Refusal(404, "not found; the page is at /")
         await _respond(send, 200, found[0], found[1])
 
-    async def _tell_changes(self, key: str, receive: Receive, send: Send) -> None:
+    async def _tell_changes(self, trace: OpenTrace, receive: Receive, send: Send) -> None:
         """Send how far a trace is read, each time that it has grown, until the page leaves."""
-        trace = await self.library.open(key)
         await _start(send, 200, ("content-type", "text/event-stream"))
         leaving = asyncio.create_task(_gone(receive), name="accord inspect: page leaves")
         closing = asyncio.create_task(self._is_closed.wait(), name="accord inspect: server ends")

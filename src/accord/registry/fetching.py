@@ -14,6 +14,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import http.client
+import socket
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
@@ -125,6 +126,8 @@ def reason(error: BaseException) -> str:
     inner = getattr(error, "reason", None)
     if isinstance(inner, BaseException):
         error = inner
+    if isinstance(error, socket.gaierror):
+        return "its host name cannot be looked up"
     if isinstance(error, TimeoutError):
         return f"no answer within {PATIENCE:g} seconds"
     return str(getattr(error, "strerror", None) or inner or error) or error.__class__.__name__

@@ -111,7 +111,7 @@ def _load(source: IndexSource, *, offline: bool, fresh: float) -> SourceState:
         state = new.state(source)
     except RegistryError as error:
         if cached is None:
-            return SourceState(source, trouble=str(error))
+            return SourceState(source, trouble=f"{error}, and no list of it is kept on this machine; go online once")
         return cached.state(source, str(error))
     new.write(source)
     return state

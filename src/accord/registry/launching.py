@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from accord.registry.entry import BinarySource, PackageSource, RegistryEntry
+from accord.registry.errors import InstallError
 from accord.registry.packages import KINDS, Kind
 from accord.registry.platforms import PLATFORMS, Platform
 
@@ -93,13 +94,13 @@ def _without(entry: RegistryEntry, platform: Platform, kind: Kind | None) -> str
 def program_path(cmd: str, platform: Platform) -> str:
     """The program in an archive as a relative path with slashes; the name of a program of the system stays.
 
-    Raises ValueError for a path that leaves the archive. A backslash separates folders on Windows only.
+    Raises InstallError for a path that leaves the archive. A backslash separates folders on Windows only.
     """
     path = cmd.replace("\\", "/") if platform.is_windows else cmd
     parts = [part for part in path.split("/") if part not in ("", ".")]
     is_outside = path.startswith("/") or ".." in parts or (platform.is_windows and ":" in path)
     if not parts or is_outside or "\0" in path:
-        raise ValueError(f"'cmd' must be a relative path inside of the archive, got {cmd!r}")
+        raise InstallError(f"'cmd' must be a relative path inside of the archive, got {cmd!r}")
     return "/".join(parts)
 
 

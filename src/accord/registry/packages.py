@@ -9,10 +9,15 @@ Kind = Literal["binary", "npx", "uvx"]
 
 KINDS: tuple[Kind, ...] = ("binary", "npx", "uvx")
 
-_NPM = re.compile(r"(?P<name>(?:@[a-z0-9~-][a-z0-9._~-]*/)?[A-Za-z0-9~-][A-Za-z0-9._~-]*)(?:@(?P<version>[^@\s/]+))?")
+# A version, a range or a tag. npm would read other texts as an alias (npm:), a folder, a file or an address.
+_NPM_VERSION = r"(?!(?i:.*\.(?:tgz|tar|tar\.gz))$)[A-Za-z0-9^~<>=*][^@\s/\\:]*"
+_NPM = re.compile(
+    r"(?P<name>(?:@[a-z0-9~-][a-z0-9._~-]*/)?[A-Za-z0-9~-][A-Za-z0-9._~-]*)"
+    rf"(?:@(?P<version>{_NPM_VERSION}))?"
+)
 _PYPI = re.compile(
     r"(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)(?P<extras>\[[A-Za-z0-9._, -]+\])?"
-    r"(?:(?:==|@)\s*(?P<version>[^@=\s/]+))?"
+    r"(?:(?:==|@)\s*(?P<version>[^@=\s/\\:]+))?"
 )
 
 

@@ -37,6 +37,8 @@ FREE_GROWTH = 64 * 1024**2
 """Bytes that any archive may have unpacked, however small it is."""
 CHUNK = 256 * 1024
 LARGEST_HEADER = 4 * 1024**2
+LARGEST_DIRECTORY = 16 * 1024**2
+"""Bytes of a zip file's directory: 300 for each of `MOST_MEMBERS`."""
 DAMAGED = (
     tarfile.TarError,
     zipfile.BadZipFile,
@@ -209,26 +211,33 @@ def safe_parts(name: str) -> list[str]:
 
 
 class _Bounded:
-    """A decompressed tar file that gives no large header: tarfile reads one as a whole into memory."""
+    """A file that gives no large part at once: tarfile reads a header as a whole into memory, zipfile a directory."""
 
-    def __init__(self, file: Any) -> None:
-        self._file = file
+    def __init__(self, file: Any, largest: int, part: str) -> None:
+        self._file, self._largest, self._part = file, largest, part
         self.tell, self.seek = file.tell, file.seek
 
     def read(self, count: int = -1) -> bytes:
-        if not 0 <= count <= LARGEST_HEADER:
-            raise UnsafeArchive(f"the archive has a header of more than {LARGEST_HEADER:,} bytes")
-        found: bytes = self._file.read(count)
+        if count > self._largest:
+            raise UnsafeArchive(f"the archive has a {self._part} of more than {self._largest:,} bytes")
+        found: bytes = self._file.read(self._largest if count < 0 else count)
         return found
+
+    def seekable(self) -> bool:
+        return True
 
 
 def _tar(archive: Path) -> Iterator[Member]:
     with archive.open("rb") as raw:
         begins = raw.read(6)
         raw.seek(0)
-        with _decompressed(raw, begins) as plain, tarfile.open(fileobj=cast("Any", _Bounded(plain)), mode="r:") as tar:
+        with _decompressed(raw, begins) as plain, _opened_tar(plain) as tar:
             for info in tar:
                 yield Member(info.name, _sort_of(info), info.mode, info.linkname, _content(tar, info))
+
+
+def _opened_tar(plain: Any) -> tarfile.TarFile:
+    return tarfile.open(fileobj=cast("Any", _Bounded(plain, LARGEST_HEADER, "header")), mode="r:")
 
 
 def _decompressed(raw: IO[bytes], begins: bytes) -> gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile:
@@ -252,7 +261,12 @@ def _sort_of(info: tarfile.TarInfo) -> Sort:
 
 
 def _zip(archive: Path) -> Iterator[Member]:
-    with zipfile.ZipFile(archive) as found:
+    with (
+        archive.open("rb") as raw,
+        zipfile.ZipFile(cast("Any", _Bounded(raw, LARGEST_DIRECTORY, "directory"))) as found,
+    ):
+        if len(found.infolist()) > MOST_MEMBERS:
+            raise UnsafeArchive(f"the archive has more than {MOST_MEMBERS:,} members; nothing was installed")
         for info in found.infolist():
             mode = info.external_attr >> 16
             # The name as the archive has it: zipfile cuts it at a null byte, and changes separators on Windows.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 from accord.arguments import check_text, wrong_type
@@ -81,12 +82,24 @@ def tools(
     if len(offered) == 1 and isinstance(offered[0], Server | MCPServer):
         given = cast("Server[Any] | MCPServer", offered[0])
         return ToolServer(_inside(given), name or given.name, is_bridged=bridge)
-    server = MCPServer(name or "tools")
+    with _root_logger_as_it_is():
+        server = MCPServer(name or "tools")
     for function in offered:
         if isinstance(function, Server | MCPServer) or not callable(function):
             raise wrong_type("tools()", "functions, or one MCP server", cast("object", function))
         server.add_tool(function)
     return ToolServer(_inside(server), server.name, is_bridged=bridge)
+
+
+@contextmanager
+def _root_logger_as_it_is() -> Generator[None]:
+    """Keep the package's `logging.basicConfig` from the root logger, which belongs to the program."""
+    root, nothing = logging.getLogger(), logging.NullHandler()
+    root.addHandler(nothing)  # basicConfig leaves a logger with handlers alone
+    try:
+        yield
+    finally:
+        root.removeHandler(nothing)
 
 
 def _inside(server: Server[Any] | MCPServer) -> Server[Any]:

@@ -39,10 +39,7 @@ def install_archive(
     form = form_of(name)
     if form == "refused":
         raise InstallError(f"{name} is an installer of a system, which the registry does not allow")
-    try:
-        path = program_path(source.cmd, platform)
-    except ValueError as error:
-        raise InstallError(str(error)) from None
+    path = program_path(source.cmd, platform)
     if demands.require_hash and source.sha256 is None:
         refuse_unhashed([name], "the registry")
     progress.step(f"Downloading {mask_urls(address)}")
