@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from accord.errors import EncodeError
+from accord.mistakes import check_takes, place_of
 from accord.schema import codec, v1
 from accord.schema.base import Model, Unknown, Upsert
 from accord.schema.sendable import check_sendable
@@ -91,6 +92,12 @@ def check_word(name: str, value: object, allowed: Iterable[str]) -> None:
         raise ValueError(f"{name} must be one of {', '.join(words)}, got {shortened(repr(value))}{meant(value, words)}")
 
 
+def check_extensible_word(name: str, value: object, allowed: Collection[str]) -> None:
+    """The same for a word of which programs may have their own, which begin with an underscore."""
+    if value not in allowed and not (isinstance(value, str) and value.startswith("_")):
+        check_word(name, value, allowed)
+
+
 def check_meta(name: str, meta: object) -> None:
     """Raise TypeError unless this can be sent as `_meta`: None, or a dict of JSON values by name.
 
@@ -142,16 +149,17 @@ def _hint_for(content: object) -> str:
     return ""
 
 
-def registered_once(what: str, before: Callable[..., Any] | None, function: Callable[..., Any]) -> None:
-    """Raise ValueError for a second function in a place that has room for one."""
+def registered_once(
+    what: str, before: Callable[..., Any] | None, function: Callable[..., Any], *arguments: str
+) -> None:
+    """Raise ValueError for a second function in a place that has room for one.
+
+    With the names of its arguments, raise TypeError for a function that does not take them.
+    """
     check_callable(what, function)
+    if arguments:
+        check_takes(what, function, *arguments)
     if before is not None and before is not function:
         raise ValueError(
-            f"{what} was used twice: {_named(before)} is registered already, so {_named(function)} would replace it"
+            f"{what} was used twice: {place_of(before)}, is registered already; {place_of(function)}, would replace it"
         )
-
-
-def _named(function: Callable[..., Any]) -> str:
-    name = getattr(function, "__qualname__", repr(function))
-    line = getattr(getattr(function, "__code__", None), "co_firstlineno", None)
-    return f"{name}()" + (f" in line {line}" if line is not None else "")

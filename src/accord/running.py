@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from accord.errors import AccordError, ConnectionClosed, StoreError
 from accord.extras import missing_extra
+from accord.mistakes import forgotten_awaits_are_logged
 from accord.overdue import LastResort, Remains, what_blocks
 from accord.printable import printable
 from accord.transports.stdio import fill_closed_streams
@@ -82,9 +83,11 @@ def run_until_the_end(serving: Awaitable[None], name: str, *, uvloop: bool | Non
     Output that cannot be written, or a store that cannot be used, ends the program with an exit code of its own and one
     line on standard error. What does not end with the service is ended by force, see `accord.overdue`.
     """
+    _check_no_loop_runs(serving)
     last_resort = LastResort(name)
     try:
-        ended_by = run(_until_terminated(serving, last_resort), uvloop=uvloop)
+        with forgotten_awaits_are_logged():
+            ended_by = run(_until_terminated(serving, last_resort), uvloop=uvloop)
     except KeyboardInterrupt:
         ended_by = signal.SIGINT
     except (StoreError, ConnectionClosed) as error:
@@ -96,6 +99,20 @@ def run_until_the_end(serving: Awaitable[None], name: str, *, uvloop: bool | Non
         last_resort.call_off()
     if ended_by is not None:
         raise SystemExit(128 + ended_by)
+
+
+def _check_no_loop_runs(serving: Awaitable[None]) -> None:
+    """Raise RuntimeError inside of a running event loop; asyncio would speak of a coroutine that nobody wrote."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    if isinstance(serving, Coroutine):
+        serving.close()
+    raise RuntimeError(
+        "run() starts an event loop, and one is running already: call it outside of async code, or write "
+        "`await agent.serve(accord.StdioTransport.standard())`"
+    )
 
 
 async def _until_terminated(serving: Awaitable[None], last_resort: LastResort) -> int | None:

@@ -202,5 +202,7 @@ def test_without_a_network_and_a_kept_list_the_error_says_what_to_do(here, monke
     monkeypatch.setenv("ACCORD_REGISTRY", "https://registry.invalid/registry.json")
     for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
-    with pytest.raises(RegistryError, match=r"registry\.invalid.* no list of it is kept on this machine; go online once"):
+    with pytest.raises(
+        RegistryError, match=r"registry\.invalid.* no list of it is kept on this machine; go online once"
+    ):
         load_index()

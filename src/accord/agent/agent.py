@@ -161,13 +161,13 @@ class Agent(Generic[StateT]):
         It may be an `async def`, a `def`, or a generator (`async` or not) of what to say. It returns nothing when all
         is said, or another stop reason than `end_turn`.
         """
-        registered_once("@agent.on_prompt", self._definition.on_prompt, function)
+        registered_once("@agent.on_prompt", self._definition.on_prompt, function, "turn")
         self._definition.on_prompt = function
         return function
 
     def on_session(self, function: Callable[[Session[StateT]], ResultT]) -> Callable[[Session[StateT]], ResultT]:
         """Call this function with each `Session` that is opened, before the client has it."""
-        registered_once("@agent.on_session", self._definition.on_session, function)
+        registered_once("@agent.on_session", self._definition.on_session, function, "session")
         self._definition.on_session = function
         return function
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from accord.agent.config_options import MODE, MODEL, ConfigOptions, Select, Switch
+from accord.arguments import wrong_type
 from accord.schema import v1
 
 CATEGORIES = ("mode", "model", "model_config", "thought_level")
@@ -52,6 +53,13 @@ class Config:
         _check_category(category)
         grouped = isinstance(values, Mapping)
         groups = {"": values} if not isinstance(values, Mapping) else values
+        if text := next((it for it in groups.values() if isinstance(it, str)), None):
+            raise wrong_type(
+                f"config.select({option_id!r}, values)",
+                "a list of values, or lists of values by heading",
+                text,
+                'for an id with a name, write a pair: [("id", "Name")]',
+            )
         listed = {heading: [_value(it) for it in group] for heading, group in groups.items()}
         ids = [it.value for group in listed.values() for it in group]
         if len(set(ids)) < len(ids) or not ids:

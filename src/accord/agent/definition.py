@@ -26,9 +26,11 @@ from accord.agent.session import Session
 from accord.agent.suggestions.functions import SuggestionFunctions
 from accord.agent.system_prompt import Mode
 from accord.agent.turn import Turn
+from accord.arguments import shown
 from accord.capabilities import WATCH
 from accord.engine.handlers import Handlers
 from accord.engine.limits import Limits
+from accord.mistakes import place_of
 from accord.schema import v1
 from accord.schema.base import Json
 from accord.schema.v1.prompt import StopReason
@@ -155,23 +157,23 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
         if called is not None:
             command, turn.arguments = called
             turn.command = command.name
-            return stop_reason(await _spoken(turn, call(command, turn, turn.arguments)))
+            return stop_reason(await _spoken(turn, call(command, turn, turn.arguments)), command.function)
         if self.on_prompt is None:
             names = ", ".join(f"/{command.name}" for command in turn.session.commands)
             await turn.say(f"I know these commands: {names}")
             return "end_turn"
-        return stop_reason(await _spoken(turn, self.on_prompt(turn)))
+        return stop_reason(await _spoken(turn, self.on_prompt(turn)), self.on_prompt)
 
 
-def stop_reason(result: Any) -> str:
+def stop_reason(result: Any, function: Callable[..., Any]) -> str:
     """The stop reason that an author's function means by what it returned."""
     if result is None:
         return "end_turn"
     if result in STOP_REASONS:
         return str(result)
     raise TypeError(
-        f"a function for prompts must return None or one of {', '.join(STOP_REASONS)}, got {result!r}. "
-        "To show text to the user, call turn.say."
+        f"{place_of(function)}, must return None or one of {', '.join(STOP_REASONS)}, got {shown(result)}; "
+        "to show text to the user, write `await turn.say(...)`"
     )
 
 

@@ -14,6 +14,9 @@ from accord.arguments import check_word, wrong_type
 from accord.schema import v1
 from accord.schema.sendable import check_sendable
 
+PRIORITIES: tuple[str, ...] = get_args(v1.PlanEntryPriority)
+STATUSES: tuple[str, ...] = get_args(v1.PlanEntryStatus)
+
 
 class TurnPlan:
     """What the agent means to do, step by step.
@@ -46,7 +49,7 @@ class TurnPlan:
 
     async def mark(self, step: int | str, status: v1.PlanEntryStatus) -> None:
         """Give a step, by its place or its words, this status: `pending`, `in_progress` or `completed`."""
-        check_word("status", status, get_args(v1.PlanEntryStatus))
+        check_word("status", status, STATUSES)
         place = self._place(step)
         self.entries[place] = msgspec.structs.replace(self.entries[place], status=status)
         await self.send()
@@ -124,5 +127,7 @@ def _entry(call: str, entry: Any) -> v1.PlanEntry:
     if not isinstance(entry, v1.PlanEntry):
         hint = "pass each step by itself: *steps" if isinstance(entry, list | tuple) else ""
         raise wrong_type(call, "steps, each text or a PlanEntry", cast("object", entry), hint)
+    check_word(f"{call}: priority", entry.priority, PRIORITIES)
+    check_word(f"{call}: status", entry.status, STATUSES)
     check_sendable(call, entry)
     return entry

@@ -20,7 +20,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from os import PathLike, fspath
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast, get_args
 
 import msgspec
 
@@ -36,7 +36,7 @@ from accord.agent.remote_terminal import RemoteTerminal, before_release
 from accord.agent.terminal_text import TerminalText
 from accord.agent.tool_life import ToolLife
 from accord.agent.voices.base import Voice
-from accord.arguments import check_text, content_block
+from accord.arguments import check_extensible_word, check_text, content_block
 from accord.errors import AccordError, CapabilityMissing, ConnectionClosed
 from accord.schema import v1
 from accord.schema.base import Json
@@ -53,6 +53,8 @@ FREE = 64 * 1024
 
 FACTOR = 3
 """How many times what it produced may be sent, all in all, once that is used up."""
+
+KINDS: tuple[str, ...] = get_args(v1.ToolKind)
 
 Location: TypeAlias = str | PathLike[str] | tuple[str | PathLike[str], int] | v1.ToolCallLocation
 """A file, or a file and a line (1-based)."""
@@ -105,6 +107,8 @@ class Tool(Elicits):
         locations: Sequence[Location] = (),
         raw_input: Json = None,
     ) -> None:
+        if kind is not None and kind not in KINDS:
+            check_extensible_word("turn.tool(kind=...)", kind, KINDS)
         self.id = tool_call_id
         """The tool call's id, which the client knows as well."""
         self.title = title

@@ -23,11 +23,13 @@ from accord.agent.session import Session, StateT
 from accord.agent.subagent import Introduction, RunningSubagent, way_out_for
 from accord.agent.tool import CommandParts, Location, Tool, ToolSurroundings
 from accord.agent.tool_life import ToolLife
-from accord.arguments import check_text, check_update, content_block, shortened, wrong_type
+from accord.arguments import check_extensible_word, check_text, check_update, content_block, shortened, wrong_type
 from accord.endpoints import Endpoint
 from accord.schema import v1
 from accord.schema.base import Json
 from accord.schema.sendable import check_sendable
+
+SEVERITIES = ("info", "warning", "error")
 
 if TYPE_CHECKING:
     from accord.agent.files import TurnFiles
@@ -166,6 +168,7 @@ class Turn(Elicits, Generic[StateT]):
 
     async def notice(self, title: str, description: str | None = None, *, severity: str = "info") -> bool:
         """Tell the user something beside the conversation. False, and nothing sent, if the client shows no notices."""
+        check_extensible_word("turn.notice(severity=...)", severity, SEVERITIES)
         if not self.client.capabilities.has("session.notices"):
             return False
         await self._running.send(v1.Notice(severity, title, description))

@@ -6,6 +6,7 @@ import shlex
 import sys
 
 from accord.errors import AccordError, PeerError, Timeout
+from accord.last_lines import last_lines
 from accord.masking import mask_urls
 from accord.printable import label
 
@@ -40,6 +41,8 @@ def one_line(error: BaseException) -> str:
     text = label(mask_urls(str(error)[:CONSIDERED]), LONGEST)
     if isinstance(error, PeerError) and error.code == -32000:
         text += f"; log in with `{_login_command()}`"
+    if isinstance(error, PeerError) and error.message == "Internal error" and (last := last_lines(error.stderr, 1)):
+        text += f"; the agent's last line on standard error: {label(mask_urls(last[0].strip()), LONGEST)}"
     return text
 
 

@@ -19,6 +19,7 @@ from accord.cli.endings import ENDED_WELL, INTERRUPTED, REFUSED, STOPPED, WrongU
 from accord.cli.recording import recorded
 from accord.cli.view import Opened
 from accord.errors import AccordError, ConnectionClosed, Timeout
+from accord.mistakes import NOT_AWAITED
 
 if TYPE_CHECKING:
     from accord.cli.events import EarlyUpdates
@@ -45,6 +46,8 @@ KEPT = 1024 * 1024
 """Bytes of the agent's text that are kept: it is printed as it arrives, and not needed again."""
 STOP_WITHIN = 10.0
 """Seconds that the agent has to end the turn after Ctrl-C."""
+MISTAKES = 5
+"""Forgotten `await`s of an agent that are shown."""
 SLICE = 0.2
 """Seconds between two looks at the limits while the session is opened."""
 
@@ -71,6 +74,7 @@ class OneTurn:
         self._remote: RemoteAgent | None = None
         self._opened: RemoteSession | None = None
         self._lent: Lent | None = None
+        self._mistakes = 0
         control.at_once = self.hurry
 
     async def play(self) -> int:
@@ -93,6 +97,12 @@ class OneTurn:
                 return exit_code(error)
             raise error from None
 
+    def _forgotten(self, line: str) -> None:
+        """Show a line of the agent's standard error that says which `await` its author forgot."""
+        if NOT_AWAITED in line and self._mistakes < MISTAKES:
+            self._mistakes += 1
+            self._view.note(f"the agent: {line}")
+
     def hurry(self) -> None:
         """End the agent without a grace period."""
         if self._remote is not None:
@@ -110,7 +120,7 @@ class OneTurn:
         began = loop.time()
         limit, its_name = self._limit_of_start()
         connecting = connect(
-            agent.target(self._view.agent_line if options.stderr or options.verbose else None),
+            agent.target(self._view.agent_line if options.stderr or options.verbose else self._forgotten),
             lent.client,
             timeout=limit,
             unstable=self._view.shows_subagents,  # asks the agent for subagents and plans with ids

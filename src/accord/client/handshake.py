@@ -106,7 +106,9 @@ def _explained(
             code = error.exit_code
             how = "" if code is None else f" (exit code {code})" if code >= 0 else f" (killed by signal {-code})"
             what = "ended before it answered" if error.reason == "died_at_start" else f"closed its {target.way_out}"
-            text = f"{target.name} {what}{how}{_said(pollution, error.stderr or stderr)}"
+            said = _said(pollution, error.stderr or stderr)
+            hint = "; does the program call agent.run()?" if code == 0 and not said else ""
+            text = f"{target.name} {what}{how}{said}{hint}"
             return _Explained(text, error)
         case ProtocolError():
             return ProtocolError(f"{target.name}: {error}")

@@ -11,12 +11,13 @@ from pathlib import Path
 
 from accord.client.target import CommandTarget, Target
 from accord.configuration.environment import inherited, variables
-from accord.configuration.resolving import UnknownAgent, resolve
-from accord.configuration.settings import AgentSettings, is_path
+from accord.configuration.resolving import UnknownAgent, python_command, resolve
+from accord.configuration.settings import PYTHON_FILE, AgentSettings, is_path
 from accord.errors import ConfigurationError
 from accord.http.client.urls import UrlTarget
 from accord.registry.finding import PREFIX
 from accord.transports.launch import Inherit
+from accord.transports.programs import program_file
 
 
 def named_target(
@@ -35,7 +36,11 @@ def named_target(
     `cwd`, `env`, `token`, `headers` and `proxy` come before the agent's settings. Raises ConfigurationError for
     a file that is invalid or not trusted, and for an agent of the registry that is not installed.
     """
-    if not word or len(word.split()) > 1 or (is_path(word) and not word.startswith(PREFIX)):
+    if not word or len(word.split()) > 1:
+        return None
+    if PYTHON_FILE.fullmatch(word) and program_file(word) is None and (python := python_command([word])) is not None:
+        return CommandTarget(python, cwd=cwd, env=env, inherit=inherit, on_stderr=on_stderr)
+    if is_path(word) and not word.startswith(PREFIX):
         return None
     try:
         settings = resolve(word, offline=True)

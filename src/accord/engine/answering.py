@@ -38,6 +38,7 @@ from accord.jsonrpc import messages
 from accord.jsonrpc.endpoint import Endpoint, key_of
 from accord.jsonrpc.frames import RequestId
 from accord.jsonrpc.messages import Call
+from accord.mistakes import error_of_author
 from accord.tasks import Tasks, give_up, pass_on
 
 log = logging.getLogger("accord")
@@ -294,7 +295,12 @@ class Answering:
         if self.link_has_ended and isinstance(error, ConnectionClosed):
             log.info("the handler of %s ended with its connection: %s", owed.method, error)
         elif not chosen and not isinstance(error, asyncio.CancelledError):
-            log.error("the handler of %s failed%s", owed.method, self._hidden(told=told), exc_info=error)
+            log.error(
+                "the handler of %s failed%s",
+                owed.method,
+                self._hidden(told=told),
+                exc_info=error if self._debug else error_of_author(error),
+            )
         # cancellation: a cancelled request is answered with its result or with this code, whatever its handler raised.
         if owed.cancelled or isinstance(error, asyncio.CancelledError):
             return REQUEST_CANCELLED, "Request cancelled", None

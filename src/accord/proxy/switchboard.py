@@ -263,6 +263,8 @@ class Switchboard:
         if asked.method == INITIALIZE and isinstance(asked, Passed) and self._asks_in_older_words(link, asked, answer):
             return
         error = None if answer.error is None else _error_in(frame)
+        if asked.method == INITIALIZE and link.is_proxy and asked.to is link.plain and _is_unknown(answer):
+            error = _no_proxy(link)
         if self.recorder is not None and isinstance(asked, Passed) and answer.id is not None:
             self.recorder.record(asked.to, asked.source, answer_frame(answer.id, answer.result, error))
         if self.on_answer is not None:
@@ -273,8 +275,7 @@ class Switchboard:
 
     def _asks_in_older_words(self, link: Link, asked: Passed, answer: Answer) -> bool:
         """Whether a proxy that does not know `proxy/initialize` is asked again, with the name of older SDKs."""
-        unknown = answer.error is not None and answer.error.code == METHOD_NOT_FOUND
-        if not (unknown and link.is_proxy and asked.to is link.plain and link.spelling is TODAY):
+        if not (_is_unknown(answer) and link.is_proxy and asked.to is link.plain and link.spelling is TODAY):
             return False
         link.spelling = OLDER
         self.put(link, asked.again(self.new_id()))
@@ -330,6 +331,16 @@ class Switchboard:
         touched, self._touched = self._touched, []
         for link in touched:
             link.flush()
+
+
+def _is_unknown(answer: Answer) -> bool:
+    return answer.error is not None and answer.error.code == METHOD_NOT_FOUND
+
+
+def _no_proxy(link: Link) -> bytes:
+    """The error for a component that knows no name of the handshake of proxies."""
+    text = f"{link.name} is not a proxy: it does not know {TODAY.initialize}; name the proxies first and the agent last"
+    return msgspec.json.encode({"code": METHOD_NOT_FOUND, "message": text})
 
 
 def answer_frame(request_id: RequestId, result: bytes | Raw | None, error: bytes | Raw | None) -> bytes:

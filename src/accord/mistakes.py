@@ -1,0 +1,95 @@
+"""What an author did wrong, in words for the author: a forgotten `await`, and an error of a function of theirs.
+
+A forgotten `await` is found at no cost for those that are written. Python itself notices a coroutine that is thrown
+away before it has begun, at the line where that happens, and warns with the name of a function inside of us. While
+`agent.run()` has the process, that warning names the author's line and says what to do instead. Each coroutine could
+carry its line itself (`sys.set_coroutine_origin_tracking_depth`), but every correct `await turn.say(...)` would pay.
+
+An error of an author's function passes through our frames before it reaches the log. They are left out: what the
+author reads begins with their own function and ends with the error.
+"""
+
+from __future__ import annotations
+
+import linecache
+import logging
+import re
+import warnings
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from types import FrameType, TracebackType
+from typing import Any, TextIO
+
+NOT_AWAITED = "is not awaited, so it does nothing"
+"""Words that no other line has: `accord run` looks for them in what an agent writes."""
+
+_WARNING = re.compile(r"coroutine '(?P<name>.*)' was never awaited")
+_OWN = __file__.removesuffix("mistakes.py")
+log = logging.getLogger("accord")
+
+
+@contextmanager
+def forgotten_awaits_are_logged() -> Generator[None]:
+    """While this block runs, Python's warning about a coroutine that was never awaited is a line of our log."""
+    usual = warnings.showwarning
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        found = _WARNING.search(str(message)) if issubclass(category, RuntimeWarning) else None
+        if found is None:
+            usual(message, category, filename, lineno, file, line)
+        elif filename.startswith(_OWN):  # it was kept in a variable, and thrown away with the author's function
+            log.warning("a call of %s %s: write `await` before it", found["name"], NOT_AWAITED)
+        else:
+            written = linecache.getline(filename, lineno).strip() or found["name"]
+            log.warning("%s, line %d: %s %s: write `await %s`", filename, lineno, written, NOT_AWAITED, written)
+
+    warnings.showwarning = show
+    try:
+        yield
+    finally:
+        warnings.showwarning = usual
+
+
+def error_of_author(error: BaseException) -> tuple[type[BaseException], BaseException, TracebackType | None]:
+    """An error for a log's `exc_info`, without our frames; with all of them if none is the author's."""
+    frames: list[tuple[FrameType, int, int]] = []
+    trace = error.__traceback__
+    while trace is not None:
+        if not trace.tb_frame.f_code.co_filename.startswith(_OWN):
+            frames.append((trace.tb_frame, trace.tb_lasti, trace.tb_lineno))
+        trace = trace.tb_next
+    folded: TracebackType | None = None
+    for frame, instruction, line in reversed(frames):
+        folded = TracebackType(folded, frame, instruction, line)
+    return type(error), error, folded or error.__traceback__
+
+
+def place_of(function: Callable[..., Any]) -> str:
+    """An author's function and where it stands, for an error: `reply() in mine.py, line 4`."""
+    name = getattr(function, "__qualname__", None) or repr(function)
+    code = getattr(function, "__code__", None)
+    return f"{name}() in {code.co_filename}, line {code.co_firstlineno}" if code is not None else f"{name}()"
+
+
+def check_takes(what: str, function: Callable[..., Any], *names: str) -> None:
+    """Raise TypeError unless a function can be called with these arguments, by place."""
+    import inspect  # with a decorator only, where an agent's program has it loaded
+
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # of a function in C, which does not say
+        return
+    try:
+        signature.bind(*names)
+    except TypeError:
+        given = ", ".join(names)
+        raise TypeError(
+            f"{what} calls its function with ({given}), and {place_of(function)}, takes {signature}"
+        ) from None
