@@ -91,6 +91,28 @@ async def test_escape_stops_the_agent(chat):
         assert it.front.status == "idle"
 
 
+async def test_escape_puts_the_queued_prompts_back_into_the_editor_in_their_order(chat):
+    agent, prompts = accord.Agent("slow"), []
+
+    @agent.on_prompt
+    async def reply(turn: accord.Turn) -> None:
+        prompts.append(turn.text)
+        await asyncio.Event().wait()
+
+    async with chat(agent) as it:
+        await it.send("first")
+        await eventually(lambda: prompts == ["first"])
+        await it.send("second")
+        await it.send("third")
+        await it.type("fourth")
+        await it.sees("2 queued")
+        await it.press("escape")
+        await it.sees("Stopped.")
+        await eventually(lambda: it.app.editor.text == "second\n\nthird\n\nfourth")
+        assert it.front.status == "idle"
+        assert prompts == ["first"]
+
+
 async def test_a_prompt_that_is_sent_while_the_agent_works_waits_and_can_be_taken_back(chat):
     agent = accord.Agent("slow")
     go_on, prompts = asyncio.Event(), []

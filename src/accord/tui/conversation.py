@@ -76,7 +76,7 @@ class Conversation:
         self.draft = ""
         """What stands in the editor while another conversation is in front."""
         self.returned = ""
-        """Queued prompts that go back to the editor, because the turn before them failed."""
+        """Queued prompts that go back to the editor, because the turn before them failed or was stopped."""
         self.busy_since: float | None = None
         self.last: Outcome | None = None
         """How the latest turn ended."""
@@ -271,15 +271,20 @@ class Conversation:
             self.queue.insert(0, prompt)  # it is sent again after the login
             self.error = error
         else:
-            waiting, self.queue[:] = list(self.queue), []
             title, about = explained(error, self.connection)
             self.note(title, about, "bad", "✗")
-            if waiting:
-                self.returned = "\n\n".join(it.text for it in waiting)
-                self.attached += [path for it in waiting for path in it.files]
+            self._return_queue()
+
+    def _return_queue(self) -> None:
+        """Have the queued prompts go back to the editor, in their order."""
+        waiting, self.queue[:] = list(self.queue), []
+        if waiting:
+            self.returned = "\n\n".join(it for it in (self.returned, *(one.text for one in waiting)) if it)
+            self.attached += [path for it in waiting for path in it.files]
 
     async def stop(self) -> None:
-        """Ask the agent to stop; the second time it is restarted if it does not."""
+        """Ask the agent to stop, and take the queue back; the second time the agent is restarted if it does not."""
+        self._return_queue()
         if self._reply is not None and self._reply.cancelled:
             reply = self._reply
             self.note("The agent has ten seconds to stop; then it is restarted.", "", "warning")
