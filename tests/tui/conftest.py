@@ -15,18 +15,29 @@ from accord.configuration.trust import trust_folder
 from accord.project.git import find_repository
 from accord.tui.app import ChatApp, ChatOptions
 from accord.tui.connection import AgentChoice, ConnectionOptions
+from accord.tui.key_owner import QUIET
 from tests.tui.real_terminal import Terminal
 from tests.waiting import DEADLINE, eventually
 
 KEYS = {" ": "space", "/": "slash", "@": "at", ".": "full_stop", "\n": "ctrl+j", "-": "minus", "_": "underscore"}
 
 
+class Clock:
+    """The time of keys and clicks, which stands still unless a test moves it."""
+
+    now = 0.0
+
+    def __call__(self, _):
+        return self.now
+
+
 class Chat:
     """A running chat, as a user sees it."""
 
-    def __init__(self, app, pilot):
+    def __init__(self, app, pilot, clock=None):
         self.app = app
         self.pilot = pilot
+        self.clock = clock or Clock()
 
     @property
     def front(self):
@@ -50,18 +61,21 @@ class Chat:
         await self.pilot.press(*(KEYS.get(it, it) for it in text))
 
     async def send(self, text):
-        """Type a prompt, and send it, once the keys go to the editor again after a question that is over."""
-        bar = self.app.bar
-        await eventually(lambda: not bar.has_focus or (bar.question is not None and bar.question.is_open))
+        """Type a prompt, and send it."""
         self.app.editor.set_text(text)
         await self.pilot.press("enter")
 
     async def press(self, *keys):
-        """Press keys, once an open question takes them: it does so when it has been painted."""
-        bar = self.app.bar
-        await eventually(lambda: bar.question is None or not bar.has_focus or bar.is_armed)
+        """Press keys, once an open question takes them."""
+        await self.quiet()
         await self.pilot.press(*keys)
         await self.pilot.pause()
+
+    async def quiet(self):
+        """Let half a second without keys pass, once an open question has been painted."""
+        bar = self.app.bar
+        await eventually(lambda: bar.keys.is_painted or self.front is None or not self.front.questions)
+        self.clock.now += QUIET
 
     async def sees(self, *texts):
         """Wait until all of these texts are on the screen."""
@@ -101,9 +115,10 @@ def chat(tmp_path):
         folder = options.pop("folder", tmp_path)
         chosen = ChatOptions(folder, keeps=options.pop("keeps", False), **options)
         chosen = replace(chosen, connection=connection or ConnectionOptions())
-        app = ChatApp(choice, chosen)
+        clock = Clock()
+        app = ChatApp(choice, replace(chosen, clock=clock))
         async with app.run_test(size=size) as pilot:
-            it = Chat(app, pilot)
+            it = Chat(app, pilot, clock)
             if opens:
                 await eventually(lambda: app.front is not None and app.front.session is not None)
             await pilot.pause()

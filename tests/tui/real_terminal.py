@@ -73,6 +73,17 @@ class Terminal:
     def press(self, *keys):
         self.tmux("send-keys", "-t", "chat", *keys)
 
+    def answer(self, key, title):
+        """Answer the open question, once it takes keys: then its title begins with a question mark."""
+
+        def takes_keys():
+            screen = self.screen()
+            titles = [line for line in screen.splitlines() if line.startswith((" ? ", " … ", " . "))]
+            return "show all" in screen and titles[-1].startswith(f" ? {title}")
+
+        wait_until(takes_keys)
+        self.press(key)
+
     def write(self, text):
         """Type a text, and send nothing."""
         self.tmux("send-keys", "-t", "chat", "-l", text)

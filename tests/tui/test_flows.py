@@ -19,10 +19,8 @@ def started(terminal, size, *arguments):
 def asked_to_edit(it):
     """The agent was allowed to read a file, and asks to change it."""
     it.send("/edit README.md")
-    it.sees("? read README.md", "y Allow")
-    it.press("y")
+    it.answer("y", "read README.md")
     it.sees("? Edit README.md", "+ And once more.")
-    wait_until(lambda: it.screen().count("? Edit README.md") == 2)  # above the prompt as well, where keys answer
 
 
 def test_a_prompt_is_answered_and_the_chat_can_be_left(terminal, size):
@@ -36,7 +34,7 @@ def test_a_prompt_is_answered_and_the_chat_can_be_left(terminal, size):
 def test_a_change_is_allowed_reviewed_and_undone(terminal, size):
     it = started(terminal, size)
     asked_to_edit(it)
-    it.press("y")
+    it.answer("y", "Edit README.md")
     it.sees("I wrote README.md.")
     assert "And once more." in (it.project / "README.md").read_text()
     it.press("C-d")
@@ -51,7 +49,7 @@ def test_a_change_is_allowed_reviewed_and_undone(terminal, size):
 def test_a_change_is_denied_and_the_user_says_what_to_do_instead(terminal, size):
     it = started(terminal, size)
     asked_to_edit(it)
-    it.press("r")
+    it.answer("r", "Edit README.md")
     it.sees("As you wish: I changed nothing.", "What should the agent do instead?")
     it.send("hello")
     it.sees("I am Accord's built-in agent")
@@ -62,7 +60,7 @@ def test_a_command_is_allowed_and_its_output_and_exit_code_are_shown(terminal, s
     it = started(terminal, size)
     it.send("/run sh -c 'echo $((6 * 7)) things; exit 3'")
     it.sees("y Allow", "$ sh -c 'echo $((6 * 7)) things; exit 3'")
-    it.press("y")
+    it.answer("y", "")
     it.sees("42 things", "exit code 3", "It ended with 3.")
 
 
@@ -99,8 +97,7 @@ def test_an_option_and_the_mode_are_changed(terminal, size):
     it.press("BTab")
     it.sees("Explain")
     it.send("/edit README.md")
-    it.sees("y Allow")
-    it.press("y")
+    it.answer("y", "")
     it.sees("I change nothing.")
 
 
@@ -121,14 +118,17 @@ def test_a_session_is_opened_again_after_a_restart(terminal, size, tmp_path):
     it.sees("❯ hello", "I am Accord's built-in agent", "2 Accord demo: Blue whales")
 
 
-def test_a_turn_is_cancelled_and_a_queued_prompt_follows(terminal, size):
+def test_a_turn_is_cancelled_and_a_queued_prompt_goes_back_to_the_editor(terminal, size):
     it = started(terminal, size)
     it.send("/slow 600")
     it.sees("working 0:0")
     it.send("hello")
     it.sees("1 queued")
     it.press("Escape")
-    it.sees("Stopped.", "❯ hello", "I am Accord's built-in agent")
+    it.sees("Stopped.", "\n hello\n")
+    assert "❯ hello" not in it.screen()
+    it.press("Enter")
+    it.sees("❯ hello", "I am Accord's built-in agent")
 
 
 def test_a_session_is_forked_and_another_agent_is_started_beside_it(terminal, size):

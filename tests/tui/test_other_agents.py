@@ -93,13 +93,13 @@ def test_an_agent_of_another_sdk_asks_writes_and_runs(sdk_chat):
     for key, option in (("y", "Go on"), ("n", "Stop it")):
         actions(it, {"ask": "session/request_permission", "params": asked})
         it.sees("? Change a.txt", "- one", "+ two", "y Go on", "n Stop it")
-        it.press(key)
+        it.answer(key, "Change a.txt")
         it.sees(f"? Change a.txt  {option}", '"selected"')
         it.sees_idle()
     path = it.project / "made.txt"
     actions(it, {"ask": "fs/write_text_file", "params": {"path": str(path), "content": "made\n"}})
     it.sees("? write made.txt", "+ made", "y Allow")
-    it.press("y")
+    it.answer("y", "write made.txt")
     wait_until(path.exists)
     it.press("C-d")
     it.sees("1 changed file", "new file", "x undo part")
@@ -117,19 +117,21 @@ def test_an_agent_of_another_sdk_asks_writes_and_runs(sdk_chat):
         {"update": call},
     )
     it.sees("y Allow", "$ sh -c")
-    it.press("y")
+    it.answer("y", "")
     it.sees('"exitCode"')
 
 
 @pytest.mark.interop
-def test_a_turn_of_an_agent_of_another_sdk_is_cancelled_and_a_queued_prompt_follows(sdk_chat):
+def test_a_turn_of_an_agent_of_another_sdk_is_cancelled_and_a_queued_prompt_goes_back_to_the_editor(sdk_chat):
     it = sdk_chat
     actions(it, {"wait": True})
     it.sees("working 0:0")
     it.send("hello")
     it.sees("1 queued")
     it.press("Escape")
-    it.sees("Stopped.", "blocks: text, 5 letters")
+    it.sees("Stopped.", "\n hello\n")
+    it.press("Enter")
+    it.sees("blocks: text, 5 letters")
 
 
 @pytest.mark.interop
@@ -177,7 +179,7 @@ def test_a_real_agent_in_the_chat(agent, size, start, tmp_path):
         for name, key in (("no.txt", "n"), ("yes.txt", "y")):
             it.send(f"EDIT {it.project / name}")
             it.sees("y ", "n ", "reject and say why")
-            it.press(key)
+            it.answer(key, "")
             it.no_longer_sees("reject and say why")
             it.sees_idle()
             assert (it.project / name).exists() == (key == "y"), it.screen()
@@ -187,7 +189,9 @@ def test_a_real_agent_in_the_chat(agent, size, start, tmp_path):
         it.send("Say hello again.")
         it.sees("1 queued")
         it.press("Escape")
-        it.sees("Stopped.", "❯ Say hello again.")
+        it.sees("Stopped.", "\n Say hello again.\n")
+        it.press("Enter")
+        it.sees("❯ Say hello again.")
         it.sees_idle()
         it.press("C-g")
         it.sees("Options", "type to filter")

@@ -243,6 +243,8 @@ async def test_a_login_is_asked_for_and_the_prompt_goes_on_after_it(chat):
         await turn.say("welcome")
 
     async with chat(agent, opens=False, prompt="hello") as it:
+        await it.sees("locked wants you to log in")
+        await it.press("y")
         await it.sees("Log in to", "A token")
         await it.press("enter")
         await it.sees("welcome")

@@ -8,6 +8,7 @@ from accord.schema import v1
 from accord.schema.base import Unknown
 from accord.tui.option_entries import option_entries
 from accord.tui.pickers import Entry, Picker
+from accord.tui.questions import LoginAsked
 from accord.tui.shell import ChatShell
 
 
@@ -93,6 +94,9 @@ class AgentActions(ChatShell):
     async def action_login(self) -> None:
         """Log in to the agent, then go on."""
         conversation = self.in_front
+        for question in conversation.questions:
+            if isinstance(question, LoginAsked):
+                question.decline()
         remote = await conversation.connection.ready()
         methods = [it for it in remote.auth_methods if not isinstance(it, Unknown)]
         if not methods:

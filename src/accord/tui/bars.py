@@ -148,7 +148,8 @@ def attached(files: Sequence[Path]) -> Row | None:
 def work(conversation: Conversation, now: float) -> Row | None:
     """What the conversation waits for; None if nothing."""
     status = conversation.status
-    queued = f"  {len(conversation.queue)} queued (ctrl+u takes one back)" if conversation.queue else ""
+    until = " until you have answered" if status == "asks" else ""
+    queued = f"  {len(conversation.queue)} queued{until} (ctrl+u takes one back)" if conversation.queue else ""
     name = label(conversation.connection.name, 30)
     if status == "starting":
         line = conversation.connection.stderr[-1] if conversation.connection.stderr else ""

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import webbrowser
-from typing import Any
 
 from accord.printable import printable
 from accord.trace import TraceFile
 from accord.tui import keys, slash
 from accord.tui.export import export
 from accord.tui.pickers import Entry, FormScreen
-from accord.tui.question_bar import QuestionBar
+from accord.tui.questions import FormAsked, LinkAsked, Question
 from accord.tui.reader import ReaderScreen
 from accord.tui.shell import ChatShell
 from accord.tui.wire import WireScreen
@@ -84,23 +83,19 @@ class ChatActions(ChatShell):
         text = f"# Keys\n\n{keys.table()}\n\n# Commands\n\n{slash.table()}\n"
         self.push_screen(ReaderScreen("Help", text))
 
-    async def on_question_bar_form_wanted(self, event: QuestionBar.FormWanted) -> None:
+    async def action_fill_in_form(self, question: FormAsked) -> None:
         """Fill in the form of a question."""
-        self.work_on(self._fill(event.question))
-
-    async def _fill(self, question: Any) -> None:
         answer = await self.ask_for(FormScreen(question.question))
         if answer is False:
-            question.answer(False, "declined")
+            question.decline()
         elif answer is not None:
             question.accept(answer)
 
-    def on_question_bar_link_agreed(self, event: QuestionBar.LinkAgreed) -> None:
+    async def action_open_link(self, question: LinkAsked) -> None:
         """Open the link that the user agreed to."""
-        url = event.question.question.link.url
-        event.question.answer(True, "opened")
-        self.work_on(asyncio.to_thread(webbrowser.open, url))
+        question.answer(True, "opened")
+        await asyncio.to_thread(webbrowser.open, question.question.link.url)
 
-    def on_question_bar_more_wanted(self, event: QuestionBar.MoreWanted) -> None:
+    def action_show_question(self, question: Question) -> None:
         """Show all of what is asked."""
-        self.push_screen(ReaderScreen.of_question(event.question, str(self.in_front.folder)))
+        self.push_screen(ReaderScreen.of_question(question, str(self.in_front.folder)))

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
+from typing import TypeAlias
+
+from textual.message import Message
 
 from accord.pictures.asking import Graphics
 from accord.schema import v1
 from accord.tui.connection import AgentChoice, ConnectionOptions
 from accord.tui.worktrees import Worktree
+
+Clock: TypeAlias = Callable[[Message], float]
+"""Says when an event of the screen came."""
 
 
 @dataclass(frozen=True)
@@ -47,3 +54,5 @@ class ChatOptions:
     """The git worktrees that were made; the first session works in the first one, and the chat adds its own."""
     keeps: bool = True
     """Whether drafts and prompts are kept between runs."""
+    clock: Clock = attrgetter("time")
+    """Says when a key came, in seconds."""

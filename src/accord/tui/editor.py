@@ -45,10 +45,17 @@ class Editor(TextArea):
     class Edited(Message):
         """The text has changed."""
 
-    def __init__(self, complete: Callable[[str], Completions], history: Sequence[str]) -> None:
+    def __init__(
+        self,
+        complete: Callable[[str], Completions],
+        history: Sequence[str],
+        offer: Callable[[events.Key | events.Paste], bool],
+    ) -> None:
+        """`offer` is asked about each key first, and returns whether somebody else takes it."""
         super().__init__(soft_wrap=True, compact=True, highlight_cursor_line=False, tab_behavior="focus")
         self.cursor_blink = False  # a timer that draws while nothing happens
         self._complete = complete
+        self._offer = offer
         self.prompts = list(history)
         """Earlier prompts, the oldest first."""
         self._place: int | None = None
@@ -89,13 +96,14 @@ class Editor(TextArea):
     # Keys
 
     async def _on_key(self, event: events.Key) -> None:
-        if self._handled(event):
+        if self._offer(event) or self._handled(event):
             event.prevent_default()
             event.stop()
             return
         await super()._on_key(event)
 
     async def _on_paste(self, event: events.Paste) -> None:
+        self._offer(event)
         # Textual calls the method of the base class itself, unless the default is prevented.
         if (path := pasted_path(event.text)) is not None:
             event.prevent_default()

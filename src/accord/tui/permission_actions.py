@@ -9,7 +9,6 @@ from accord.printable import label
 from accord.services.permissions.remembered import EVERYWHERE, RememberedAnswer, covered
 from accord.tui.connection import AgentConnection
 from accord.tui.pickers import Entry, Picker
-from accord.tui.question_bar import QuestionBar
 from accord.tui.questions import PermissionAsked
 from accord.tui.scopes import SCOPES, HeldAnswer
 from accord.tui.shell import ChatShell
@@ -53,11 +52,8 @@ class PermissionActions(ChatShell):
         else:
             await asyncio.to_thread(answers.forget, answer)
 
-    def on_question_bar_always_wanted(self, event: QuestionBar.AlwaysWanted) -> None:
+    async def action_answer_always(self, asked: PermissionAsked) -> None:
         """Have the user choose where the answer to a question holds."""
-        self.work_on(self._answer_always(event.question))
-
-    async def _answer_always(self, asked: PermissionAsked) -> None:
         conversation = self.in_front
         answers = conversation.connection.answers
         if answers is None:

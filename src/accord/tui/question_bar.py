@@ -1,8 +1,4 @@
-"""The open question above the editor, and the keys that answer it.
-
-It takes the keys only while the editor is empty, so that words which were being written are not taken for an answer,
-and only once it has been painted.
-"""
+"""The open question above the editor, and the keys and clicks that answer it. `KeyOwner` says when it takes them."""
 
 from __future__ import annotations
 
@@ -11,176 +7,154 @@ from collections.abc import Sequence
 from textual import events
 from textual.message import Message
 
-from accord.printable import label
+from accord.tui.chat_options import Clock
+from accord.tui.key_owner import QUIET, KeyOwner
 from accord.tui.line_widget import Lines
-from accord.tui.questions import FormAsked, LinkAsked, PermissionAsked, Question
-from accord.tui.rows import Paragraph, Row, Span
+from accord.tui.questions import Question
+from accord.tui.rows import Paragraph, Row, Span, all_rows
+from accord.tui.soon import Soon
+
+_TARGET = "answer:"
+"""What the style of an answer begins with: the key follows, so that a click finds it. It has no colour."""
 
 
-class QuestionBar(Lines, can_focus=True):
+class QuestionBar(Lines):
     """The oldest open question of the conversation in front."""
 
     DEFAULT_CSS = """
     QuestionBar { height: auto; max-height: 8; }
     """
 
-    class Typed(Message):
-        """A key that is no answer: it belongs to the editor."""
+    class Wanted(Message):
+        """An answer needs more than a key: this action of the chat."""
 
-        def __init__(self, character: str) -> None:
+        def __init__(self, action: str, question: Question) -> None:
             super().__init__()
-            self.character = character
-
-    class Rejected(Message):
-        """The user has rejected, and wants to say what to do instead."""
-
-    class FormWanted(Message):
-        """The user wants to fill in the form."""
-
-        def __init__(self, question: FormAsked) -> None:
-            super().__init__()
+            self.action = action
             self.question = question
 
-    class LinkAgreed(Message):
-        """The user agreed to visit a link."""
-
-        def __init__(self, question: LinkAsked) -> None:
-            super().__init__()
-            self.question = question
-
-    class MoreWanted(Message):
-        """The user wants to see all of what is asked."""
-
-        def __init__(self, question: Question) -> None:
-            super().__init__()
-            self.question = question
-
-    class AlwaysWanted(Message):
-        """The user wants to choose where the answer holds."""
-
-        def __init__(self, question: PermissionAsked) -> None:
-            super().__init__()
-            self.question = question
-
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
         super().__init__(id="question")
         self.question: Question | None = None
+        self.keys = KeyOwner()
+        """Who takes the keys."""
+        self._clock = clock
         self._waiting = 0
         self._chosen = 0
-        self.is_armed = False
-        """Whether it takes keys: its question has been painted."""
-        self._is_passing = False
-        """Whether the user has begun to type a text: the keys up to the change of focus belong to it, too."""
+        self._look = Soon(self, self._redraw)
 
-    def on_focus(self) -> None:
-        self._is_passing = False
-
-    def set(self, questions: Sequence[Question], *, takes_keys: bool) -> None:
+    def set(self, questions: Sequence[Question], *, is_editor_empty: bool) -> None:
         """Show the first of these questions."""
         question = questions[0] if questions else None
         if question is not self.question:
-            self.question, self._chosen, self.is_armed = question, 0, False
-            self.call_after_refresh(self._arm, question)
+            self.question, self._chosen = question, 0
+            self.keys.ask(question)
+            self.call_after_refresh(self._painted, question)
+        self.keys.edit(is_empty=is_editor_empty)
         self._waiting = len(questions) - 1
-        self._redraw(takes_keys=takes_keys)
+        self._redraw()
 
-    def _arm(self, question: Question | None) -> None:
-        self.is_armed = question is self.question
+    def _painted(self, question: Question | None) -> None:
+        self.keys.paint(question, self._now)
+        self._redraw()
 
-    def _redraw(self, *, takes_keys: bool) -> None:
+    @property
+    def _now(self) -> float:
+        return self._clock(Message())
+
+    @property
+    def takes_keys(self) -> bool:
+        """Whether a key that comes now is an answer."""
+        return self.keys.owner(self._now) == "question"
+
+    # Drawing
+
+    def _redraw(self) -> None:
         question = self.question
         if question is None:
             self.show([])
             return
+        is_ready = self.takes_keys
         more = f"  (and {self._waiting} more)" if self._waiting else ""
-        first: Row = ((" ? ", "warning"),)
+        first: Row = ((" ? " if is_ready else " … ", "warning"),)
         shown = [Paragraph([(question.title, "bold"), (more, "dim")], first, (("   ", ""),))]
-        shown.append(Paragraph(self._answers(question), (("   ", ""),), (("   ", ""),), "groups"))
-        if not takes_keys:
+        shown.append(Paragraph(self._answers(question, is_ready=is_ready), (("   ", ""),), (("   ", ""),), "groups"))
+        if self.keys.side == "editor":
             shown.append(Paragraph([("   press tab, or empty the editor, to answer", "dim")]))
+        elif not is_ready:
+            self._look.ask(QUIET / 2)  # the half second may begin again meanwhile
         self.show(shown)
 
-    def _answers(self, question: Question) -> list[Span]:
-        if isinstance(question, PermissionAsked):
-            spans: list[Span] = []
-            for number, (key, option) in enumerate(question.options):
-                style = "chosen" if number == self._chosen else ""
-                spans += [(f" {key} ", f"accent {style}".strip()), (f"{label(option.name, 40)} ", style), ("  ", "")]
-            spans += [
-                ("A ", "accent"),
-                ("always, and where", "dim"),
-                ("  ", ""),
-                ("r ", "accent"),
-                ("reject and say why", "dim"),
-                ("  ", ""),
-                ("d ", "accent"),
-                ("show all", "dim"),
-            ]
-            return spans
-        if isinstance(question, FormAsked):
-            return [("enter ", "accent"), ("fill in the form   ", ""), ("n ", "accent"), ("decline", "")]
-        link: list[Span] = []
-        if isinstance(question, LinkAsked):
-            link = [(question.question.link.domain, "link"), ("   ", "")]
-        return [*link, ("y ", "accent"), ("open it in the browser   ", ""), ("n ", "accent"), ("decline", "")]
+    def _answers(self, question: Question, *, is_ready: bool) -> list[Span]:
+        spans: list[Span] = []
+        for number, answer in enumerate(question.answers):
+            target = f"{_TARGET}{answer.key}"
+            chosen = "chosen " if is_ready and number == self._chosen else ""
+            faded = "" if is_ready and answer.is_option else "dim "
+            spans += [("  ", "")] if spans else []
+            spans += [(f" {answer.key} ", f"{'accent ' if is_ready else 'dim '}{chosen}{target}")]
+            spans += [(f"{answer.label} ", f"{chosen or faded}{target}")]
+        return spans
 
-    def on_key(self, event: events.Key) -> None:
+    # Answers
+
+    def take_key(self, event: events.Key, *, is_editor_empty: bool) -> bool:
+        """Answer the question by a key that came to the editor; returns False if the key is the editor's."""
         question = self.question
+        if question is None or not question.is_open:
+            return False
+        now = self._clock(event)
+        self.keys.edit(is_empty=is_editor_empty)
         if event.key in ("escape", "tab"):
+            return False
+        is_taken = self.keys.key(now) == "question" and self._answered(question, event)
+        if not is_taken:
+            self.keys.typed(now)
+        self._redraw()
+        return is_taken
+
+    def take_tab(self, event: events.Key) -> bool:
+        """Give the keys to the question, or back to the editor; returns False if no question is open."""
+        if self.question is None:
+            return False
+        self.keys.tab(self._clock(event))
+        self._redraw()
+        return True
+
+    def note_typing(self, event: Message) -> None:
+        """Note that something came for the editor which is no key, such as a paste."""
+        self.keys.typed(self._clock(event))
+
+    def on_click(self, event: events.Click) -> None:
+        """Answer by a click on an answer."""
+        question, rows = self.question, all_rows(self._paragraphs, max(1, self.size.width))
+        if question is None or not question.is_open or not self.keys.is_quiet(self._clock(event)):
             return
-        is_open = question is not None and question.is_open
-        if is_open and not self.is_armed:
-            return
-        if question is not None and is_open and not self._is_passing and self._answered(question, event):
-            event.stop()
-            event.prevent_default()
-        elif event.is_printable and event.character:
-            event.stop()
-            self._is_passing = True
-            self.post_message(self.Typed(event.character))
+        column = event.x
+        for text, style in rows[event.y][0] if 0 <= event.y < len(rows) else ():
+            column -= len(text)
+            if column < 0:
+                if _TARGET in style:
+                    self._choose(question, style.rpartition(_TARGET)[2])
+                return
 
     def _answered(self, question: Question, event: events.Key) -> bool:
-        character = event.character or ""
-        if isinstance(question, PermissionAsked):
-            return self._permission(question, event.key, character)
-        if isinstance(question, FormAsked):
-            if event.key == "enter" or character == "y":
-                self.post_message(self.FormWanted(question))
-            elif character == "n":
-                question.answer(False, "declined")
-            return event.key == "enter" or character in ("y", "n")
-        if isinstance(question, LinkAsked):
-            if event.key == "enter" or character == "y":
-                self.post_message(self.LinkAgreed(question))
-            elif character == "n":
-                question.answer(False, "declined")
-            return event.key == "enter" or character in ("y", "n")
-        return False
-
-    def _permission(self, question: PermissionAsked, key: str, character: str) -> bool:
-        options = question.options
+        options = [it for it in question.answers if it.is_option]
+        key, character = event.key, event.character or ""
         if key in ("left", "right", "up", "down") and options:
             self._chosen = (self._chosen + (1 if key in ("right", "down") else -1)) % len(options)
-            self._redraw(takes_keys=True)
             return True
         if key == "enter" and options:
-            question.choose(options[self._chosen][1])
-            return True
-        by_key = dict(options)
-        if character in by_key:
-            question.choose(by_key[character])
-            return True
-        if character.isdecimal() and 0 < int(character) <= len(options):
-            question.choose(options[int(character) - 1][1])
-            return True
-        if character == "r":
-            question.reject()
-            self.post_message(self.Rejected())
-            return True
-        if character == "A":
-            self.post_message(self.AlwaysWanted(question))
-            return True
-        if character == "d":
-            self.post_message(self.MoreWanted(question))
-            return True
-        return False
+            character = options[self._chosen].key
+        elif character.isdecimal() and 0 < int(character) <= len(options):
+            character = options[int(character) - 1].key
+        return self._choose(question, character)
+
+    def _choose(self, question: Question, key: str) -> bool:
+        """Give this answer; returns False if there is none with this key."""
+        if not any(answer.key == key for answer in question.answers):
+            return False
+        action = question.press(key)
+        if action:
+            self.post_message(self.Wanted(action, question))
+        return True

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from accord.printable import label
 from accord.schema import v1
@@ -25,8 +25,20 @@ DIFF_ROWS = 40
 """Rows of each diff that stand in the conversation."""
 
 
+class Answer(NamedTuple):
+    """One way to answer a question."""
+
+    key: str
+    label: str
+    is_option: bool = True
+    """Whether it answers by itself; else it shows or asks more first."""
+
+
 class Question:
     """A question of an agent."""
+
+    answers: Sequence[Answer] = ()
+    """The ways to answer it."""
 
     def __init__(self, title: str) -> None:
         self.title = title
@@ -49,6 +61,15 @@ class Question:
             self._answer.set_result(value)
             self.block.changed()
 
+    def decline(self) -> str:
+        """Answer that the user does not want to."""
+        self.answer(False, "declined")
+        return ""
+
+    def press(self, key: str) -> str:
+        """Give the answer with this key; returns the action of the chat that it needs, or an empty text."""
+        raise NotImplementedError
+
     async def wait(self) -> Any:
         """Wait for the answer. Cancelling this withdraws the question."""
         try:
@@ -69,22 +90,28 @@ class PermissionAsked(Question):
     def __init__(self, question: PermissionQuestion) -> None:
         super().__init__(label(question.title, 300) or "May the agent do this?")
         self.question = question
-        self.options = _keyed(question.options)
-        """The options, each with the key that chooses it."""
+        self._options = _keyed(question.options)
+        """The options, by the keys that choose them."""
+        self.answers = [
+            *(Answer(key, label(option.name, 40)) for key, option in self._options.items()),
+            Answer("A", "always, and where", is_option=False),
+            Answer("r", "reject and say why", is_option=False),
+            Answer("d", "show all", is_option=False),
+        ]
 
     @property
     def _is_shown_above(self) -> bool:
         """Whether the tool call stands in the conversation, with its changes."""
         return self.question.session.tool_call(self.question.tool_call.id) is not None
 
-    def choose(self, option: v1.PermissionOption) -> None:
-        """Answer with this option."""
-        self.answer(option, label(option.name, 100))
-
-    def reject(self) -> None:
-        """Answer with the option that rejects."""
-        option = self.question.reject
-        self.answer(option, "rejected" if option is None else label(option.name, 100))
+    def press(self, key: str) -> str:
+        if (option := self._options.get(key)) is not None:
+            self.answer(option, label(option.name, 100))
+            return ""
+        if key == "r":
+            option = self.question.reject
+            self.answer(option, "rejected" if option is None else label(option.name, 100))
+        return {"A": "answer_always", "r": "say_instead", "d": "show_question"}[key]
 
     def paragraphs(self, look: Look, most: int | None = DIFF_ROWS) -> list[Paragraph]:
         question = self.question
@@ -119,9 +146,14 @@ class PermissionAsked(Question):
 class FormAsked(Question):
     """Asks for values in a form."""
 
+    answers = (Answer("y", "fill in the form"), Answer("n", "decline"))
+
     def __init__(self, question: FormQuestion) -> None:
         super().__init__(label(question.message, 300) or "The agent asks for values")
         self.question = question
+
+    def press(self, key: str) -> str:
+        return "fill_in_form" if key == "y" else self.decline()
 
     def accept(self, content: Mapping[str, Any]) -> None:
         """Answer with these values."""
@@ -134,11 +166,33 @@ class LinkAsked(Question):
     def __init__(self, question: LinkQuestion) -> None:
         super().__init__(label(question.message, 300) or "The agent asks you to visit a page")
         self.question = question
+        self.answers = (
+            Answer("y", f"open {label(question.link.domain, 60)} in the browser"),
+            Answer("n", "decline"),
+        )
+
+    def press(self, key: str) -> str:
+        return "open_link" if key == "y" else self.decline()
 
     def paragraphs(self, look: Look, most: int | None = DIFF_ROWS) -> list[Paragraph]:
         link = self.question.link
         shown = [Paragraph([(clean(link.url), "link")], wrap="fold")]
         return shown + [Paragraph([(clean(warning), "warning")]) for warning in link.warnings]
+
+
+class LoginAsked(Question):
+    """Asks whether the user wants to log in, because the agent refuses to work before."""
+
+    answers = (Answer("y", "log in"), Answer("n", "not now"))
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{label(name, 60)} wants you to log in")
+
+    def press(self, key: str) -> str:
+        if key == "n":
+            return self.decline()
+        self.answer(True, "log in")
+        return ""
 
 
 class QuestionBlock(Block):
@@ -166,14 +220,10 @@ class QuestionBlock(Block):
         return self._question.title
 
 
-def _keyed(options: Sequence[v1.PermissionOption]) -> list[tuple[str, v1.PermissionOption]]:
-    """The options with their keys: by their kinds, and by numbers where a kind comes twice."""
-    keyed: list[tuple[str, v1.PermissionOption]] = []
-    used: set[str] = set()
+def _keyed(options: Sequence[v1.PermissionOption]) -> dict[str, v1.PermissionOption]:
+    """The options by their keys: those of their kinds, and numbers where a kind comes twice."""
+    keyed: dict[str, v1.PermissionOption] = {}
     for number, option in enumerate(options[:9], 1):
         key = KINDS.get(option.kind, "")
-        if not key or key in used:
-            key = str(number)
-        used.add(key)
-        keyed.append((key, option))
+        keyed[key if key and key not in keyed else str(number)] = option
     return keyed

@@ -72,7 +72,6 @@ class ChatScreen(App[int]):
         self.quit_asked = False
         """Whether the user has pressed the key that quits once."""
         self._works: set[asyncio.Task[Any]] = set()
-        self._asked: object = None
         self._reported: dict[Conversation, object] = {}
         """The errors of conversations that were shown."""
         self._was_busy: set[Conversation] = set()
@@ -88,11 +87,12 @@ class ChatScreen(App[int]):
         yield Lines(id="goal")
         yield Lines(id="plan")
         yield Lines(id="work")
-        yield QuestionBar()
+        yield QuestionBar(self.options.clock)
         yield Lines(id="list")
         yield Lines(id="attached")
         with Container(id="editor-box"):
-            yield Editor(self.complete, keeping.prompts() if self.options.keeps else ())
+            prompts = keeping.prompts() if self.options.keeps else ()
+            yield Editor(self.complete, prompts, self.offer_to_question)
         yield Lines(id="foot")
 
     def complete(self, before: str) -> Completions:
@@ -188,18 +188,20 @@ class ChatScreen(App[int]):
         self._report_ends()
 
     def _show_question(self, conversation: Conversation) -> None:
-        bar, editor = self.bar, self.editor
-        questions = conversation.questions
-        is_new = bool(questions) and questions[0] is not self._asked
-        self._asked = questions[0] if questions else None
-        takes = not editor.text
-        bar.set(questions, takes_keys=takes or bar.has_focus)
-        if is_new and takes and self.screen is self.screen_stack[0]:
-            bar.focus()
+        bar, editor, questions = self.bar, self.editor, conversation.questions
+        is_new = bool(questions) and questions[0] is not bar.question
+        bar.set(questions, is_editor_empty=not editor.text)
+        if is_new and self.screen is self.screen_stack[0]:
+            editor.focus()
         if is_new and not self.app_focus and self.options.bell:
             self.bell()
-        if not questions and bar.has_focus:
-            editor.focus()
+
+    def offer_to_question(self, event: events.Key | events.Paste) -> bool:
+        """Whether the open question takes a key that came to the editor."""
+        if isinstance(event, events.Key):
+            return self.bar.take_key(event, is_editor_empty=not self.editor.text)
+        self.bar.note_typing(event)
+        return False
 
     def look_every_second(self) -> None:
         """Begin to make the lines again every second."""

@@ -26,6 +26,7 @@ from accord.tui.conversation import Conversation
 from accord.tui.errors import explained
 from accord.tui.folder_files import files_of
 from accord.tui.pickers import Entry, Picker
+from accord.tui.questions import LoginAsked
 from accord.tui.screen import ChatScreen
 from accord.tui.session_list import program_of, session_entries, words_of
 from accord.tui.transcript import Transcript
@@ -151,8 +152,8 @@ class ChatShell(ChatScreen):
         self._works.add(task)
         task.add_done_callback(self._works.discard)
 
-    def run_command(self, action: str, argument: str = "") -> None:
-        """Run a command, with what the user wrote after its name."""
+    def run_command(self, action: str, argument: Any = "") -> None:
+        """Run a command, with what the user wrote after its name; or what an answer needs, with its question."""
         method = getattr(self, f"action_{action}")
         takes = bool(inspect.signature(method).parameters)
 
@@ -207,9 +208,13 @@ class ChatShell(ChatScreen):
     def could_not_open(self, conversation: Conversation) -> None:
         """Say why a session could not be opened, or have the user log in."""
         if conversation.status == "login":
-            self.run_command("login")
+            self.work_on(self._offer_login(conversation))
         elif conversation.error is not None:
             self.complain(conversation.error, conversation)
+
+    async def _offer_login(self, conversation: Conversation) -> None:
+        if await conversation.ask(LoginAsked(conversation.connection.name)):
+            self.run_command("login")
 
     # What sessions are opened with
 

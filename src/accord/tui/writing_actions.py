@@ -176,14 +176,12 @@ class WritingActions(ChatShell):
             transcript.choose(None)
             transcript.go_to_end()
 
-    @on(QuestionBar.Typed)
-    def _on_typed(self, event: QuestionBar.Typed) -> None:
-        self.editor.focus()
-        self.editor.insert(event.character)
+    def on_question_bar_wanted(self, event: QuestionBar.Wanted) -> None:
+        """Do what an answer needs besides its key."""
+        self.run_command(event.action, event.question)
 
-    @on(QuestionBar.Rejected)
-    def _on_rejected(self) -> None:
-        self.editor.focus()
+    def action_say_instead(self) -> None:
+        """Have the user say what the agent should do instead of what was rejected."""
         self.editor.placeholder = "What should the agent do instead?"
 
     def on_key(self, event: events.Key) -> None:
@@ -191,8 +189,8 @@ class WritingActions(ChatShell):
         transcript = self.transcript
         if transcript is None or self.screen is not self.screen_stack[0]:
             return
-        if event.key == "tab" and self.bar.question is not None:
-            (self.editor if self.bar.has_focus else self.bar).focus()
+        if event.key == "tab" and self.bar.take_tab(event):
+            self.editor.focus()
             event.prevent_default()
         elif transcript.cursor is not None and self.focused is None:
             self._on_block_key(transcript, event)
