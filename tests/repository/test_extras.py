@@ -21,6 +21,7 @@ DISTRIBUTIONS = {
     "llama-index-core": "llama_index",
     "markdown-it-py": "markdown_it",
     "openai-agents": "agents",
+    "pillow": "PIL",
     "opentelemetry-api": "opentelemetry",
     "pydantic-ai-slim": "pydantic_ai",
 }

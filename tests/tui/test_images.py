@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from accord.pictures.png import encoded
+from tests.pictures.test_image import png_of
 from tests.waiting import DEADLINE
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs pseudo-terminals")
@@ -77,7 +77,7 @@ class Pty:
 
 @pytest.fixture
 def terminal(tmp_path):
-    (tmp_path / "picture.png").write_bytes(encoded([b"\xff\x00\x00" * 40] * 36))
+    (tmp_path / "picture.png").write_bytes(png_of(8, 2, [b"\xff\x00\x00" * 40] * 36, size=(40, 36)))
     (tmp_path / "agent.py").write_text(AGENT)
     started = []
 

@@ -2,7 +2,10 @@
 
 import asyncio
 import base64
+import threading
 import zlib
+
+from PIL import Image
 
 import accord
 from accord import v1
@@ -134,13 +137,65 @@ async def test_an_image_is_named_and_drawn_in_half_blocks(chat):
         await it.sees("[image: image/png, 8 x 4", "▀▀▀▀▀▀▀▀")
 
 
+async def test_keys_are_answered_while_an_image_is_decoded(chat, monkeypatch):
+    go_on, opening = threading.Event(), Image.open
+
+    def slow(*arguments, **options):
+        go_on.wait()
+        return opening(*arguments, **options)
+
+    monkeypatch.setattr(Image, "open", slow)
+
+    async def work(turn):
+        await turn.say(v1.ImageContent(png(8, 4), "image/png"))
+
+    try:
+        async with chat(working(work)) as it:
+            await it.send("go")
+            await it.sees("[image: image/png, 8 x 4", "drawing")
+            await it.type("hello")
+            await it.sees(" hello")
+            go_on.set()
+            await it.sees("▀▀▀▀▀▀▀▀")
+            await it.sees_no("drawing")
+    finally:
+        go_on.set()
+
+
+async def test_images_are_decoded_one_at_a_time_and_each_once(chat, monkeypatch):
+    opened, running, most, opening = 0, 0, 0, Image.open
+
+    def counted(*arguments, **options):
+        nonlocal opened, running, most
+        opened, running = opened + 1, running + 1
+        most = max(most, running)
+        try:
+            return opening(*arguments, **options)
+        finally:
+            running -= 1
+
+    monkeypatch.setattr(Image, "open", counted)
+
+    async def work(turn):
+        for number in range(30):
+            await turn.say(v1.ImageContent(png(8, number + 1), "image/png"))
+            await turn.say(f" {number}")
+
+    async with chat(working(work), size=(80, 50)) as it:
+        await it.send("go")
+        await it.idle()
+        await it.sees("… 10 more images and files")
+        await it.sees_no("drawing")
+        assert (opened, most) == (20, 1)
+
+
 async def test_an_image_that_is_malformed_is_named(chat):
     async def work(turn):
         await turn.say(v1.ImageContent(png(8, 4)[:60], "image/png"))
 
     async with chat(working(work)) as it:
         await it.send("go")
-        await it.sees("[image: image/png", "done")
+        await it.sees("[image: image/png", "not drawn: damaged", "done")
         assert "▀" not in it.screen()
 
 

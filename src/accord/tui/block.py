@@ -12,10 +12,10 @@ from typing import Protocol
 
 from textual.strip import Strip
 
-from accord.pictures.asking import NO_GRAPHICS, Graphics
 from accord.state import Entry
 from accord.tui.palette import Palette
 from accord.tui.picture_strip import PictureStrip
+from accord.tui.pictures import Pictures
 from accord.tui.rows import Paragraph, Row, all_rows, clean, plain
 
 
@@ -59,8 +59,8 @@ class Look:
     """Finds a terminal by its id."""
     is_ascii: bool = False
     """Whether the terminal shows ASCII only."""
-    graphics: Graphics = NO_GRAPHICS
-    """How the terminal shows images."""
+    pictures: Pictures = field(default_factory=Pictures)
+    """The images of the transcript."""
 
 
 class Block:
@@ -114,6 +114,10 @@ class Block:
 
     def _drawn(self, look: Look) -> list[Strip]:
         return look.palette.strips(all_rows(self.paragraphs(look), look.width), look.width)
+
+    def content(self, blocks: Sequence[object], look: Look) -> list[Strip]:
+        """Content that is not text: words, and images once they are drawn."""
+        return look.pictures.strips(blocks, look.width, look.palette, self.changed, is_ascii=look.is_ascii)
 
     def paragraphs(self, look: Look) -> list[Paragraph]:
         """What it says."""

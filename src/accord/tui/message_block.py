@@ -10,7 +10,6 @@ from accord.schema import v1
 from accord.state import Entry, Message
 from accord.tui.block import Block, Look
 from accord.tui.markdown import GrowingMarkdown
-from accord.tui.pictures import Picture
 from accord.tui.rows import Paragraph, Row, all_rows, plain, rows_of
 
 THOUGHT_ROWS = 1
@@ -57,10 +56,8 @@ class AgentBlock(Block):
         if self._message.refused:
             tail.append(Paragraph([("   refused: the agent goes on without it", "warning")]))
         strips = [*self._final, *palette.strips(all_rows(tail, width), width)]
-        for block in self._message.content:
-            if not isinstance(block, v1.TextContent):
-                strips += Picture.of(block).strips(look)
-        return strips
+        others = [block for block in self._message.content if not isinstance(block, v1.TextContent)]
+        return strips + self.content(others, look)
 
     def _unchanged(self) -> int:
         """How many final paragraphs are those that were drawn. Only the newest can differ: a fence that was closed."""

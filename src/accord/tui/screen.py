@@ -25,7 +25,6 @@ from accord.tui.conversation import Conversation
 from accord.tui.editor import Editor
 from accord.tui.line_widget import Lines
 from accord.tui.palette import palette_of
-from accord.tui.pictures import forget_sent_images
 from accord.tui.question_bar import QuestionBar
 from accord.tui.redrawn import Redrawn
 from accord.tui.rows import Paragraph, Row, Span
@@ -145,9 +144,8 @@ class ChatScreen(App[int]):
 
     def _draw_images_again(self, _: object) -> None:
         """Send images again after another program had the terminal, which may have lost them."""
-        forget_sent_images()
         for transcript in self.screen_stack[0].query(Transcript):
-            transcript.theme_changed()
+            transcript.send_images_again()
 
     def _take_theme(self) -> None:
         palette = palette_of(self.screen_stack[0])

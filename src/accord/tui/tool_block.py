@@ -19,7 +19,6 @@ from accord.tui.ansi import last_lines, output_lines
 from accord.tui.block import Block, Look, ShownTerminal
 from accord.tui.diffs import DiffLine, counts, diff_lines, side_by_side, unified
 from accord.tui.highlight import highlighted_line, language_of
-from accord.tui.pictures import Picture
 from accord.tui.rows import Paragraph, Row, Span, all_rows, plain
 
 FOLDED_DIFF, FOLDED_TEXT, FOLDED_TERMINAL, FOLDED_FAILURE = 12, 3, 6, 8
@@ -83,11 +82,8 @@ class ToolBlock(Block):
 
     def _drawn(self, look: Look) -> list[Strip]:
         strips = look.palette.strips(all_rows(self.paragraphs(look), look.width), look.width)
-        for part in self._call.content:
-            content = part.content if isinstance(part, v1.Content) else None
-            if isinstance(content, v1.ImageContent):
-                strips += Picture.of(content).strips(look)
-        return strips
+        content = [part.content for part in self._call.content if isinstance(part, v1.Content)]
+        return strips + self.content([it for it in content if isinstance(it, v1.ImageContent)], look)
 
     def paragraphs(self, look: Look) -> list[Paragraph]:
         call = self._call

@@ -30,6 +30,7 @@ from accord.tui.block import Block, Look
 from accord.tui.block_list import BlockList
 from accord.tui.palette import Palette, palette_of
 from accord.tui.picture_strip import PictureStrip
+from accord.tui.pictures import Pictures
 from accord.tui.redrawn import Redrawn
 from accord.tui.soon import Soon
 
@@ -59,7 +60,7 @@ class Transcript(Redrawn, ScrollView, can_focus=False):
         """How often changes were drawn."""
         self.drawn = 0
         """How many blocks were drawn."""
-        self._look = Look(Palette({}), 80, is_ascii=is_ascii, graphics=graphics)
+        self._look = Look(Palette({}), 80, is_ascii=is_ascii, pictures=Pictures(graphics, self.mark))
         self._list = BlockList(conversation)
         self._starts: list[int] = [0]
         """The first row of each block, and at the end the number of all rows."""
@@ -89,6 +90,11 @@ class Transcript(Redrawn, ScrollView, can_focus=False):
     def theme_changed(self) -> None:
         """Draw everything in another theme."""
         self._take_theme()
+        self._redraw()
+
+    def send_images_again(self) -> None:
+        """Draw and send all images again."""
+        self._look.pictures.clear()
         self._redraw()
 
     def on_resize(self, _: events.Resize) -> None:
