@@ -11,6 +11,7 @@ from interop.model.server import ModelServer
 import accord
 from accord.coder.agent import coding_agent
 from accord.coder.models.choosing import ModelSettings
+from tests.forked_programs import forked_programs, fresh_programs  # noqa: F401
 
 APIS = ["anthropic", "openai", "responses"]
 
