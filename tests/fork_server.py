@@ -6,8 +6,8 @@ asyncio, the transports of Accord) asks the fork server instead. The server fork
 
 Everything about the process is real: its descriptors, process id, process group, session, signals and exit status. It
 is even a child of the process that asked, because the server forks with CLONE_PARENT. Only two things differ from a new
-interpreter: modules of Accord are loaded already, and /proc shows the command line, environment and memory of the
-server. Tests whose subject is one of these use the fixture `fresh_programs`.
+interpreter: modules of Accord are loaded already, and /proc shows the command line and the memory of the server. Tests
+whose subject is one of these use the fixture `fresh_programs`.
 
 What the server cannot do is started as always: other programs than this interpreter, options other than -u, -P and -W,
 programs given by -c, modules of other packages, and environments that change how an interpreter starts. On systems
@@ -74,6 +74,9 @@ READ_BY_FORKS = {"PYTHONASYNCIODEBUG", "PYTHONUNBUFFERED", "PYTHONWARNINGS"}
 
 OURS = ("accord", "tests")
 """The packages whose modules run as forks. Others, such as pytest, change how Accord is imported."""
+
+ROOM = 64 * 1024
+"""Bytes of environments that /proc can show of forks, beside the server's own."""
 
 SIZE = 8
 """Bytes of a number in a message to the server and in its answer."""
@@ -240,6 +243,7 @@ def become(message: dict[str, Any], streams: list[int]) -> Callable[[], object]:
     os.chdir(message["cwd"])
     os.environ.clear()
     os.environ.update(message["environment"])
+    show_environment(message["environment"])
     if message["name"] == "accord" or not message["new_session"]:
         serve_programs_of_this_process()
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -260,6 +264,16 @@ def become(message: dict[str, Any], streams: list[int]) -> Callable[[], object]:
     if message["module"]:
         return functools.partial(runpy._run_module_as_main, name)  # type: ignore[attr-defined]
     return functools.partial(run_script, name, main)
+
+
+def show_environment(environment: dict[str, str]) -> None:
+    """Let /proc show this environment: Accord finds what agents leave behind by a variable there.
+
+    The kernel shows the memory that held the server's environment at its start, and nothing uses that any more.
+    """
+    start, end = map(int, Path("/proc/self/stat").read_text().rpartition(")")[2].split()[47:49])
+    shown = b"".join(os.fsencode(f"{name}={value}") + b"\0" for name, value in environment.items())
+    ctypes.memmove(start, shown.ljust(end - start, b"\0")[: end - start], end - start)
 
 
 def serve_programs_of_this_process() -> None:
@@ -358,6 +372,7 @@ def server() -> Starter:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             pass_fds=[theirs.fileno()],
+            env={**os.environ, "ROOM_FOR_ENVIRONMENTS": " " * ROOM},
         )
 
     def end() -> None:

@@ -31,6 +31,7 @@ print(json.dumps({
     ],
     "signals": [str(signal.getsignal(number)) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE)],
     "descriptors": sorted(map(int, os.listdir("/proc/self/fd")))[:3],
+    "shown": sorted(filter(None, open("/proc/self/environ").read().split("\\0"))),
     "read": sys.stdin.read(),
 }))
 """
