@@ -102,7 +102,6 @@ def pytest_generate_tests(metafunc):
     metafunc.parametrize("seed", range(seeds) if one is None else [one])
 
 
-@pytest.mark.usefixtures("fresh_programs")
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
 async def test_nothing_hangs_and_nothing_is_left_behind(seed, tmp_path):
     await play(seed, tmp_path)
