@@ -30,9 +30,8 @@ class Known(NamedTuple):
     """What has to change, and where."""
 
 
-COMPAT = "docs/from-the-official-sdk.md"
+OFFICIAL_SDK = "docs/from-the-official-sdk.md"
 AS_WRITTEN = "nothing: programs of that SDK leave out what they do not use, and the page shows such programs"
-MODELS = "a generated accord/compat/acp/schema.pyi: the models are made at run time"
 
 POLICIES = "docs/policies.md"
 OLD_NAME = "nothing: the page calls a function by a name that its signature no longer has"
@@ -40,12 +39,6 @@ OLD_NAME = "nothing: the page calls a function by a name that its signature no l
 KNOWN: tuple[Known, ...] = (
     Known(POLICIES, "reportCallIssue", 'Argument missing for parameter "folder"', OLD_NAME),
     Known(POLICIES, "reportCallIssue", 'No parameter named "path"', OLD_NAME),
-    Known(COMPAT, "reportIncompatibleMethodOverride", "in an incompatible manner", AS_WRITTEN),
-    Known(COMPAT, "reportAbstractUsage", "Cannot instantiate abstract class", AS_WRITTEN),
-    Known(COMPAT, "reportUnknownMemberType", "is unknown", MODELS),
-    Known(COMPAT, "reportUnknownVariableType", "is unknown", MODELS),
-    Known(COMPAT, "reportUnknownArgumentType", "Argument type is unknown", MODELS),
-    Known(COMPAT, "reportAttributeAccessIssue", "is unknown", "stubs of the methods that `with_calls` adds"),
 )
 
 

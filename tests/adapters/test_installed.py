@@ -36,4 +36,4 @@ def test_the_adapters_load_no_framework_before_they_are_used():
 
 
 def test_the_adapters_are_these():
-    assert dir(accord.adapters) == sorted([*FRAMEWORKS, "current_turn"])
+    assert dir(accord.adapters) == sorted([*FRAMEWORKS, "current_turn", "official_sdk"])

@@ -53,13 +53,14 @@ PROGRAMS = {
     "claude-agent-sdk": "import accord; accord.adapters.claude_agent_sdk; print('end_turn')",
     "langgraph": "import accord; accord.adapters.langgraph; print('end_turn')",
     "llama-index": "import accord; accord.adapters.llama_index; print('end_turn')",
+    "official-sdk": "import accord; accord.adapters.official_sdk.install(); print('end_turn')",
     "openai-agents": "import accord; accord.adapters.openai_agents; print('end_turn')",
     "pydantic-ai": "import accord; accord.adapters.pydantic_ai; print('end_turn')",
     "all": SERVED,
 }
 """What uses an extra; each program prints how it went."""
 
-MISSED = ["http", "langgraph", "openai-agents", "otel", "postgres", "pydantic-ai", "uvloop"]
+MISSED = ["http", "langgraph", "official-sdk", "openai-agents", "otel", "postgres", "pydantic-ai", "uvloop"]
 """Extras without which their program cannot begin; the others only lack a part."""
 
 

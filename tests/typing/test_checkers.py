@@ -17,7 +17,7 @@ ROOT = HERE.parents[1]
 QUICKSTART = ROOT / "docs" / "quickstart.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 ENVIRONMENT = {**os.environ, "MYPYPATH": str(ROOT / "src")}
-PROGRAMS = ("good_handlers.py", "bad_handlers.py", "threads.py", "official_names.py")
+PROGRAMS = ("good_handlers.py", "bad_handlers.py", "threads.py")
 SOURCES = {
     **{path.name: path.read_text() for path in map(HERE.joinpath, PROGRAMS)},
     **{f"quickstart_{number}.py": code for number, code in enumerate(BLOCK.findall(QUICKSTART.read_text()), 1)},

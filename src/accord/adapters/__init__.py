@@ -1,7 +1,8 @@
 """Adapters: an agent of another framework as an `accord.Agent`, and any ACP agent as a tool of the framework.
 
 `accord.adapters.pydantic_ai.serve(my_agent)` gives the agent, `accord.adapters.pydantic_ai.tool(accord.connect(...))`
-the tool. Each framework is a module that is loaded when it is first used, and needs the extra of its name.
+the tool. `accord.adapters.official_sdk` runs programs of the official Python SDK on our engine. Each framework is a
+module that is loaded when it is first used, and needs the extra of its name.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
         claude_agent_sdk as claude_agent_sdk,
         langgraph as langgraph,
         llama_index as llama_index,
+        official_sdk as official_sdk,
         openai_agents as openai_agents,
         pydantic_ai as pydantic_ai,
     )
@@ -27,6 +29,7 @@ _HOMES = {
     "current_turn": "serving",
     "langgraph": "langgraph:",
     "llama_index": "llama_index:",
+    "official_sdk": "official_sdk:",
     "openai_agents": "openai_agents:",
     "pydantic_ai": "pydantic_ai:",
 }

@@ -334,6 +334,12 @@ class Asking:
         if asked is not None:
             asked.fail(ProtocolError(f"{asked.method}: the answer is {problem}"))
 
+    def undelivered(self, request_id: int, error: Exception) -> None:
+        """Fail this request: it never reached the peer."""
+        asked = self._endpoint.forget(request_id)
+        if asked is not None:
+            asked.fail(error)
+
     def overflowed(self, lane: str | None, problem: str) -> None:
         """Fail this session's requests, because its notifications were dropped."""
         for asked in list(self._endpoint.asked.values()):

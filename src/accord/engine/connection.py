@@ -210,6 +210,14 @@ class Connection:
         """Let other tasks run; while the peer does not read, wait for room."""
         await self._outbox.breathe()
 
+    def open_gate(self) -> None:
+        """Let the peer speak before the handshake."""
+        self._receiving.open_gate()
+
+    def undelivered(self, request_id: int, error: Exception) -> None:
+        """Fail this request of ours with the error that kept its transport from sending it."""
+        self.asking.undelivered(request_id, error)
+
     def let_handshake_be_repeated(self) -> None:
         """Let the peer repeat the handshake that is being answered, until it sends another request."""
         self._receiving.handshake_is_repeatable = True

@@ -1,1 +1,0 @@
-"""Other libraries' names on our engine, for programs that move to Accord."""

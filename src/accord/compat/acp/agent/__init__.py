@@ -1,1 +1,0 @@
-"""The side of an agent."""

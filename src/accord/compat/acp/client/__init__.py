@@ -1,1 +1,0 @@
-"""The side of a client."""
