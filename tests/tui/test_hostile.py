@@ -63,7 +63,7 @@ async def test_a_strange_text_keeps_the_layout_and_obeys_nothing(chat, name):
 def test_no_row_is_wider_than_the_screen(name, width):
     text = TEXTS[name]
     lines = diff_lines(text, text + "\nmore")
-    for paragraphs in (markdown(text), output_lines(text), unified(lines), side_by_side(lines, max(width, 40))):
+    for paragraphs in (markdown(text), output_lines(text, 1_000), unified(lines), side_by_side(lines, max(width, 40))):
         if paragraphs:
             strips = Palette({}).strips(all_rows(paragraphs, max(width, 40)), max(width, 40))
             assert {strip.cell_length for strip in strips} <= {max(width, 40)}
@@ -104,6 +104,6 @@ def test_wrapping_loses_no_character_but_blanks(text, width):
 
 
 def test_a_carriage_return_and_colours_of_a_command_are_shown_as_a_terminal_does():
-    lines = output_lines("\x1b[31mred\x1b[0m\n 10%\r 99%\x1b[K\nab\bc\n")
+    lines = output_lines("\x1b[31mred\x1b[0m\n 10%\r 99%\x1b[K\nab\bc\n", 10)
     assert [line.text for line in lines] == ["red", " 99%", "ac"]
     assert lines[0].spans == [("red", "fg:red")]

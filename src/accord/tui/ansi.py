@@ -11,24 +11,34 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from accord.printable import printable
-from accord.tui.rows import TAB, Paragraph, Span, shortened
+from accord.printable import CUT, printable
+from accord.tui.rows import LATER, LONGEST_LINE, TAB, Paragraph, Span, printed
 
 _PIECE = re.compile(
     r"\x1b\[[0-9;:?]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[()][A-Z0-9]|\x1b[=>78]|[\r\b]|[^\x1b\r\b]+|\x1b"
 )
+_SEQUENCE = re.compile(r"\x1b\[[0-9;:?]*[A-Za-z]|[\r\b]")
 _SGR = re.compile(r"\x1b\[([0-9;:]*)m")
 
 _COLOURS = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
-LONGEST = 20_000
+LONGEST = 4_000
+"""Characters of a line with sequences that are obeyed; the rest of the line is left out, and counted."""
+MOST = 40_000
+"""Characters of one output in which sequences are obeyed; of later lines the beginning is shown, without them."""
 
 
-def output_lines(text: str) -> list[Paragraph]:
-    """The output as paragraphs, one for each line."""
-    style = ""
+def output_lines(text: str, most: int) -> list[Paragraph]:
+    """The first lines of the output as paragraphs, at most so many."""
+    style, left = "", MOST
     shown: list[Paragraph] = []
-    for line in text.replace("\r\n", "\n").split("\n"):
-        spans, style = _line(line, style)
+    for line in text.replace("\r\n", "\n").split("\n", most)[:most]:
+        is_plain = "\x1b" not in line and "\r" not in line and "\b" not in line
+        left -= min(len(line), LONGEST)
+        if is_plain or left < 0:
+            text = _SEQUENCE.sub("", line[:LONGEST]) if left < 0 else line
+            spans = [(printed(text, LATER if left < 0 else LONGEST_LINE), style)] if line else []
+        else:
+            spans, style = _line(line, style)
         shown.append(Paragraph(spans, wrap="fold"))
     if shown and not shown[-1].spans:
         shown.pop()
@@ -49,8 +59,6 @@ def last_lines(text: str, most: int) -> tuple[str, int]:
 
 def _line(line: str, style: str) -> tuple[list[Span], str]:
     """One line as a terminal would show it; and the style that goes on after it."""
-    if "\x1b" not in line and "\r" not in line and "\b" not in line:
-        return ([(shortened(printable(line).expandtabs(TAB)), style)] if line else []), style
     cells: list[Span] = []
     cursor = 0
     for piece in _PIECE.findall(line[:LONGEST]):
@@ -68,6 +76,8 @@ def _line(line: str, style: str) -> tuple[list[Span], str]:
             for character in printable(piece).expandtabs(TAB):
                 cells[cursor : cursor + 1] = [(character, style)]
                 cursor += 1
+    if (more := len(line) - LONGEST) > 0:
+        cells.append((f"{CUT} ({more:,} more characters)", ""))
     return list(_joined(cells)), style
 
 
@@ -105,7 +115,8 @@ def _changed(style: str, codes: str) -> str:
 
 def _with(names: list[str], number: int) -> list[str]:
     if number in (1, 2, 3, 4, 7, 9):
-        return [*names, {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "reverse", 9: "strike"}[number]]
+        name = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "reverse", 9: "strike"}[number]
+        return names if name in names else [*names, name]
     if number in (22, 23, 24, 27, 29):
         gone = {22: ("bold", "dim"), 23: ("italic",), 24: ("underline",), 27: ("reverse",), 29: ("strike",)}[number]
         return [it for it in names if it not in gone]

@@ -103,6 +103,11 @@ class Block:
         """Have it drawn again for another width or look."""
         self.changed()
 
+    @property
+    def is_partial(self) -> bool:
+        """Whether only a part could be drawn at once, so that it is drawn again."""
+        return False
+
     def draw(self, look: Look) -> Sequence[Strip]:
         """Its strips, drawn if they are not known."""
         if self._strips is None:

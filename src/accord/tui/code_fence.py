@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 from markdown_it.token import Token
 
-from accord.printable import printable
-from accord.tui.highlight import highlighted, highlighted_line
-from accord.tui.rows import TAB, Paragraph, Row, Span, shortened
+from accord.tui.highlight import MOST_LINES, highlighted, highlighted_line
+from accord.tui.rows import Paragraph, Row, Span, printed
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*([^`\n]*)$")
 _CODE: Row = (("  ", "code"),)
@@ -40,12 +39,14 @@ class CodeFence:
 
     def whole(self) -> list[Paragraph] | None:
         """All lines, highlighted as one text; None if that would not differ or cost too much."""
+        if len(self._lines) > MOST_LINES:
+            return None
         lines = highlighted([code_text(line) for line in self._lines], self._language)
         return None if lines is None else [code_line(line) for line in lines]
 
 
 def code_text(line: str) -> str:
-    return shortened(printable(line).expandtabs(TAB))
+    return printed(line)
 
 
 def code_line(spans: Sequence[Span]) -> Paragraph:

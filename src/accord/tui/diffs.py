@@ -9,20 +9,26 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from rich.cells import cell_len
 
-from accord.printable import printable
-from accord.tui.rows import TAB, Paragraph, Row, Span, shortened
+from accord.tui.rows import Paragraph, Row, Span, printed
 
-COMPARED = 1_000
+COMPARED = 500
 """Lines of each side that are compared one by one."""
 AROUND = 3
 """Unchanged lines that are shown before and after a change."""
 LONGEST = 400
 """Characters of lines whose words are compared."""
+OFTEN = 4
+"""How often a line may come in the new text to be looked for in the old one."""
+SHOWN = 2_000
+"""Removed and added lines of one place that are shown; the others are counted."""
+WORDS = 100_000
+"""Pairs of words of one diff that are compared."""
 ALIKE = 0.3
 """How much of two lines must be the same for their words to be marked."""
 
@@ -37,6 +43,8 @@ class DiffLine(NamedTuple):
     old: int | None
     new: int | None
     spans: Sequence[Span]
+    count: int = 1
+    """How many lines it stands for."""
 
     def moved(self, old: int, new: int) -> DiffLine:
         """The same line so many lines further down."""
@@ -65,7 +73,8 @@ def diff_lines(old: str | None, new: str) -> list[DiffLine]:
 
 def counts(lines: Sequence[DiffLine]) -> tuple[int, int]:
     """How many lines were added and removed."""
-    return sum(line.sign == "+" for line in lines), sum(line.sign == "-" for line in lines)
+    added, removed = (sum(line.count for line in lines if line.sign == sign) for sign in "+-")
+    return added, removed
 
 
 def unified(lines: Sequence[DiffLine]) -> list[Paragraph]:
@@ -100,10 +109,13 @@ def _shared(one: Sequence[str], two: Sequence[str]) -> int:
 
 def _middle(old: Sequence[str], new: Sequence[str], start: int) -> Iterator[DiffLine]:
     """What lies between the lines that both sides share."""
-    if max(len(old), len(new)) > COMPARED:
-        changes: Sequence[tuple[str, int, int, int, int]] = [("replace", 0, len(old), 0, len(new))]
-    else:
-        changes = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    changes: Sequence[tuple[str, int, int, int, int]] = [("replace", 0, len(old), 0, len(new))]
+    if max(len(old), len(new)) <= COMPARED:
+        # A line that comes often, such as a blank one, is equal to many: it is compared beside others only.
+        often = {line for line, count in Counter(new).items() if count > OFTEN}
+        matcher = difflib.SequenceMatcher(often.__contains__, old, new, autojunk=False)
+        changes = matcher.get_opcodes()
+    words = WORDS
     shift = 0
     for kind, old_from, old_to, new_from, new_to in changes:
         if kind == "equal":
@@ -114,11 +126,15 @@ def _middle(old: Sequence[str], new: Sequence[str], start: int) -> Iterator[Diff
                     yield _same(old[old_from + offset], start + old_from + offset, start + new_from + offset)
             continue
         removed, added = list(old[old_from:old_to]), list(new[new_from:new_to])
-        marked = _marked(removed, added)
-        for offset in range(len(removed)):
-            yield DiffLine("-", start + old_from + offset + 1, None, marked[0][offset])
-        for offset in range(len(added)):
-            yield DiffLine("+", None, start + new_from + offset + 1, marked[1][offset])
+        marked, words = _marked(removed, added, words)
+        for offset, spans in enumerate(marked[0]):
+            yield DiffLine("-", start + old_from + offset + 1, None, spans)
+        if (more := len(removed) - SHOWN) > 0:
+            yield DiffLine("-", None, None, [(f"⋯ {more:,} more lines", "dim")], more)
+        for offset, spans in enumerate(marked[1]):
+            yield DiffLine("+", None, start + new_from + offset + 1, spans)
+        if (more := len(added) - SHOWN) > 0:
+            yield DiffLine("+", None, None, [(f"⋯ {more:,} more lines", "dim")], more)
         shift += len(added) - len(removed)
 
 
@@ -133,40 +149,44 @@ def _kept(count: int) -> Iterator[int | DiffLine]:
 
 
 def _same(text: str, old: int, new: int) -> DiffLine:
-    return DiffLine(" ", old + 1, new + 1, [(_shown(text), "")])
+    return DiffLine(" ", old + 1, new + 1, [(printed(text), "")])
 
 
 def _left_out(count: int) -> DiffLine:
     return DiffLine("~", None, None, [(f"⋯ {count:,} unchanged line{'' if count == 1 else 's'}", "dim")])
 
 
-def _shown(text: str) -> str:
-    return shortened(printable(text).expandtabs(TAB))
+def _marked(
+    removed: Sequence[str], added: Sequence[str], most: int
+) -> tuple[tuple[list[list[Span]], list[list[Span]]], int]:
+    """The spans of removed and added lines, and how much of the work is left.
 
-
-def _marked(removed: Sequence[str], added: Sequence[str]) -> tuple[list[list[Span]], list[list[Span]]]:
-    """The spans of removed and added lines; of lines that stand for each other, the changed words are marked."""
-    old = [[(_shown(line), "removed")] for line in removed]
-    new = [[(_shown(line), "added")] for line in added]
-    for place, (before, after) in enumerate(zip(removed, added, strict=False)):
+    Of lines that stand for each other, the changed words are marked.
+    """
+    old = [[(printed(line), "removed")] for line in removed[:SHOWN]]
+    new = [[(printed(line), "added")] for line in added[:SHOWN]]
+    for place, (before, after) in enumerate(zip(removed[:SHOWN], added, strict=False)):
         if len(before) > LONGEST or len(after) > LONGEST:
             continue
         ours, theirs = _WORD.findall(before), _WORD.findall(after)
+        most -= len(ours) * len(theirs)
+        if most < 0:
+            break
         matcher = difflib.SequenceMatcher(None, ours, theirs, autojunk=False)
         if matcher.real_quick_ratio() < ALIKE or matcher.ratio() < ALIKE:
             continue
         codes = matcher.get_opcodes()
         old[place] = [
-            (_shown("".join(ours[a:b])), "removed" if kind == "equal" else "removed word")
+            (printed("".join(ours[a:b])), "removed" if kind == "equal" else "removed word")
             for kind, a, b, _, _ in codes
             if b > a
         ]
         new[place] = [
-            (_shown("".join(theirs[c:d])), "added" if kind == "equal" else "added word")
+            (printed("".join(theirs[c:d])), "added" if kind == "equal" else "added word")
             for kind, _, _, c, d in codes
             if d > c
         ]
-    return old, new
+    return (old, new), most
 
 
 _FILLS = {"+": "added", "-": "removed"}

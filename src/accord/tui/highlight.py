@@ -16,8 +16,8 @@ from pygments.util import ClassNotFound
 
 from accord.tui.rows import Span
 
-MOST_LINES = 1_000
-"""Lines that are highlighted as a whole."""
+MOST_LINES, MOST_CHARACTERS = 1_000, 20_000
+"""Of what is highlighted as a whole."""
 LONGEST = 1_000
 """Characters of a line that is highlighted; lexers are made of regular expressions, and a long line takes long."""
 
@@ -76,7 +76,8 @@ def highlighted_line(line: str, language: str) -> list[Span]:
 def highlighted(lines: Sequence[str], language: str) -> list[list[Span]] | None:
     """These lines as one text; None if there is no lexer for them, or they are too many."""
     lexer = _lexer(language.lower())
-    if lexer is None or len(lines) > MOST_LINES or any(len(line) > LONGEST for line in lines):
+    is_long = len(lines) > MOST_LINES or sum(map(len, lines)) > MOST_CHARACTERS
+    if lexer is None or is_long or any(len(line) > LONGEST for line in lines):
         return None
     shown: list[list[Span]] = [[]]
     for kind, text in lexer.get_tokens("\n".join(lines)):

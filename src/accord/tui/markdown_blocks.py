@@ -5,10 +5,12 @@ The parser never sees HTML: raw HTML is text like any other, because text that i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from rich.cells import cell_len
 
@@ -25,10 +27,38 @@ CELL = 60
 """Columns that a cell of a table takes at most."""
 
 
+MOST_MARKS = 300
+"""Characters of one text that may begin emphasis, a link, code or an entity; a text with more is shown as written."""
+MARK_WORK = 500_000
+"""The squares of those numbers, added up over what is parsed at once: the parser takes quadratic time for them."""
+
+_MARKS = re.compile(r"[\[\]!*_~`<&\\]")
+
+
 @cache
 def parser() -> MarkdownIt:
     """The parser of Markdown."""
-    return MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    made = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    made.disable("reference")  # a definition would be text that is not shown
+    made.core.ruler.at("inline", _parse_inline)
+    return made
+
+
+def _parse_inline(state: StateCore) -> None:
+    """Parse the texts within blocks, as long as that is not too dear."""
+    left = MARK_WORK
+    for token in state.tokens:
+        if token.type != "inline":
+            continue
+        children = token.children = token.children or []
+        marks = len(_MARKS.findall(token.content))
+        left -= marks * marks
+        if marks <= MOST_MARKS and left >= 0:
+            state.md.inline.parse(token.content, state.md, state.env, children)
+            continue
+        for number, line in enumerate(token.content.split("\n")):
+            children += [Token("softbreak", "br", 0)] if number else []
+            children.append(Token("text", "", 0, content=line))
 
 
 def parsed(text: str) -> list[Sequence[Token]]:

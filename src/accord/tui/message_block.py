@@ -5,17 +5,21 @@ from __future__ import annotations
 from textual.strip import Strip
 
 from accord.placeholders import placeholder
-from accord.printable import label, printable
+from accord.printable import label
 from accord.schema import v1
 from accord.state import Entry, Message
 from accord.tui.block import Block, Look
 from accord.tui.markdown import GrowingMarkdown
-from accord.tui.rows import Paragraph, Row, all_rows, plain, rows_of
+from accord.tui.rows import Paragraph, Row, all_rows, clean_lines, plain, rows_of
 
 THOUGHT_ROWS = 1
 """Rows of a folded thought."""
+LONG_THOUGHT = 20_000
+"""Characters at the end of an open thought that are shown."""
 LONG_PROMPT = 12
 """Rows of a prompt that are shown of a longer one, unless it is opened."""
+OPEN_PROMPT = 1_000
+"""Rows of an open prompt that are shown."""
 
 
 class AgentBlock(Block):
@@ -59,6 +63,10 @@ class AgentBlock(Block):
         others = [block for block in self._message.content if not isinstance(block, v1.TextContent)]
         return strips + self.content(others, look)
 
+    @property
+    def is_partial(self) -> bool:
+        return self._growing.is_behind
+
     def _unchanged(self) -> int:
         """How many final paragraphs are those that were drawn. Only the newest can differ: a fence that was closed."""
         final, was = self._growing.final, self._was
@@ -93,10 +101,12 @@ class PromptBlock(Block):
     def paragraphs(self, look: Look) -> list[Paragraph]:
         first: Row = ((">" if look.is_ascii else "❯", "accent user"), (" ", "user"))
         rest: Row = (("  ", "user"),)
-        text = plain(self._message.text.strip("\n"), "user")
-        cut = len(text) - LONG_PROMPT if not self.is_open else 0
+        source = self._message.text.strip("\n")
+        most = OPEN_PROMPT if self.is_open else LONG_PROMPT
+        text = plain("\n".join(source.split("\n", most + 1)[: most + 1]), "user")
+        cut = source.count("\n") + 1 - most
         if cut > 1:
-            text = [*text[:LONG_PROMPT], Paragraph([(f"… {cut:,} more lines", "dim user")])]
+            text = [*text[:most], Paragraph([(f"… {cut:,} more lines", "dim user")])]
         shown = [
             line._replace(first=rest if number else first, rest=rest, fill="user") for number, line in enumerate(text)
         ]
@@ -139,7 +149,9 @@ class ThoughtBlock(Block):
             end = text[-4 * look.width :].rpartition("\n")[2]
             return [Paragraph([(label(end, look.width * 2), "dim italic")], ((f" {sign} ", "dim"),), wrap="cut")]
         rest: Row = (("   ", ""),)
-        lines = [Paragraph([(line, "dim italic")], rest, rest) for line in printable(text).split("\n")]
+        hidden = text.count("\n", 0, max(0, len(text) - LONG_THOUGHT))
+        shown = f"… {hidden:,} lines before\n{text[-LONG_THOUGHT:]}" if len(text) > LONG_THOUGHT else text
+        lines = [Paragraph([(line, "dim italic")], rest, rest) for line in clean_lines(shown)]
         return [lines[0]._replace(first=((f" {sign} ", "dim"),)), *lines[1:]]
 
     def toggle(self, look: Look) -> None:

@@ -30,6 +30,8 @@ cut off."""
 TAB = 4
 LONGEST_LINE = 20_000
 """Characters of one line that are shown; the rest is counted."""
+TOTAL, LATER = 50_000, 200
+"""Characters of one text after which its lines are cut, and characters of each of those that are shown."""
 
 _WORDS = re.compile(r" *[^ ]+ *")
 
@@ -68,14 +70,17 @@ def clean(text: str) -> str:
 
 def clean_lines(text: str) -> Iterator[str]:
     """The lines of a text of a peer, made safe for the terminal, without tabs; the end of a long one is counted."""
-    for line in printable(text).split("\n"):
-        yield shortened(line.expandtabs(TAB))
+    left = TOTAL
+    for line in text.split("\n"):
+        yield printed(line, LONGEST_LINE if left > 0 else LATER)
+        left -= min(len(line), LONGEST_LINE)
 
 
-def shortened(line: str) -> str:
-    """A line of which no more is shown than a reader can use."""
-    more = len(line) - LONGEST_LINE
-    return line if more <= 0 else f"{line[:LONGEST_LINE]}{CUT} ({more:,} more characters)"
+def printed(line: str, most: int = LONGEST_LINE) -> str:
+    """A line of a peer, made safe for the terminal, of which no more is shown than a reader can use."""
+    more = len(line) - most
+    shown = printable(line[:most]).expandtabs(TAB)
+    return shown if more <= 0 else f"{shown}{CUT} ({more:,} more characters)"
 
 
 def rows_of(paragraph: Paragraph, width: int) -> list[Row]:
@@ -84,16 +89,25 @@ def rows_of(paragraph: Paragraph, width: int) -> list[Row]:
     if max(first, rest) >= width - 3:  # no room is left beside what the rows begin with
         paragraph, first, rest = paragraph._replace(first=(), rest=()), 0, 0
     plain_text = paragraph.text
-    if first + cell_len(plain_text) <= width:
+    if len(plain_text) <= 8 * width and first + cell_len(plain_text) <= width:
         return [(*paragraph.first, *paragraph.spans)]
     if paragraph.wrap == "cut":
         kept = _fitting(plain_text, max(1, width - first - cell_len(CUT)))
         return [(*paragraph.first, *_between(paragraph.spans, 0, kept), (CUT, "dim"))]
     rows: list[Row] = []
-    breaks = _breaks(paragraph, max(1, width - first), max(1, width - rest))
-    for start, end in breaks:
-        begins = paragraph.rest if rows else paragraph.first
-        rows.append((*begins, *_between(paragraph.spans, start, end)))
+    spans, place = list(reversed(paragraph.spans)), 0
+    for start, end in _breaks(paragraph, max(1, width - first), max(1, width - rest)):
+        row = list(paragraph.rest if rows else paragraph.first)
+        while spans and place < end:  # each span is looked at once, and once more for each row that it goes on in
+            text, style = spans.pop()
+            if part := text[max(0, start - place) : end - place]:
+                row.append((part, style))
+            if place + len(text) > end:
+                spans.append((text[end - place :], style))
+                place = end
+            else:
+                place += len(text)
+        rows.append(tuple(row))
     return rows
 
 
@@ -132,12 +146,12 @@ def _breaks(paragraph: Paragraph, first: int, rest: int) -> Iterator[tuple[int, 
     most, start, used, place = first, 0, 0, 0
     for begin, end in _pieces(paragraph, text):
         word = text[begin:end]
-        if used + cell_len(word.rstrip(" ")) > most and used:
+        if used and not _fits(word.rstrip(" "), most - used):
             yield start, start + len(text[start:begin].rstrip(" "))
             most, start, used = rest, begin + len(word) - len(word.lstrip(" ")), 0
             word = word.lstrip(" ")
         place = max(begin, start)
-        while cell_len(word.rstrip(" ") if by_words else word) > most - used:
+        while not _fits(word.rstrip(" ") if by_words else word, most - used):
             kept = max(1, _fitting(word, most - used))
             yield start, place + kept
             most, start, used = rest, place + kept, 0
@@ -145,6 +159,11 @@ def _breaks(paragraph: Paragraph, first: int, rest: int) -> Iterator[tuple[int, 
         used += cell_len(word)
     if start < len(text):
         yield start, len(text)
+
+
+def _fits(text: str, most: int) -> bool:
+    """Whether a text fits into so many columns; one with that many marks of no width is broken, too."""
+    return len(text) <= most if text.isascii() else len(text) <= 8 * most and cell_len(text) <= most
 
 
 def _fitting(text: str, most: int) -> int:

@@ -25,8 +25,10 @@ FOLDED_DIFF, FOLDED_TEXT, FOLDED_TERMINAL, FOLDED_FAILURE = 12, 3, 6, 8
 ASKED_DIFF = 40
 """Rows of a diff that is not done yet: the user may be asked about it."""
 """Rows of each kind that a folded call shows."""
-OPEN_ROWS = 2_000
+OPEN_ROWS = 1_000
 """Rows of each kind that an open call shows."""
+MOST_PARTS = 50
+"""Parts of a call's content that are shown."""
 WIDE = 120
 """Columns from which on diffs stand side by side."""
 
@@ -91,7 +93,7 @@ class ToolBlock(Block):
         shown = [self._heading(look, is_open=is_open)]
         if is_open and call.raw_input is not None and command_of(call) is None:
             shown += _part([Paragraph([(line, "dim")]) for line in _json(call.raw_input)], OPEN_ROWS)
-        for number, part in enumerate(call.content):
+        for number, part in enumerate(call.content[:MOST_PARTS]):
             match part:
                 case v1.Diff():
                     shown += self._diff(number, part, look, is_open=is_open)
@@ -107,6 +109,8 @@ class ToolBlock(Block):
                     shown.append(Paragraph([(f"[content of an unknown type: {label(tag, 60)}]", "dim")]).under(_BLANK))
                 case _:  # a diff of version 2, whose classes are loaded with its first update
                     shown += _patch(part, look, OPEN_ROWS if is_open else FOLDED_DIFF)
+        if (more := len(call.content) - MOST_PARTS) > 0:
+            shown.append(Paragraph([(f"… {more:,} more parts", "dim")]).under(_BLANK))
         return shown
 
     def _heading(self, look: Look, *, is_open: bool) -> Paragraph:
@@ -153,10 +157,10 @@ class ToolBlock(Block):
         text = text.strip("\n")
         if text.startswith("```") and text.endswith("```") and "\n" in text:
             text = text[text.index("\n") + 1 : -3].rstrip("\n")  # a fence around all of it says nothing
-        if "\x1b" in text:
-            return _part(output_lines(text), most)
-        lines = plain(text[: most * 2_000], "dim", wrap="fold")
-        return _part(lines, most)
+        count = text.count("\n") + 1
+        text = text if count <= most + 1 else "\n".join(text.split("\n", most)[:most])
+        lines = output_lines(text, most + 1) if "\x1b" in text else plain(text, "dim", wrap="fold")
+        return _part(lines, most, count)
 
     def _diff(self, number: int, diff: v1.Diff, look: Look, *, is_open: bool) -> list[Paragraph]:
         known = self._diffs.get(number)
@@ -169,15 +173,16 @@ class ToolBlock(Block):
         spans += [(f"  +{added:,}", "good")] * bool(added) + [(f"  -{removed:,}", "bad")] * bool(removed)
         most = FOLDED_DIFF if self._call.is_finished else ASKED_DIFF
         heading = Paragraph(spans, (("   ± " if not look.is_ascii else "   ~ ", "dim"),), _BLANK)
-        return [heading, *_part(drawn_diff(lines, diff.path, look.width - 5), OPEN_ROWS if is_open else most)]
+        most = OPEN_ROWS if is_open else most
+        return [heading, *_part(drawn_diff(lines, diff.path, look.width - 5, most + 1), most, len(lines))]
 
 
-def drawn_diff(lines: Sequence[DiffLine], path: str, width: int) -> list[Paragraph]:
-    """A diff for so many columns, its unchanged lines in the colours of the file's language."""
+def drawn_diff(lines: Sequence[DiffLine], path: str, width: int, most: int = OPEN_ROWS) -> list[Paragraph]:
+    """The first lines of a diff for so many columns, its unchanged lines in the colours of the file's language."""
     language = language_of(path)
     coloured = [
         line._replace(spans=highlighted_line(line.spans[0][0], language)) if line.sign == " " and line.spans else line
-        for line in lines[: OPEN_ROWS + 1]
+        for line in lines[:most]
     ]
     is_mixed = any(line.sign == "-" for line in lines)
     return side_by_side(coloured, width) if width >= WIDE and is_mixed else unified(coloured)
@@ -188,10 +193,10 @@ def shortened_path(path: str, folder: str) -> str:
     return path[len(folder) + 1 :] if folder and path.startswith(folder + os.sep) else path
 
 
-def _part(lines: Sequence[Paragraph], most: int) -> list[Paragraph]:
-    """Some of these lines, indented, and how many more there are."""
+def _part(lines: Sequence[Paragraph], most: int, count: int = 0) -> list[Paragraph]:
+    """Some of these lines, indented, and how many more there are; `count` if not all are given."""
     shown = [line.under(_BLANK) for line in lines[:most]]
-    more = len(lines) - most
+    more = max(count, len(lines)) - most
     if more == 1:
         return [line.under(_BLANK) for line in lines]
     if more > 0:
@@ -217,7 +222,7 @@ def _terminal(terminal: ShownTerminal | None, *, is_open: bool) -> list[Paragrap
         return []
     text, before = last_lines(terminal.text, OPEN_ROWS if is_open else FOLDED_TERMINAL)
     shown = [Paragraph([(f"… {before:,} lines before", "dim")]).under(_BLANK)] if before else []
-    shown += [line.under(_BLANK) for line in output_lines(text)]
+    shown += [line.under(_BLANK) for line in output_lines(text, OPEN_ROWS)]
     if terminal.ending is not None:
         shown.append(Paragraph([(terminal.ending, "dim" if terminal.is_good else "bad")]).under(_BLANK))
     return shown

@@ -66,6 +66,8 @@ class Transcript(Redrawn, ScrollView, can_focus=False):
         """The first row of each block, and at the end the number of all rows."""
         self._follows = True
         self._cursor: Block | None = None
+        self._partial: list[Block] = []
+        """Blocks of which only a part was drawn."""
         self._drawing = Soon(self, self.flush)
         self._rest = FRAME
         self._ends: list[Callable[[], None]] = []
@@ -127,6 +129,9 @@ class Transcript(Redrawn, ScrollView, can_focus=False):
         began = perf_counter()
         self.flushes += 1
         self._look.width = self._width
+        for block in self._partial:
+            block.changed()
+        self._partial.clear()
         self._list.sync()
         if self._cursor not in self._blocks:
             self._cursor = None
@@ -166,7 +171,12 @@ class Transcript(Redrawn, ScrollView, can_focus=False):
     def _draw(self, block: Block) -> int:
         if not block.is_drawn:
             self.drawn += 1
-        return len(block.draw(self._look))
+            height = len(block.draw(self._look))
+            if block.is_partial:
+                self._partial.append(block)
+                self.mark()
+            return height
+        return block.height
 
     def _count(self) -> None:
         starts, row = [0], 0
