@@ -51,6 +51,10 @@ def test_changes_of_other_files_are_named_and_counted() -> None:
     assert lines(tool("t", content=many, status="completed"))[-1] == "  and 3 more files"
 
 
+def test_a_cancelled_call_is_not_shown_as_failed() -> None:
+    assert lines(tool("t", status="cancelled")) == ["⊘ Edit notes.md cancelled"]
+
+
 def test_a_failed_call_shows_what_it_said_and_a_finished_one_only_with_details() -> None:
     said = [v1.Content(v1.TextContent("one\ntwo"))]
     assert lines(tool("t", status="failed", content=said)) == ["✗ Edit notes.md", "  one", "  two"]

@@ -280,3 +280,29 @@ async def test_a_message_is_sent_into_the_running_turn_of_an_agent_that_takes_it
         assert steered == ["the other file"]
         going_on.set()
         await it.idle()
+
+
+async def test_a_mistyped_command_is_not_sent_and_stays_in_the_editor(chat):
+    async with chat(echo(), size=(100, 24)) as it:
+        await it.send("/mdoel fast")
+        await it.sees("/mdoel is no command; did you mean /model?")
+        assert it.app.editor.text == "/mdoel fast"
+        await it.send("!ls")
+        await it.sees("! runs no commands here")
+        await it.send(" /mdoel fast")
+        await it.sees("You said")
+        await it.send("/etc/hosts is wrong")
+        await it.sees("You said /etc/hosts is wrong.")
+
+
+async def test_a_command_that_only_the_agent_has_goes_to_it(chat):
+    agent = echo()
+
+    @agent.command("mdoel", "The agent's own")
+    async def own(turn: accord.Turn) -> None:
+        await turn.say("mine")
+
+    async with chat(agent) as it:
+        await eventually(lambda: it.front.state.commands)
+        await it.send("/mdoel ")
+        await it.sees("mine")

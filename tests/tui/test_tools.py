@@ -9,7 +9,11 @@ from PIL import Image
 
 import accord
 from accord import v1
+from accord.state import ToolCallState
+from accord.tui.block import Look
 from accord.tui.connection import ConnectionOptions
+from accord.tui.palette import Palette
+from accord.tui.tool_block import ToolBlock
 from tests.waiting import eventually
 
 
@@ -90,7 +94,7 @@ async def test_a_command_that_runs_here_shows_its_output_while_it_runs_and_how_i
         await it.sees("first")
         assert "last" not in it.transcript.text.replace("echo last", "")
         (it.front.folder / "go").touch()
-        await it.sees("last", "exit code 3")
+        await it.sees("last", "✗ Run it", "failed, exit code 3")
 
 
 async def test_a_terminal_that_the_agent_shows_by_itself_grows_by_its_deltas(chat):
@@ -232,3 +236,9 @@ async def test_a_change_of_an_agent_of_version_2_shows_its_files_and_lines(chat)
         await it.send("go")
         await it.sees("done", "modified a.txt", "-two", "+2")
         assert it.front.connection.remote.version == 2
+
+
+def test_a_cancelled_call_looks_cancelled():
+    call = ToolCallState(v1.ToolCallId("c"), "Stop it", status="cancelled")
+    heading = ToolBlock(call).paragraphs(Look(Palette({}), 80))[0]
+    assert (heading.first[0][0], heading.text) == (" ⊘ ", "Stop it  cancelled")

@@ -144,11 +144,16 @@ class Work:
 
     def _finished(self, call: ToolCallState) -> Iterator[Line]:
         changes = [(self._short(diff.path), FileChange(diff.old_text, diff.new_text)) for diff in call.diffs[:FILES]]
-        has_failed = call.status != "completed"
-        style: Style = "bad" if has_failed else "good"
-        symbol = self._symbols.failed if has_failed else self._symbols.done
+        status, _ = call.outcome()
+        has_failed = status == "failed"
+        symbols: dict[str, tuple[str, Style]] = {
+            "failed": (self._symbols.failed, "bad"),
+            "cancelled": (self._symbols.cancelled, "warning"),
+        }
+        symbol, style = symbols.get(status, (self._symbols.done, "good"))
         is_alone = len(call.diffs) == 1
         end = [Span("  "), *self._change(*changes[0], call.title)] if is_alone else []
+        end += [Span(" cancelled", "dim")] * (status == "cancelled")
         yield self._titled(symbol, style, call, end)
         for path, change in changes:
             if not is_alone:

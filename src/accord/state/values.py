@@ -86,6 +86,18 @@ class ToolCallState(msgspec.Struct, frozen=True):
         blocks = [part.content for part in self.content if isinstance(part, v1.Content)]
         return "\n".join(block.text for block in blocks if isinstance(block, v1.TextContent))
 
+    def outcome(self, failure_of: Callable[[str], str | None] = lambda _: None) -> tuple[Status, str]:
+        """Return how the call stands, and why: every place that shows tool calls asks here.
+
+        A call has failed if a command that is shown in it has, whatever the agent says. `failure_of` gives the ending
+        of a command that failed, by the id of its terminal.
+        """
+        if self.status not in ("completed", "failed"):
+            return self.status, ""
+        terminals = (part.terminal_id for part in self.content if isinstance(part, v1.Terminal))
+        why = next(filter(None, map(failure_of, terminals)), None)
+        return (self.status, "") if why is None else ("failed", why)
+
     def updated(self, update: v1.ToolCallUpdate | v1.ToolCall) -> ToolCallState:
         """This tool call after an update; fields that the update leaves out stay as they were."""
         return ToolCallState(

@@ -126,14 +126,17 @@ class GrowingMarkdown:
             if len(places) > 1:
                 return self._cut(window, places[-1])
         if len(window) > TAIL or not is_all:
-            return self._cut(window, window.rfind("\n", 0, TAIL) + 1 or TAIL)
+            end = window.rfind("\n", 0, TAIL) + 1 or TAIL
+            return self._cut(window, end, [block] if end >= len(window) else None)
         self.tail = self._gapped(rendered(block))
         return False
 
-    def _cut(self, window: str, end: int) -> bool:
-        """Let what is before this place be final, although its block goes on."""
-        self._spent += end
-        for block in parsed(window[:end]):
+    def _cut(self, window: str, end: int, blocks: Sequence[Sequence[Token]] | None = None) -> bool:
+        """Let what is before this place be final, although its block goes on; `blocks` if it is parsed already."""
+        if blocks is None:
+            self._spent += end
+            blocks = parsed(window[:end])
+        for block in blocks:
             self._finish(rendered(block))
         self._needs_gap = False
         self._place += end

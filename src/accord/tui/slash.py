@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from accord.printable import label
 from accord.schema import v1
+from accord.suggestions import meant
 
 PREFIX = "accord:"
 
@@ -75,6 +76,23 @@ def find(text: str, offered: Sequence[v1.AvailableCommand]) -> tuple[SlashComman
     wanted = name.removeprefix(PREFIX)
     command = next((it for it in COMMANDS if it.name == wanted), None)
     return None if command is None else (command, argument.strip())
+
+
+def mistyped(text: str, offered: Sequence[v1.AvailableCommand]) -> str:
+    """Why a text is not sent: it begins like a command that nobody has. Empty for a prompt; a path is one.
+
+    >>> mistyped("/mdoel fast", [])
+    '/mdoel is no command; did you mean /model? A blank before it sends it as it is'
+    >>> mistyped("/etc/hosts is wrong", []), mistyped("/ or not", [])
+    ('', '')
+    """
+    if text.startswith("!"):
+        return "! runs no commands here: use a terminal beside the chat; a blank before it sends it as it is"
+    name, known = text.partition("\n")[0].split(" ")[0], [f"/{command.name}" for command in (*offered, *COMMANDS)]
+    if not name.startswith("/") or name in known or "/" in name[1:] or len(name) < 2:
+        return ""
+    hint = meant(name, known) or "; /help lists all."
+    return f"{label(name, 60)} is no command{hint} A blank before it sends it as it is"
 
 
 def offered_commands(offered: Sequence[v1.AvailableCommand]) -> list[tuple[str, str]]:

@@ -115,7 +115,8 @@ class ToolBlock(Block):
 
     def _heading(self, look: Look, *, is_open: bool) -> Paragraph:
         call = self._call
-        sign = _SIGNS.get(call.status, ("•", "*", "dim"))
+        status, why = call.outcome(lambda terminal_id: _failure(look.terminal(terminal_id)))
+        sign = _SIGNS.get(status, ("•", "*", "dim"))
         title = label(call.title, 400) or label(call.name or call.kind, 100)
         spans: list[Span] = [(title, "dim" if call.refused else "")]
         command = command_of(call)
@@ -126,8 +127,8 @@ class ToolBlock(Block):
         place = self._place(look)
         if place and place not in title:
             spans.append((f"  {place}", "dim"))
-        if call.status in ("failed", "cancelled", "paused"):
-            spans.append((f"  {call.status}", sign[2]))
+        if status in ("failed", "cancelled", "paused"):
+            spans.append((f"  {status}{f', {why}' if why else ''}", sign[2]))
         if not is_open and (more := self._hidden()):
             spans.append((f"  {more}", "dim"))
         return Paragraph(spans, ((f" {sign[1] if look.is_ascii else sign[0]} ", sign[2]),), (("   ", ""),))
@@ -215,6 +216,11 @@ def _patch(diff: Any, look: Look, most: int) -> list[Paragraph]:
     fills = {"+": "added", "-": "removed"}
     text = "\n".join(lines).rstrip("\n")
     return [*shown, *_part([it._replace(fill=fills.get(it.text[:1], "")) for it in plain(text, wrap="fold")], most)]
+
+
+def _failure(terminal: ShownTerminal | None) -> str | None:
+    """How a command ended that failed; None for another one."""
+    return None if terminal is None or terminal.is_good else terminal.ending
 
 
 def _terminal(terminal: ShownTerminal | None, *, is_open: bool) -> list[Paragraph]:

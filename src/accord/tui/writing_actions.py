@@ -170,6 +170,10 @@ class WritingActions(ChatShell):
             command, argument = found
             self.run_command(command.action, argument)
             return
+        if why := slash.mistyped(text, conversation.state.commands):
+            self.editor.set_text(text)
+            conversation.note(why, "", "warning")
+            return
         conversation.submit(text)
         transcript = self.transcript
         if transcript is not None:
