@@ -241,3 +241,48 @@ def test_the_system_chooses_light_or_dark(show, recording, dark, back):
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == back
     page.press("D")
     page.until(f"getComputedStyle(document.body).backgroundColor !== {json.dumps(back)}")
+
+
+def test_a_lent_command_shows_its_output_and_its_exit_code(show, recording):
+    recording.opening()
+    recording.prompt(2, "Test it")
+    recording.request("in", 7, "terminal/create", {"sessionId": "s1", "command": "make"})
+    recording.answer("out", 7, {"terminalId": "t1"})
+    shown = [{"type": "terminal", "terminalId": "t1"}]
+    recording.update("s1", "tool_call", toolCallId="c1", title="Run", kind="execute", status="pending", content=shown)
+    recording.request("in", 8, "terminal/output", {"sessionId": "s1", "terminalId": "t1"})
+    recording.answer(
+        "out", 8, {"output": "1 failed\n", "truncated": False, "exitStatus": {"exitCode": 2, "signal": None}}
+    )
+    recording.stop(2)
+    page = show(recording.path)
+    page.press("1")
+    has(page, "1 failed")
+    has(page, "terminal t1, exit code 2")
+    is_quiet(page)
+
+
+def test_a_table_in_markdown_is_a_table(show, recording):
+    recording.opening()
+    recording.prompt(2, "Compare")
+    recording.says("s1", "These:\n| name | cost |\n|---|--:|\n| `a` | 1 |\n| b \\| c | 2 |\n\nThat is all.")
+    recording.stop(2)
+    page = show(recording.path)
+    page.press("1")
+    has(page, "That is all.")
+    assert page.texts(".markdown table td") == ["a", "1", "b | c", "2"]
+    assert page.texts(".markdown table th") == ["name", "cost"]
+    is_quiet(page)
+
+
+def test_every_turn_is_drawn_however_many_there_are(show, recording):
+    recording.opening()
+    for number in range(2, 2_302):
+        recording.prompt(number, f"Prompt {number}")
+        recording.stop(number)
+    page = show(recording.path)
+    page.press("2")
+    has(page, "Whole time")
+    turns = "import('./source.js').then((it) => it.allTurns(document.querySelector('#traces').value))"
+    assert page.evaluate(f"{turns}.then((it) => it.at(-1).number)") == 2_300
+    is_quiet(page)

@@ -39,6 +39,7 @@ MOST_ITEMS = 300
 
 ASKS = {"session/request_permission": "permission", "elicitation/create": "question"}
 HIDDEN = frozenset((POLL, PROMPT))
+WAIT = "terminal/wait_for_exit"
 
 
 class Item:
@@ -74,6 +75,8 @@ class FoldedTurn:
         self._by_request: dict[int, Item] = {}
         self._by_tool: dict[str, Item] = {}
         self._by_message: dict[tuple[str, str], Item] = {}
+        self._terminals: dict[str, dict[str, Any]] = {}
+        """What each lent command has written so far, and how it ended: `output`, `exitCode`, `signal`."""
         self.next = first
         """The first row that is not folded yet."""
 
@@ -217,7 +220,10 @@ class FoldedTurn:
             self._append(item)
 
     def _add_answer(self, row: int, method: str, message: dict[str, Any], *, is_error: bool) -> None:
-        item = self._by_request.get(self._index.columns.pair[row])
+        asked = self._index.columns.pair[row]
+        item = self._by_request.get(asked)
+        if method in (POLL, WAIT) and not is_error:
+            self._add_output(asked, body_of(message.get("result")))
         detail = describe(method, "", message, is_answer=True)[1]
         if method == PROMPT:
             stop = body_of(message.get("result")).get("stopReason")
@@ -235,6 +241,19 @@ class FoldedTurn:
             item.data["chosen"] = short(outcome.get("optionId"))
             item.data["failed"] = is_error
             item.data["took"] = self._index.columns.latency(row)
+
+    def _add_output(self, asked: int, result: dict[str, Any]) -> None:
+        """Note what a lent command has written, or how it ended."""
+        terminal = body_of(message_of(self._index, asked, most=LARGE).get("params")).get("terminalId")
+        if not isinstance(terminal, str):
+            return
+        known = self._terminals.setdefault(terminal[:LONGEST_NAME], {})
+        if isinstance(output := result.get("output"), str):
+            known["output"] = output[-MOST_TEXT:]
+        ended = result if "exitCode" in result or "signal" in result else body_of(result.get("exitStatus"))
+        for name in ("exitCode", "signal"):
+            if isinstance(value := ended.get(name), int | str):
+                known[name] = value
 
     def _append(self, item: Item) -> None:
         self._items.append(item)
@@ -269,7 +288,9 @@ class FoldedTurn:
         if isinstance(entry, Message):
             found |= {"type": "message", "speaker": entry.speaker, "content": cut(plain(entry.content))}
         elif isinstance(entry, ToolCallState):
-            found |= {"type": "tool", "call": cut(plain(entry))}
+            ids = [it.terminal_id for it in entry.content if isinstance(it, v1.Terminal)]
+            terminals = {it: self._terminals[it] for it in ids if it in self._terminals}
+            found |= {"type": "tool", "call": cut(plain(entry)), "terminals": terminals}
         return found
 
 

@@ -44,12 +44,18 @@ function picture(value) {
   }
 }
 
-/** What a tool call has produced. */
-export function toolContent(parts) {
+/** What a lent command has written, and how it ended. */
+function terminal(id, { output, exitCode, signal } = {}) {
+  const ended = signal ? `ended by ${text(signal)}` : exitCode === undefined ? "" : `exit code ${exitCode}`;
+  return el("div", {}, el("p", {}, `▣ terminal ${id}`, ended && el("span", { class: exitCode === 0 ? "" : "category-error" }, `, ${ended}`)), output ? el("pre", {}, output) : null);
+}
+
+/** What a tool call has produced; `terminals` has the output of lent commands by their ids. */
+export function toolContent(parts, terminals = {}) {
   return list(parts).map((part) => {
     if (part?.type === "content") return block(part.content);
     if (part?.type === "diff" && typeof part.newText === "string") return diff(text(part.path), text(part.oldText), part.newText);
-    if (part?.type === "terminal") return el("p", {}, `▣ terminal ${text(part.terminalId)}`);
+    if (part?.type === "terminal") return terminal(text(part.terminalId), terminals[part.terminalId]);
     return tree(part, 1);
   });
 }

@@ -3,7 +3,7 @@
 import { el } from "./dom.js";
 import { clock, duration, plural, whole } from "./format.js";
 import { flat, frames } from "./frames.js";
-import { askTrace } from "./source.js";
+import { allTurns, askTrace } from "./source.js";
 import { get, look, set, watch } from "./store.js";
 
 const MOST = 200;
@@ -76,7 +76,7 @@ export class Compare {
 
   async side(id) {
     const summary = await askTrace(id, "");
-    const { turns } = await askTrace(id, "turns", { from: 0, n: 2000 });
+    const turns = await allTurns(id);
     return { summary, turns: turns.filter((turn) => turn.kind === "prompt") };
   }
 

@@ -3,7 +3,7 @@
 import { blocks, plan, statusBadge, toolContent } from "./blocks.js";
 import { el } from "./dom.js";
 import { clock, duration, plural, whole } from "./format.js";
-import { askTrace } from "./source.js";
+import { allTurns, askTrace } from "./source.js";
 import { get, look, watch } from "./store.js";
 import { tree } from "./tree.js";
 
@@ -103,7 +103,7 @@ export class Conversation {
   }
 
   async openSession(number) {
-    const { turns } = await askTrace(get().trace, "turns", { from: 0, n: 2000 });
+    const turns = await allTurns(get().trace);
     const turn = turns.find((it) => it.session === number);
     this.session = number;
     if (turn) look(turn.last ?? turn.first);
@@ -167,7 +167,7 @@ export class Conversation {
       const { call } = item;
       return [
         call.locations?.length ? el("div", {}, call.locations.map((it) => el("code", {}, `${it.path}${it.line ? `:${it.line}` : ""} `))) : null,
-        toolContent(call.content),
+        toolContent(call.content, item.terminals),
         call.raw_input !== null && el("details", {}, el("summary", { class: "category-quiet" }, "input"), tree(call.raw_input, 2)),
         call.raw_output !== null && el("details", {}, el("summary", { class: "category-quiet" }, "output"), tree(call.raw_output, 2)),
       ];

@@ -89,7 +89,7 @@ export class Detail {
       message.hop,
       bytes(message.size),
       message.latency !== null && `took ${duration(message.latency)}`,
-      message.turn !== null && `turn ${message.turn}`,
+      message.turn !== null && `turn ${message.turn + 1}`,
       message.session && get().summary?.sessionList?.[message.session - 1]?.name,
     ];
     const forms = Object.entries(FORMS).map(([form, name]) => el("button", { type: "button", "aria-pressed": String(form === this.form), onclick: () => this.show(form) }, name));

@@ -66,3 +66,15 @@ export const source = globalThis.accordExport?.source ?? new Server();
 /** Ask about the trace with this id. */
 export const askTrace = (trace, name, params, signal) =>
   source.ask(name ? `traces/${trace}/${name}` : `traces/${trace}`, params, signal);
+
+const PAGE = 2000; // turns that one answer holds
+
+/** All turns of a trace, however many there are. */
+export async function allTurns(trace) {
+  const found = [];
+  for (;;) {
+    const { total, turns } = await askTrace(trace, "turns", { from: found.length, n: PAGE });
+    found.push(...turns);
+    if (!turns.length || found.length >= total) return found;
+  }
+}

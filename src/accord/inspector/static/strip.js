@@ -2,7 +2,7 @@
 
 import { byId, colour, fitted } from "./dom.js";
 import { clock } from "./format.js";
-import { askTrace } from "./source.js";
+import { allTurns, askTrace } from "./source.js";
 import { get, look, set, watch } from "./store.js";
 
 const HEIGHT = 40;
@@ -34,7 +34,7 @@ export class Strip {
     const bins = Math.min(2000, this.canvas.clientWidth);
     if (!trace || !bins) return;
     this.counts = await askTrace(trace, "strip", { bins, view }).catch(() => null);
-    this.turns = await askTrace(trace, "turns", { from: 0, n: 2000 }).catch(() => null);
+    this.turns = await allTurns(trace).catch(() => null);
     this.draw();
   }
 
@@ -71,7 +71,7 @@ export class Strip {
   }
 
   drawTurns(context) {
-    for (const turn of this.turns?.turns ?? []) {
+    for (const turn of this.turns ?? []) {
       if (turn.kind !== "prompt") continue;
       context.fillStyle = turn.error ? colour("error") : colour("accent");
       const end = turn.end ?? this.counts.end;

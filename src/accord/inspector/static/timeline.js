@@ -3,7 +3,7 @@
 import { colour, el, fitted, sessionColour } from "./dom.js";
 import { clock, duration, whole } from "./format.js";
 import { VirtualList } from "./list.js";
-import { askTrace } from "./source.js";
+import { allTurns, askTrace } from "./source.js";
 import { get, look, set, watch } from "./store.js";
 
 const LANES = ["turn", "thought", "text", "tool", "client", "user"];
@@ -75,7 +75,7 @@ export class Timeline {
     this.lastEnd = status?.end;
     if (grown) this.list.grow(total);
     else this.list.clear(total);
-    this.turns = (await askTrace(trace, "turns", { from: 0, n: 2000 })).turns;
+    this.turns = await allTurns(trace);
     for (const turn of this.turns) if (turn.end === null) this.spans.delete(turn.number);
     await this.load();
   }
@@ -185,7 +185,7 @@ export class Timeline {
     });
     for (const turn of this.visible().filter((it) => it.session === session)) {
       this.bar(context, turn.begin, turn.end ?? get().status.end, y, turn.error ? "error" : turn.kind === "prompt" ? "accent" : "faint", {
-        row: turn.first, label: `turn ${turn.number}: ${turn.stop || (turn.error ? "error" : turn.end === null ? "goes on" : turn.kind)}, ${duration((turn.end ?? get().status.end) - turn.begin)}`,
+        row: turn.first, label: `turn ${turn.number + 1}: ${turn.stop || (turn.error ? "error" : turn.end === null ? "goes on" : turn.kind)}, ${duration((turn.end ?? get().status.end) - turn.begin)}`,
       });
       for (const [kind, label, begin, end, row, status] of this.spans.get(turn.number)?.spans ?? []) {
         const lane = kind === "wait" ? "tool" : kind;
@@ -258,7 +258,7 @@ export class Timeline {
 
   drawTurn(turn) {
     const node = el("div", { class: "turn" },
-      el("span", {}, whole(turn.number)),
+      el("span", {}, whole(turn.number + 1)),
       el("span", { class: "dot", style: { background: sessionColour(turn.session) } }),
       el("span", { class: "prompt" }, turn.kind === "prompt" ? "…" : turn.kind),
       el("span", { class: "shares" }),
