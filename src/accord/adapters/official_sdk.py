@@ -269,7 +269,7 @@ class EngineConnection:
 
 def install() -> None:
     """Let the connections of `acp` run on our engine from now on. Twice is harmless."""
-    official: Any = acp.connection.Connection
+    official = acp.connection.Connection
     if "_request_route" in vars(official):
         return
     # All of their methods go, so that nothing of them can be called halfway.
