@@ -76,9 +76,9 @@ class Screen:
         return self._run("capture-pane", "-e", "-p")
 
     def wait_for(self, words: str) -> None:
-        """Wait until the screen has these words."""
+        """Wait until the screen has these words, and an open question takes keys."""
         end = time.monotonic() + PATIENCE
-        while words not in (shown := self._run("capture-pane", "-p")):
+        while words not in (shown := self._run("capture-pane", "-p")) or "\n … " in shown:
             if time.monotonic() > end:
                 raise SystemExit(f"the screen does not show {words!r}:\n{shown}")
             time.sleep(0.1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.cells import cell_len
 from textual import events
 from textual.message import Message
 
@@ -132,7 +133,7 @@ class QuestionBar(Lines):
             return
         column = event.x
         for text, style in rows[event.y][0] if 0 <= event.y < len(rows) else ():
-            column -= len(text)
+            column -= cell_len(text)
             if column < 0:
                 if _TARGET in style:
                     self._choose(question, style.rpartition(_TARGET)[2])
