@@ -117,7 +117,7 @@ async def test_what_is_outside_of_the_session_s_folders_is_told_to_the_model(ope
     async with opened(mode="auto") as session:
         assert (await session.prompt("Look")).text == "I see."
         assert [it.status for it in session.state.tool_calls.values()] == ["failed"] * 3
-    assert text_of(model.bodies[-1]).count("is outside of the session's folders") == 3
+    assert text_of(model.bodies[-1]).count(": outside the session's folders") == 3
 
 
 async def test_a_client_s_system_prompt_is_added_or_takes_the_place_of_ours(
