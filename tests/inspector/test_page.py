@@ -286,3 +286,16 @@ def test_every_turn_is_drawn_however_many_there_are(show, recording):
     turns = "import('./source.js').then((it) => it.allTurns(document.querySelector('#traces').value))"
     assert page.evaluate(f"{turns}.then((it) => it.at(-1).number)") == 2_300
     is_quiet(page)
+
+
+def test_the_views_are_tabs_of_a_list_that_holds_nothing_else(page):
+    roles = "[...document.querySelector('[role=tablist]').children].map((it) => it.getAttribute('role'))"
+    assert page.evaluate(roles) == ["tab"] * 6
+
+
+def test_a_narrow_page_has_the_message_below_the_view(page):
+    page.call("Emulation.setDeviceMetricsOverride", width=390, height=800, deviceScaleFactor=1, mobile=False)
+    page.until("document.querySelector('#main').clientWidth === 390")
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    below = "document.querySelector('#detail').offsetTop >= document.querySelector('#main').offsetTop + 100"
+    assert page.evaluate(below)

@@ -24,7 +24,7 @@ function drawTabs() {
   const { tab, view: rows, query } = get();
   const buttons = Object.entries(TABS).map(([name, [title]]) => el("button", { type: "button", role: "tab", id: `tab-${name}`, "aria-selected": String(name === tab), onclick: () => set({ tab: name }) }, title));
   const shows = { runs: "runs as one row", all: "every message" }[rows] ?? `found: ${query}`;
-  byId("tabs").replaceChildren(...buttons, el("span", { class: "right" }, shows, el("button", { type: "button", title: "C", onclick: toggleRuns }, rows === "runs" ? "Every message" : "Runs")));
+  byId("tabs").replaceChildren(el("div", { role: "tablist", "aria-label": "Views" }, buttons), el("span", { class: "right" }, shows, el("button", { type: "button", title: "C", onclick: toggleRuns }, rows === "runs" ? "Every message" : "Runs")));
 }
 
 function openTab() {
