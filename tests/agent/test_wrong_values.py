@@ -53,7 +53,7 @@ WRONG = {
     "plan with an unknown priority": (
         lambda turn: turn.plan(ENTRY),
         ValueError,
-        "turn.plan() got an invalid PlanEntry: invalid enum value 'urgent' at $.priority",
+        "turn.plan(): priority must be one of high, medium, low, got 'urgent'",
     ),
     "send no update": (lambda turn: turn.send("hello"), TypeError, "turn.send() takes an update of a session"),
     "send a bad tool call": (
