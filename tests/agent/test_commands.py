@@ -1,8 +1,11 @@
 """Slash commands: advertised once the session exists, recognized in prompts."""
 
+import asyncio
+
 import pytest
 
-from accord import Agent, v1
+from accord import Agent, memory_pair, v1
+from accord.testing import ScriptedPeer
 
 
 @pytest.fixture
@@ -106,3 +109,27 @@ async def test_a_client_that_leaves_before_it_hears_of_the_commands_is_no_error(
     async with scripted(agent) as client:
         client.call("session/new", {"cwd": "/", "mcpServers": []})
     assert [record for record in caplog.records if record.levelname == "ERROR"] == []
+
+
+async def test_the_commands_come_before_anything_of_a_prompt_that_is_sent_at_once():
+    agent = Agent("quick")
+    agent.command("review", "Review")(lambda _: None)
+
+    @agent.on_prompt
+    async def answer(turn):
+        await turn.say("hello")
+
+    folder = {"cwd": "/project", "mcpServers": []}
+    ours, theirs = memory_pair()
+    serving = asyncio.create_task(agent.serve(theirs))
+    async with ScriptedPeer(ours) as client:
+        await client.request("initialize", {"protocolVersion": 1})
+        session_id = (await client.request("session/new", folder))["sessionId"]
+        await client.expect("session/update")
+        await client.request("session/close", {"sessionId": session_id})
+        client.call("session/resume", {"sessionId": session_id, **folder})
+        client.call("session/prompt", {"sessionId": session_id, "prompt": [{"type": "text", "text": "Hi"}]})
+        await client.receive()  # the session is open
+        kinds = [(await client.expect("session/update"))["params"]["update"]["sessionUpdate"] for _ in range(2)]
+        assert kinds == ["available_commands_update", "agent_message_chunk"]
+    await serving

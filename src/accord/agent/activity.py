@@ -23,6 +23,11 @@ class SessionActivity:
         """What runs beside the turns; None until something has."""
 
     @property
+    def now(self) -> Activity:
+        """What the session does in the foreground."""
+        return self._activity
+
+    @property
     def background(self) -> list[Background]:
         """What runs beside the turns."""
         return list((self._background or {}).values())

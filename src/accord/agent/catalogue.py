@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from accord.agent.lifecycle import Lifecycle
 from accord.agent.login import Authentication
+from accord.agent.open_session import OpenSession
 from accord.agent.open_sessions import OpenSessions
 from accord.agent.record import title_of
 from accord.agent.store_errors import not_found, telling
@@ -61,12 +62,16 @@ class Catalogue:
 
     async def status(self, request: v1.SessionStatusRequest) -> v1.SessionStatusResponse:
         await self._authentication.require()
-        if self._open_sessions.find(self._owner, request.session_id) is not None:
+        if self.open_session(request.session_id) is not None:
             return v1.SessionStatusResponse("open")
         with telling(request.session_id):
             if await self._store.find(request.session_id, owner=self._owner) is None:
                 raise not_found(request.session_id)
         return v1.SessionStatusResponse("saved")
+
+    def open_session(self, session_id: str) -> OpenSession | None:
+        """The session, if it is open on any connection of its owner."""
+        return self._open_sessions.find(self._owner, session_id)
 
     async def set_title(self, request: v1.SetSessionTitleRequest) -> v1.SetSessionTitleResponse:
         await self._authentication.require()

@@ -144,6 +144,7 @@ class AgentConnection:
             self._client,
             self._authentication,
             self._lifecycle,
+            self._catalogue,
             self._work_on,
             self._log_out,
         )

@@ -4,7 +4,7 @@ Each of them is a few lines over the store and `Session`. The specification leav
 
 - A session is open on one connection. Loading or resuming it moves it to the connection that asks. The previous
   connection can save nothing more in it. If it is the same connection, the session is closed first and its running
-  turn is cancelled.
+  turn is cancelled; only in version 2, a session that works and is resumed without a replay goes on.
 - Deleting an open session closes it. Loading a deleted session fails like loading an unknown one.
 - A client that only watches a session does not open it: it stays where it is (see `watching`).
 - A fork may work in another folder. A turn that is running in its source continues in the source only.
@@ -114,7 +114,7 @@ class Lifecycle:
             session = await self._take(request)
             await session.record.replay(self._surroundings.client.peer)
             await self._opened(session)
-            context.after_response(session.announce)
+            context.after_response(session.known)
         return v1.LoadSessionResponse(*_choices(session), meta=_answer_meta(session))
 
     async def resume(self, request: v1.ResumeSessionRequest, context: Context) -> v1.ResumeSessionResponse:
@@ -125,8 +125,35 @@ class Lifecycle:
             session = await self._take(request)
             await session.tell_usage()
             await self._opened(session)
-            context.after_response(session.announce)
+            context.after_response(session.known)
         return v1.ResumeSessionResponse(*_choices(session), meta=_answer_meta(session))
+
+    async def rejoin(self, request: v1.ResumeSessionRequest) -> OpenSession | None:
+        """The session, if this connection has it open and it works: a resume lets its work go on. Else None.
+
+        RequestError if the request brings other folders, servers or a system prompt, which running work cannot take.
+        """
+        async with self._alone(request.session_id):
+            session = self.sessions.get(request.session_id)
+            if session is None or not session.works:
+                return None
+            face = session.face
+            folders = list(checked_folders(request.cwd, request.additional_directories))
+            other = [
+                name
+                for name, is_same in {
+                    "cwd": folders[0] == face.cwd,
+                    "additionalDirectories": folders[1:] == list(face.roots.folders[1:]),
+                    "mcpServers": list(request.mcp_servers or ()) == list(face.mcp_servers),
+                    "systemPrompt": request.system_prompt is None or self._system_prompt(request) == face.system_prompt,
+                }.items()
+                if not is_same
+            ]
+            if other:
+                problem = f"the session works with another {other[0]}: cancel its work, then resume it"
+                raise RequestError.invalid_params(problem, path=f"$.{other[0]}")
+            await session.tell_usage()
+        return session
 
     def _blank(self, request: v1.NewSessionRequest | v1.ForkSessionRequest) -> StoredSession:
         cwd, *others = checked_folders(request.cwd, request.additional_directories)
@@ -156,7 +183,7 @@ class Lifecycle:
         except BaseException:
             await self._store.delete(stored.id, owner=self._owner)
             raise
-        context.after_response(session.announce)
+        context.after_response(session.known)
         return session
 
     async def _take(self, request: v1.LoadSessionRequest | v1.ResumeSessionRequest) -> OpenSession:
@@ -173,7 +200,7 @@ class Lifecycle:
         if (watch := self._unwatched(found.id)) is not None:
             await watch.hand_over()
         session = self._session(held, request)
-        session.known()
+        session.updates.known()
         return session
 
     async def _found(self, session_id: str) -> StoredSession:
@@ -270,7 +297,7 @@ class Lifecycle:
         if session is None:
             self.must_not_watch(session_id)
             raise not_found(session_id)
-        session.known()  # the client uses the id already: its request can arrive before `announce` has run
+        session.known()  # the client uses the id already: its request can arrive before it was told of the commands
         return session
 
     async def list(self, request: v1.ListSessionsRequest) -> v1.ListSessionsResponse:

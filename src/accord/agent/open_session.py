@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -28,7 +28,7 @@ from accord.agent.record import Record, title_of
 from accord.agent.session import Session, SessionParts
 from accord.agent.system_prompt import Mode, SystemPrompt
 from accord.agent.updates import SessionUpdates
-from accord.errors import ConnectionClosed, StoreError
+from accord.errors import StoreError
 from accord.project.roots import Roots
 from accord.schema import v1
 from accord.schema.base import Json
@@ -115,6 +115,8 @@ class OpenSession:
         self._background = BackgroundTasks(f"session {session_id}")
         self._grace = surroundings.cancel_grace
         self._works = 0
+        self._is_announced = False
+        """Whether the client was told of the commands that the session begins with."""
         self.face = Session(
             SessionParts(
                 name=surroundings.name,
@@ -185,16 +187,18 @@ class OpenSession:
         self.updates.is_open = True
 
     def known(self) -> None:
-        """The client knows the session now; from here on, updates are sent at once."""
+        """The client knows the session now: its commands are sent, and from here on updates are sent at once."""
         self.updates.known()
+        if not self._is_announced:
+            self._is_announced = True
+            if self.face.commands and not self.updates.voice.commands_come_with_answers:
+                # slash-commands, Advertising commands: once the session exists.
+                self.updates.report(offered(self.face.commands))
 
-    async def announce(self) -> None:
-        """The answer that opens the session was sent; send the commands after it."""
-        self.known()
-        if self.face.commands and not self.updates.voice.commands_come_with_answers:
-            # slash-commands, Advertising commands: once the session exists. The client may have left already.
-            with suppress(ConnectionClosed):
-                await self.updates.send(offered(self.face.commands))
+    @property
+    def works(self) -> bool:
+        """Whether it works on a prompt or by itself, also in the background."""
+        return self.turns.running or bool(self.activity.background)
 
     async def tell_usage(self) -> None:
         """Tell a client that resumes the session how full its context is."""

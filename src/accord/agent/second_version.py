@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from accord.agent.adapted import adapted, adapted_interceptors, in_version_1, prompt_in_version_1
+from accord.agent.catalogue import Catalogue
 from accord.agent.commands import offered
 from accord.agent.connected_client import ConnectedClient
 from accord.agent.definition import AgentDefinition
@@ -21,6 +22,7 @@ from accord.agent.lifecycle import Lifecycle, asks_to_watch
 from accord.agent.login import Authentication
 from accord.agent.negotiation import as_declared_in_version_1
 from accord.agent.subagent_updates import update_head
+from accord.agent.voices.second import state_of
 from accord.capabilities import Capabilities
 from accord.engine.context import Context
 from accord.engine.handlers import Handlers
@@ -45,6 +47,7 @@ class SecondVersion:
         client: ConnectedClient,
         authentication: Authentication,
         lifecycle: Lifecycle,
+        catalogue: Catalogue,
         work_on: WorkOn,
         log_out: Callable[[object, Context], Awaitable[None]],
     ) -> None:
@@ -53,6 +56,7 @@ class SecondVersion:
         self._client = client
         self._authentication = authentication
         self._lifecycle = lifecycle
+        self._catalogue = catalogue
         self._work_on = work_on
         self._log_out = log_out
 
@@ -69,6 +73,8 @@ class SecondVersion:
         own.on(v2.CancelSessionNotification)(self._cancel)
         own.on(v2.CancelToolCallRequest)(self._cancel_tool_call)
         own.on(v2.CancelTerminalRequest)(self._cancel_terminal)
+        if self._agent.unstable:
+            own.on(v2.SessionStatusRequest)(self._status)
         if self._agent.logins.ways:
             own.on(v2.LoginAuthRequest)(self._log_in)
             own.on(v2.LogoutAuthRequest)(self._log_out)
@@ -126,7 +132,12 @@ class SecondVersion:
             state = self._client.voice().plain_state("idle", None) or b""
             self._client.peer.connection.tell(b"%b%b}}" % (update_head(request.session_id), state))
             return v2.ResumeSessionResponse(to_v2(options))
-        answer = await (self._lifecycle.load(older, context) if replays else self._lifecycle.resume(older, context))
+        if replays:
+            answer = await self._lifecycle.load(older, context)
+        elif (working := await self._lifecycle.rejoin(older)) is not None:
+            answer = v1.ResumeSessionResponse(meta=working.face.answer_meta or None)
+        else:
+            answer = await self._lifecycle.resume(older, context)
         session = self._lifecycle.session(request.session_id)
         if not replays and session.face.title is not None:
             session.updates.report(v2.SessionInfoUpdate(title=session.face.title))
@@ -143,6 +154,12 @@ class SecondVersion:
             available_commands=to_v2(offered(session.face.commands).available_commands),
             meta=answer.meta,
         )
+
+    async def _status(self, request: v2.SessionStatusRequest) -> v2.SessionStatusResponse:
+        answer = await self._catalogue.status(v1.SessionStatusRequest(request.session_id))
+        session = self._catalogue.open_session(request.session_id)
+        state = None if session is None else state_of(session.activity.now, session.activity.background)
+        return v2.SessionStatusResponse(answer.status, state)
 
     async def _close(self, request: v2.CloseSessionRequest) -> None:
         try:

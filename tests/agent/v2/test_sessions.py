@@ -77,7 +77,59 @@ async def test_resuming_tells_the_state_before_the_answer(speak, replays):
         await client.expect_silence()
 
 
-async def test_resuming_a_session_that_works_ends_its_work_before_it_is_opened_again(speak):
+async def test_resuming_a_session_that_works_lets_its_work_go_on(speak):
+    agent = full()
+    go_on = asyncio.Event()
+
+    @agent.on_prompt
+    async def work(turn):
+        await turn.say("working")
+        await go_on.wait()
+        await turn.say("done")
+
+    async with speak(agent) as client:
+        session_id = await client.new()
+        await client.inserted(client.prompt(session_id))
+        assert await client.said() == "working"
+        request = client.call("session/resume", {"sessionId": session_id, "cwd": "/project"})
+        await client.state("running")
+        await client.expect_result(request)
+        for other in (
+            {"cwd": "/other"},
+            {"additionalDirectories": ["/more"]},
+            {"mcpServers": [{"type": "stdio", "name": "s", "command": "/bin/s"}]},
+        ):
+            params = {"sessionId": session_id, "cwd": "/project", **other}
+            await client.expect_error(client.call("session/resume", params), -32602)
+        go_on.set()
+        assert await client.said() == "done"
+        await client.state("idle", stopReason="end_turn")
+
+
+async def test_the_status_of_an_open_session_says_what_it_does(speak):
+    agent = full(unstable=True)
+    go_on = asyncio.Event()
+
+    @agent.on_prompt
+    async def work(turn):
+        await go_on.wait()
+
+    async with speak(agent) as client:
+        session_id = await client.new()
+        status = {"sessionId": session_id}
+        assert await client.request("session/status", status) == {
+            "status": "open",
+            "state": {"state": "idle", "background": []},
+        }
+        await client.inserted(client.prompt(session_id))
+        assert (await client.request("session/status", status))["state"] == {"state": "running", "background": []}
+        go_on.set()
+        await client.state("idle", stopReason="end_turn")
+        await client.request("session/close", status)
+        assert await client.request("session/status", status) == {"status": "saved"}
+
+
+async def test_resuming_with_a_replay_ends_the_work_of_a_session_before_it_is_opened_again(speak):
     agent = full()
 
     @agent.on_prompt
@@ -89,11 +141,13 @@ async def test_resuming_a_session_that_works_ends_its_work_before_it_is_opened_a
         session_id = await client.new()
         await client.inserted(client.prompt(session_id))
         assert await client.said() == "working"
-        request = client.call("session/resume", {"sessionId": session_id, "cwd": "/project"})
+        params = {"sessionId": session_id, "cwd": "/project", "replayFrom": {"type": "start"}}
+        request = client.call("session/resume", params)
         await client.state("idle", stopReason="cancelled")
+        await client.update("user_message")
+        await client.update("agent_message")
         await client.state("idle")
         await client.expect_result(request)
-        await client.expect_silence()
 
 
 async def test_resuming_without_a_replay_tells_the_title(speak):

@@ -146,6 +146,18 @@ class SecondVoice(Voice):
         return v2.SessionStateUpdate(activity, reason, end.usage, error, running, meta=end.meta or None)
 
 
+_STATES: dict[Activity, type[v2.RunningStateUpdate | v2.IdleStateUpdate | v2.RequiresActionStateUpdate]] = {
+    "running": v2.RunningStateUpdate,
+    "idle": v2.IdleStateUpdate,
+    "requires_action": v2.RequiresActionStateUpdate,
+}
+
+
+def state_of(activity: Activity, background: Sequence[Background]) -> v2.StateUpdate:
+    """What a session does, as the answer to `session/status` has it."""
+    return _STATES[activity](background=[background_work(it) for it in background])
+
+
 @functools.lru_cache(maxsize=64)
 def _plain_state(activity: Activity, stop_reason: str | None) -> bytes:
     """The JSON of a state that says nothing else, which is made once."""
