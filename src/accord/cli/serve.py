@@ -170,7 +170,7 @@ def run(options: argparse.Namespace) -> int:
     port = int(_number("--port", options.port, most=65535))
     grace = _number("--grace", options.grace)
     limits = _limits(options.limit)
-    names = {*(names or ()), *options.allow_host} or None
+    names = frozenset((*(names or ()), *options.allow_host)) or None
     try:
         access = Access(
             known or None,
