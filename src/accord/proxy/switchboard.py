@@ -263,7 +263,13 @@ class Switchboard:
         if asked.method == INITIALIZE and isinstance(asked, Passed) and self._asks_in_older_words(link, asked, answer):
             return
         error = None if answer.error is None else _error_in(frame)
-        if asked.method == INITIALIZE and link.is_proxy and asked.to is link.plain and _is_unknown(answer):
+        if (
+            isinstance(asked, Passed)
+            and asked.method == INITIALIZE
+            and link.is_proxy
+            and asked.to is link.plain
+            and _is_unknown(answer)
+        ):
             error = _no_proxy(link)
         if self.recorder is not None and isinstance(asked, Passed) and answer.id is not None:
             self.recorder.record(asked.to, asked.source, answer_frame(answer.id, answer.result, error))
