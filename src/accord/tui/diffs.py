@@ -43,7 +43,7 @@ class DiffLine(NamedTuple):
     old: int | None
     new: int | None
     spans: Sequence[Span]
-    count: int = 1
+    lines: int = 1
     """How many lines it stands for."""
 
     def moved(self, old: int, new: int) -> DiffLine:
@@ -73,7 +73,7 @@ def diff_lines(old: str | None, new: str) -> list[DiffLine]:
 
 def counts(lines: Sequence[DiffLine]) -> tuple[int, int]:
     """How many lines were added and removed."""
-    added, removed = (sum(line.count for line in lines if line.sign == sign) for sign in "+-")
+    added, removed = (sum(line.lines for line in lines if line.sign == sign) for sign in "+-")
     return added, removed
 
 

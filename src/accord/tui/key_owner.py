@@ -1,6 +1,6 @@
 """`KeyOwner`: who takes the keys while a question is open: the question, or the editor. PURE.
 
-Nobody may allow something by a letter of a sentence. An agent chooses when it asks, and a question appears under the
+A letter of a sentence must not allow anything. An agent chooses when it asks, and a question appears under the
 hands of somebody who types. So one rule decides, for every question: it takes keys and clicks once no key has come for
 half a second, counted from when it was painted. A key that comes earlier belongs to the editor, and the half second
 begins again. A text in the editor keeps the keys there; emptying the editor gives them back, after the same half
