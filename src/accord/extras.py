@@ -25,6 +25,7 @@ PACKAGES: Mapping[str, str] = {
     "asyncpg": "postgres",
     "re2": "patterns",
     "markdown_it": "cli",
+    "PIL": "cli",
     "pygments": "cli",
     "rich": "cli",
     "textual": "cli",
