@@ -108,25 +108,31 @@ def candidates(file: Path) -> Iterator[Mutant]:
         if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         for node in ast.walk(function):
-            kind, place = None, node
-            if id(node) in formatted:
+            if id(node) in formatted or (found := _mutable(node, function.name)) is None:
                 continue
-            match node:
-                case ast.While(test=ast.Constant()):
-                    pass
-                case ast.If(test=place) | ast.IfExp(test=place) | ast.While(test=place):
-                    kind = "condition"
-                case ast.Compare(ops=[ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE()]):
-                    kind = "bound"
-                case ast.BinOp(op=ast.Add() | ast.Sub(), right=ast.Constant(value=int()) as place):
-                    kind = "number"
-                case ast.Expr(value=ast.Await()):
-                    kind = "await"
-                case ast.Expr(value=ast.Call()) if function.name != "__init__":
-                    kind = "call"
-            segment = ast.get_source_segment(text, place) if kind else None
-            if kind and segment and "\n" not in segment and not (kind == "number" and not segment.isdigit()):
-                yield Mutant(file, kind, place.lineno, place.col_offset, place.end_col_offset, segment)
+            kind, place = found
+            segment = ast.get_source_segment(text, place)
+            if segment and "\n" not in segment and not (kind == "number" and not segment.isdigit()):
+                yield Mutant(file, kind, place.lineno, place.col_offset, place.end_col_offset or 0, segment)
+
+
+def _mutable(node: ast.AST, function: str) -> tuple[str, ast.expr | ast.stmt] | None:
+    """Return the kind of mutant that can stand in for this node, and what is replaced."""
+    match node:
+        case ast.While(test=ast.Constant()):
+            return None
+        case ast.If() | ast.IfExp() | ast.While():
+            return "condition", node.test
+        case ast.Compare(ops=[ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE()]):
+            return "bound", node
+        case ast.BinOp(op=ast.Add() | ast.Sub(), right=ast.Constant(value=int())):
+            return "number", node.right
+        case ast.Expr(value=ast.Await()):
+            return "await", node
+        case ast.Expr(value=ast.Call()) if function != "__init__":
+            return "call", node
+        case _:
+            return None
 
 
 def choose(number: int, seed: int) -> list[Mutant]:
@@ -272,7 +278,10 @@ def main() -> None:
                 lines.append(f"{by}: {place} {mutant.kind} {mutant.text!r} {test or ''}")
     columns = ("make test", "the rest", "nothing", "not reached")
     print(f"\n| room | mutants | {' | '.join(columns)} |\n|---|{'---:|' * (len(columns) + 1)}")
-    for room, counts in [*sorted(table.items()), ("all", sum(table.values(), Counter()))]:
+    total: Counter[str] = Counter()
+    for counts in table.values():
+        total += counts
+    for room, counts in [*sorted(table.items()), ("all", total)]:
         print(f"| {room} | {counts.total()} | {' | '.join(str(counts[it]) for it in columns)} |")
     print(*["", *lines], sep="\n")
     print(f"\nThe copy is in {re.sub(r'^' + re.escape(str(Path.home())), '~', str(folder))}.")

@@ -204,7 +204,7 @@ async def test_the_connection_of_a_frozen_client_is_closed(way, limits, why, cap
 @pytest.mark.parametrize("way", ["http1", "http2"])
 async def test_a_client_that_opens_its_silent_streams_again_loses_nothing(way, caplog):
     def reopened():
-        return sum(" GET 200 " in record.getMessage() for record in caplog.records)
+        return sum(" GET /acp 200 " in record.getMessage() for record in caplog.records)
 
     limits = ServerLimits(reopen=0.05, keepalive=0.02, heartbeat=0.05)
     async with serving(an_agent(), limits=limits) as server, editor_of(transport_to(server.url, way)) as editor:

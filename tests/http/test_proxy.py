@@ -32,10 +32,7 @@ http {{
     fastcgi_temp_path {folder}/fastcgi;
     uwsgi_temp_path {folder}/uwsgi;
     scgi_temp_path {folder}/scgi;
-    map $http_upgrade $connection_upgrade {{
-        default upgrade;
-        ''      close;
-    }}
+    {upgrade}
     server {{
         listen 127.0.0.1:{plain};
         {location}
@@ -67,11 +64,19 @@ def listens(port):
 @asynccontextmanager
 async def proxy_of(server, folder, certificate, more=""):
     """nginx before this server, with `more` settings for TLS; gives its ports, without TLS and with it."""
-    location = DOCUMENTATION.read_text().split("```nginx\n")[1].split("```")[0]
+    documented = DOCUMENTATION.read_text().split("```nginx\n")[1].split("```")[0]
+    upgrade, _, location = documented.rstrip().removesuffix("}").partition("server {\n")
     assert "http://127.0.0.1:8000" in location
     location = location.replace("http://127.0.0.1:8000", server.url.removesuffix("/acp"))
     plain, tls = free_ports(2)
-    known = {"folder": folder, "location": location, "certificate": certificate[0], "key": certificate[1], "more": more}
+    known = {
+        "folder": folder,
+        "upgrade": upgrade,
+        "location": location,
+        "certificate": certificate[0],
+        "key": certificate[1],
+        "more": more,
+    }
     (folder / "nginx.conf").write_text(CONFIGURATION.format(plain=plain, tls=tls, **known))
     process = await asyncio.create_subprocess_exec(
         NGINX, "-c", folder / "nginx.conf", "-e", folder / "errors", stderr=asyncio.subprocess.DEVNULL

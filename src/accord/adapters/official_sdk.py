@@ -117,8 +117,7 @@ class EngineConnection:
         for method in (UPDATE, CANCEL):
             routes.put_tell(method, self._notification_route(method))
         # The engine asks only how to treat lines that are not JSON: an agent's go to the log, a client's get an answer.
-        role = "agent" if isinstance(writer, StandardOutput) else "client"
-        self._engine = Engine(transport, routes, role=role)
+        self._engine = Engine(transport, routes, role="agent" if isinstance(writer, StandardOutput) else "client")
         self._engine.open_gate()  # programs of the SDK may speak before `initialize`
         self._listening: asyncio.Task[End] | None = None
         for observer in observers or ():

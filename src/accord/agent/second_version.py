@@ -133,7 +133,7 @@ class SecondVersion:
             self._client.peer.connection.tell(b"%b%b}}" % (update_head(request.session_id), state))
             return v2.ResumeSessionResponse(to_v2(options))
         if replays:
-            answer = await self._lifecycle.load(older, context)
+            answer: v1.LoadSessionResponse | v1.ResumeSessionResponse = await self._lifecycle.load(older, context)
         elif (working := await self._lifecycle.rejoin(older)) is not None:
             answer = v1.ResumeSessionResponse(meta=working.face.answer_meta or None)
         else:

@@ -88,7 +88,8 @@ def mistyped(text: str, offered: Sequence[v1.AvailableCommand]) -> str:
     """
     if text.startswith("!"):
         return "! runs no commands here: use a terminal beside the chat; a blank before it sends it as it is"
-    name, known = text.partition("\n")[0].split(" ")[0], [f"/{command.name}" for command in (*offered, *COMMANDS)]
+    name = text.partition("\n")[0].split(" ")[0]
+    known = [f"/{command.name}" for command in offered] + [f"/{command.name}" for command in COMMANDS]
     if not name.startswith("/") or name in known or "/" in name[1:] or len(name) < 2:
         return ""
     hint = meant(name, known) or "; /help lists all."
