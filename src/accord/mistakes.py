@@ -21,7 +21,9 @@ from types import FrameType, TracebackType
 from typing import Any, TextIO
 
 NOT_AWAITED = "is not awaited, so it does nothing"
-"""Words that no other line has: `accord run` looks for them in what an agent writes."""
+"""Words that no other line has: clients look for them in what an agent writes."""
+MOST_SHOWN = 5
+"""Forgotten `await`s of one agent that a client shows."""
 
 _WARNING = re.compile(r"coroutine '(?P<name>.*)' was never awaited")
 _OWN = __file__.removesuffix("mistakes.py")
@@ -55,6 +57,20 @@ def forgotten_awaits_are_logged() -> Generator[None]:
         yield
     finally:
         warnings.showwarning = usual
+
+
+class ForgottenAwaits:
+    """Takes the lines of an agent's standard error, and shows those that name a forgotten `await`, the first few."""
+
+    def __init__(self, show: Callable[[str], object]) -> None:
+        self._show = show
+        self._left = MOST_SHOWN
+
+    def __call__(self, line: str) -> None:
+        """Show this line if it names a forgotten `await`."""
+        if NOT_AWAITED in line and self._left:
+            self._left -= 1
+            self._show(f"the agent: {line}")
 
 
 def error_of_author(error: BaseException) -> tuple[type[BaseException], BaseException, TracebackType | None]:

@@ -1,9 +1,13 @@
 """Sending prompts and reading answers."""
 
 import asyncio
+import sys
 
 import accord
 from accord import v1
+from accord.client.target import CommandTarget
+from accord.mistakes import MOST_SHOWN
+from accord.tui.connection import AgentChoice
 from tests.waiting import eventually
 
 
@@ -306,3 +310,20 @@ async def test_a_command_that_only_the_agent_has_goes_to_it(chat):
         await eventually(lambda: it.front.state.commands)
         await it.send("/mdoel ")
         await it.sees("mine")
+
+
+async def test_a_forgotten_await_of_the_agent_s_author_is_named_the_first_few_times(chat, tmp_path):
+    program = tmp_path / "mine.py"
+    program.write_text(
+        "import accord\nagent = accord.Agent('mine')\n@agent.on_prompt\nasync def reply(turn):\n"
+        + "    turn.say('lost')\n" * (MOST_SHOWN + 1)
+        + "    await turn.say('heard')\nagent.run()\n"
+    )
+    command = [sys.executable, str(program)]
+    choice = AgentChoice("mine", lambda said: CommandTarget(command, on_stderr=said))
+    async with chat(choice, size=(400, 40)) as it:
+        await it.send("go")
+        await it.sees("the agent: ", "mine.py, line 5: turn.say('lost') is not awaited", "heard")
+        await eventually(lambda: len(it.front.connection.stderr) == MOST_SHOWN + 1)
+        it.transcript.flush()
+        assert it.transcript.text.count("the agent: ") == MOST_SHOWN

@@ -19,7 +19,7 @@ from accord.cli.endings import ENDED_WELL, INTERRUPTED, REFUSED, STOPPED, WrongU
 from accord.cli.recording import recorded
 from accord.cli.view import Opened
 from accord.errors import AccordError, ConnectionClosed, Timeout
-from accord.mistakes import NOT_AWAITED
+from accord.mistakes import ForgottenAwaits
 
 if TYPE_CHECKING:
     from accord.cli.events import EarlyUpdates
@@ -46,8 +46,6 @@ KEPT = 1024 * 1024
 """Bytes of the agent's text that are kept: it is printed as it arrives, and not needed again."""
 STOP_WITHIN = 10.0
 """Seconds that the agent has to end the turn after Ctrl-C."""
-MISTAKES = 5
-"""Forgotten `await`s of an agent that are shown."""
 SLICE = 0.2
 """Seconds between two looks at the limits while the session is opened."""
 
@@ -74,7 +72,6 @@ class OneTurn:
         self._remote: RemoteAgent | None = None
         self._opened: RemoteSession | None = None
         self._lent: Lent | None = None
-        self._mistakes = 0
         control.at_once = self.hurry
 
     async def play(self) -> int:
@@ -97,12 +94,6 @@ class OneTurn:
                 return exit_code(error)
             raise error from None
 
-    def _forgotten(self, line: str) -> None:
-        """Show a line of the agent's standard error that says which `await` its author forgot."""
-        if NOT_AWAITED in line and self._mistakes < MISTAKES:
-            self._mistakes += 1
-            self._view.note(f"the agent: {line}")
-
     def hurry(self) -> None:
         """End the agent without a grace period."""
         if self._remote is not None:
@@ -117,10 +108,11 @@ class OneTurn:
         if agent.is_demo and not options.quiet:
             self._view.note("This is the built-in demo agent. To use yours: accord run PROMPT -- my-agent")
         self._view.waiting("starting the agent")
+        shows_all = options.stderr or options.verbose
         began = loop.time()
         limit, its_name = self._limit_of_start()
         connecting = connect(
-            agent.target(self._view.agent_line if options.stderr or options.verbose else self._forgotten),
+            agent.target(self._view.agent_line if shows_all else ForgottenAwaits(self._view.note)),
             lent.client,
             timeout=limit,
             unstable=self._view.shows_subagents,  # asks the agent for subagents and plans with ids

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from accord.cli import lending, mcp_file, opening, printing, protocol, target
 from accord.cli.endings import ENDED_WELL, INTERRUPTED, one_line
-from accord.mistakes import NOT_AWAITED
+from accord.mistakes import ForgottenAwaits
 
 if TYPE_CHECKING:
     from accord.cli.display import Display
@@ -49,7 +49,8 @@ async def _converse(options: argparse.Namespace) -> int:
             with lending.lent(options, view) as lent:
                 agent = target.chosen(options)
                 spoken = protocol.versions(options)
-                async with connect(agent.target(_forgotten), lent.client, unstable=True, versions=spoken) as remote:
+                where = agent.target(ForgottenAwaits(printing.complain))
+                async with connect(where, lent.client, unstable=True, versions=spoken) as remote:
                     await opening.log_in(options, remote)
                     session = await _opened(options, remote)
                     return await _dialogue(options, session, view, control)
@@ -57,12 +58,6 @@ async def _converse(options: argparse.Namespace) -> int:
             view.stop()
             with suppress(TimeoutError):
                 await asyncio.wait_for(output.flush(), 1.0)
-
-
-def _forgotten(line: str) -> None:
-    """Show a line of the agent's standard error that says which `await` its author forgot."""
-    if NOT_AWAITED in line:
-        printing.complain(f"the agent: {line}")
 
 
 async def _opened(options: argparse.Namespace, remote: RemoteAgent) -> RemoteSession:

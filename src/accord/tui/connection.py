@@ -20,6 +20,7 @@ from accord.client.supervision import Restart, Restarted
 from accord.connecting import Where, connect
 from accord.errors import AccordError
 from accord.extensions import with_display_terminals
+from accord.mistakes import ForgottenAwaits
 from accord.services.elicitation.elicitation import Elicitation, FormQuestion, LinkQuestion
 from accord.services.files.files import Files
 from accord.services.files.journal import Change
@@ -115,6 +116,7 @@ class AgentConnection:
         self.consent: Consent | None = None
         self.answers: ScopedAnswers | None = None
         """The user's answers that hold for longer than one question."""
+        self._forgotten_awaits = ForgottenAwaits(self._mistaken)
         self._frame_bytes = 0
         self.files = Files(on_change=self._written)
         self.on_news: Callable[[], object] = lambda: None
@@ -239,7 +241,12 @@ class AgentConnection:
 
     def _said(self, line: str) -> None:
         self.stderr.append(line)
+        self._forgotten_awaits(line)
         self.on_news()
+
+    def _mistaken(self, text: str) -> None:
+        if (conversation := self._of(None)) is not None:
+            conversation.note(text, style="warning")
 
     def _frame(self, event: TraceEvent) -> None:
         if event.frame is None:
