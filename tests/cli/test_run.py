@@ -518,3 +518,20 @@ def test_json_gets_a_subagent_as_a_tool_call(tmp_path: Path) -> None:
     kinds = {event["update"]["sessionUpdate"] for event in events if event["type"] == "update"}
     assert "subagent_update" not in kinds
     assert "tool_call" in kinds
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell")
+@pytest.mark.parametrize("allowed", [("--allow", "all"), ("--policy", "rules.toml")])
+def test_a_tool_call_whose_lent_command_failed_is_shown_as_failed_with_its_exit_code(user, allowed) -> None:
+    user.write("rules.toml", '[[rules]]\nanswer = "allow"\ncommands = ["*"]\n')
+    user.write(
+        "mine.py",
+        "import accord\nagent = accord.Agent('mine')\n@agent.on_prompt\nasync def reply(turn):\n"
+        "    for code in (0, 3):\n"
+        "        async with turn.tool(f'Command {code}', kind='execute') as tool:\n"
+        "            async with tool.command(['sh', '-c', f'exit {code}']) as running:\n"
+        "                await running.wait()\n",
+    )
+    done = user.accord("run", "hi", "--verbose", *allowed, "--", "mine.py")
+    shown = [line for line in done.stderr.splitlines() if line.startswith(("✓", "✗"))]
+    assert shown == ["✓ Command 0", "✗ Command 3 failed, exit code 3"]

@@ -55,6 +55,19 @@ def test_a_cancelled_call_is_not_shown_as_failed() -> None:
     assert lines(tool("t", status="cancelled")) == ["⊘ Edit notes.md cancelled"]
 
 
+def test_a_call_has_failed_if_its_command_has_whatever_the_agent_says() -> None:
+    work = Work(UNICODE, "/", failure_of={"one": "exit code 1"}.get)
+    for status, terminal, shown in (
+        ("completed", "one", "✗ Run tests failed, exit code 1"),
+        ("failed", "one", "✗ Run tests failed, exit code 1"),
+        ("cancelled", "one", "⊘ Run tests cancelled"),
+        ("completed", "two", "✓ Run tests"),
+    ):
+        content = [v1.Terminal(v1.TerminalId(terminal))]
+        call = tool(f"{status} {terminal}", title="Run tests", status=status, content=content)
+        assert [line.text for line in work.lines(call)] == [shown]
+
+
 def test_a_failed_call_shows_what_it_said_and_a_finished_one_only_with_details() -> None:
     said = [v1.Content(v1.TextContent("one\ntwo"))]
     assert lines(tool("t", status="failed", content=said)) == ["✗ Edit notes.md", "  one", "  two"]

@@ -68,8 +68,12 @@ class Display(View):
         self._streams = streams
         self._shows_work = shows_work
         self._is_quiet = is_quiet
-        self._work = Work(streams.aside.symbols, folder, details=details)
-        self._subagents = SubagentWork(lambda: Work(streams.aside.symbols, folder, details=details), details=details)
+
+        def work() -> Work:
+            return Work(streams.aside.symbols, folder, details=details, failure_of=self.failed_commands.ending)
+
+        self._work = work()
+        self._subagents = SubagentWork(work, details=details)
         self._answer = Wrapped() if streams.together and streams.answer.moves else None
         self._cleaned = Printable()
         self._thought = Wrapped(indent="  ")

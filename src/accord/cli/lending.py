@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from accord.services.permissions.guarded import Consent
     from accord.services.permissions.policy import PermissionPolicy
     from accord.services.permissions.question import Ask
+    from accord.services.terminals.terminals import Terminals
 
 ALLOW = ["all", "reads", "ask", "none"]
 NON_INTERACTIVE = ["deny", "fail"]
@@ -57,21 +58,22 @@ class Lent(NamedTuple):
 def lent(options: argparse.Namespace, view: View) -> Generator[Lent]:
     """The client that the options describe. Questions wait for `view`, which shows what happens."""
     from accord.services.permissions.question import ALLOWANCES
+    from accord.services.terminals.terminals import Terminals
 
     allow, policy = allowed(options), policy_of(options)
-    writes = Writes(options.cwd)
+    writes, terminals = Writes(options.cwd), Terminals(on_open=view.failed_commands.watch)
     if allow == "ask" and options.non_interactive is None:
         with _user(view) as (user, kept):
             from accord.services.elicitation.elicitation import Elicitation
             from accord.services.permissions.guarded import Consent
 
             consent = Consent(user.permit, policy=policy, remembered=kept, while_deciding=view.catching_up.stopped)
-            yield Lent(_guarded(consent, writes, Elicitation(user.fill, user.visit)), writes, None)
+            yield Lent(_guarded(consent, writes, terminals, Elicitation(user.fill, user.visit)), writes, None)
         return
     grants: Ask = ALLOWANCES["none" if allow == "ask" else allow]
     refusals = Refusals(grants, view.note, fails=options.non_interactive == "fail")
     try:
-        yield Lent(_without_user(allow, policy, refusals, writes), writes, refusals)
+        yield Lent(_without_user(allow, policy, refusals, writes, terminals), writes, refusals)
     finally:
         refusals.close()
 
@@ -113,27 +115,28 @@ def _user(view: View) -> Generator[tuple[TerminalUser, KeptAnswers]]:
         yield user, kept
 
 
-def _without_user(allow: Allowed, policy: PermissionPolicy | None, refusals: Refusals, writes: Writes) -> Client:
+def _without_user(
+    allow: Allowed, policy: PermissionPolicy | None, refusals: Refusals, writes: Writes, terminals: Terminals
+) -> Client:
     from accord.client.client import Client
     from accord.services.files.files import Files
     from accord.services.permissions.guarded import Consent
 
     if policy is not None or allow == "ask":
-        return _guarded(Consent(refusals.answer, policy=policy), writes)
+        return _guarded(Consent(refusals.answer, policy=policy), writes, terminals)
     files = {"all": Files(on_change=writes.add), "reads": Files(write=False)}.get(allow, False)
-    return Client(files=files, terminals=allow == "all", permissions=refusals.answer)
+    return Client(files=files, terminals=terminals if allow == "all" else False, permissions=refusals.answer)
 
 
-def _guarded(consent: Consent, writes: Writes, elicitation: Elicitation | None = None) -> Client:
+def _guarded(consent: Consent, writes: Writes, terminals: Terminals, elicitation: Elicitation | None = None) -> Client:
     """A client that lends files and terminals, of which each use needs consent."""
     from accord.client.client import Client
     from accord.services.files.files import Files
     from accord.services.permissions.guarded import Guarded
-    from accord.services.terminals.terminals import Terminals
 
     return Client(
         files=Guarded(Files(on_change=writes.add), consent),
-        terminals=Guarded(Terminals(), consent),
+        terminals=Guarded(terminals, consent),
         permissions=consent,
         elicitation=elicitation,
     )

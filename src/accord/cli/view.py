@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from accord.client.reply import Reply
     from accord.errors import AccordError
     from accord.schema import v1
+    from accord.services.service import ServedSession
+    from accord.services.terminals.terminal import Terminal
 
 
 class Opened(NamedTuple):
@@ -25,6 +27,31 @@ class Opened(NamedTuple):
     agent: v1.Implementation | None
     version: int = 1
     """The version of the protocol that the connection speaks."""
+
+
+FAILED = 64
+"""Commands that failed of which a view keeps how they ended, the newest."""
+
+
+class FailedCommands:
+    """How the commands that we ran for the agent ended, those that failed, by the ids of their terminals."""
+
+    def __init__(self) -> None:
+        self._endings: dict[str, str] = {}
+
+    async def watch(self, _session: ServedSession, terminal: Terminal) -> None:
+        """Wait for the end of a command."""
+        from accord.services.terminals.terminal import ending_of
+
+        status = await terminal.wait()
+        if status.exit_code != 0:
+            self._endings[terminal.id] = ending_of(status.exit_code, status.signal)
+            for old in list(self._endings)[:-FAILED]:
+                del self._endings[old]
+
+    def ending(self, terminal_id: str) -> str | None:
+        """How this command ended; None if it has not failed."""
+        return self._endings.get(terminal_id)
 
 
 class View(ABC):
@@ -38,6 +65,7 @@ class View(ABC):
 
     def __init__(self, catching_up: CatchingUp | None = None) -> None:
         self.catching_up = catching_up or CatchingUp()
+        self.failed_commands = FailedCommands()
 
     @abstractmethod
     def waiting(self, text: str) -> None:

@@ -10,7 +10,7 @@ texts are made safe for a terminal here.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -68,12 +68,21 @@ class Work:
     """Folds the updates of a session into lines.
 
     `folder` is the session's folder, from which files are named. With `details`, changes and outputs are shown too.
+    `failure_of` gives the ending of a command that failed, by the id of its terminal.
     """
 
-    def __init__(self, symbols: Symbols, folder: str | os.PathLike[str], *, details: bool = False) -> None:
+    def __init__(
+        self,
+        symbols: Symbols,
+        folder: str | os.PathLike[str],
+        *,
+        details: bool = False,
+        failure_of: Callable[[str], str | None] = lambda _: None,
+    ) -> None:
         self._symbols = symbols
         self._folder = Path(folder)
         self._details = details
+        self._failure_of = failure_of
         self._calls: dict[v1.ToolCallId, ToolCallState] = {}
         self._shown: dict[v1.ToolCallId, None] = {}
         """Finished calls: agents send updates about them all the same."""
@@ -144,7 +153,7 @@ class Work:
 
     def _finished(self, call: ToolCallState) -> Iterator[Line]:
         changes = [(self._short(diff.path), FileChange(diff.old_text, diff.new_text)) for diff in call.diffs[:FILES]]
-        status, _ = call.outcome()
+        status, why = call.outcome(self._failure_of)
         has_failed = status == "failed"
         symbols: dict[str, tuple[str, Style]] = {
             "failed": (self._symbols.failed, "bad"),
@@ -154,6 +163,7 @@ class Work:
         is_alone = len(call.diffs) == 1
         end = [Span("  "), *self._change(*changes[0], call.title)] if is_alone else []
         end += [Span(" cancelled", "dim")] * (status == "cancelled")
+        end += [Span(f" failed, {why}", "bad")] if why else []
         yield self._titled(symbol, style, call, end)
         for path, change in changes:
             if not is_alone:

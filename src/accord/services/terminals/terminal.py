@@ -36,6 +36,13 @@ GRACE = 2.0
 _ON_A_TERMINAL = ["/bin/sh", "-c", 'exec "$@" <"$0" >"$0" 2>&1']
 
 
+def ending_of(code: int | None, signal: str | None) -> str:
+    """How a command ended, in words."""
+    if signal:
+        return f"ended by {signal[:40]}"
+    return "ended" if code is None else f"exit code {code}"
+
+
 class Terminal:
     """A command that runs for an agent; displays can follow its output.
 
