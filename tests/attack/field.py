@@ -42,7 +42,7 @@ class Field:
         where = await self.server.ask("where")
         urls, self.hosts = where["urls"], where["hosts"]
         self.ports = {name: urlsplit(url).port for name, url in urls.items()}
-        everywhere = [urls["plain"], urls["tls"], urls["second"], urls["command"]]
+        everywhere = [urls["plain"], urls["tls"], urls["second"], urls["command"], urls["chain"]]
         honest = [*everywhere, *(url.replace("http", "ws", 1) for url in everywhere)]
         honest += [f"s3cret {urls['front']}"]  # every request is forwarded to the other host
         trusting = {"SSL_CERT_FILE": str(certificate)}

@@ -1,6 +1,7 @@
 """The agent that honest clients work with. Every prompt says how it is answered, so that answers can be checked.
 
 python -m tests.attack.honest_agent STORE       over standard streams
+python -m tests.attack.honest_agent proxy       a proxy that reads all and changes nothing, for a chain
 """
 
 from __future__ import annotations
@@ -56,6 +57,14 @@ def honest_agent(store: accord.Store | None = None, limits: accord.Limits | None
     return agent
 
 
+def honest_proxy() -> accord.Proxy:
+    """A proxy that has each prompt and each update in its hands, and passes it on as it is."""
+    proxy = accord.Proxy("honest proxy")
+    proxy.prompts(lambda blocks: blocks)
+    proxy.updates(lambda update: update)
+    return proxy
+
+
 async def name_of(turn: accord.Turn) -> str:
     """What the user fills in, in a form whose pattern has to be checked."""
     field = v1.StringPropertySchema(pattern="^[a-z]{3,20}( [a-z]+)?$", title="Name")
@@ -63,5 +72,7 @@ async def name_of(turn: accord.Turn) -> str:
     return filled.value["name"] if filled.accepted else filled.action
 
 
-if __name__ == "__main__":
+if __name__ == "__main__" and sys.argv[1:] == ["proxy"]:
+    honest_proxy().run()
+elif __name__ == "__main__":
     honest_agent(accord.SqliteStore(sys.argv[1]) if len(sys.argv) > 1 else None, accord.Limits(stalled=STALLED)).run()

@@ -36,7 +36,13 @@ LOOK = 0.1
 TELL = 5.0
 """Seconds between two lines of progress."""
 
-MEETINGS = (*agents.KINDS, *servers.KINDS)
+WAYS = {
+    "a chain ends in ": {"command": "meet", "place": "agent"},
+    "a chain goes through ": {"command": "meet", "place": "proxy"},
+}
+"""How the client meets a hostile agent, if not by itself, and what it is told then."""
+
+MEETINGS = (*agents.KINDS, *servers.KINDS, *(way + kind for way in WAYS for kind in agents.KINDS))
 
 
 class Failed(Exception):
@@ -144,9 +150,11 @@ class Run:
     async def _meet(self, kind: str, seed: int, seconds: float) -> list[str]:
         """Let the client meet a hostile agent."""
         lends = seed % 4 > 0
-        if kind in agents.KINDS:
-            command = [sys.executable, "-m", "tests.attack.hostiles.agents", kind, str(seconds)]
-            await self._field.client.ask("meet", target=command, seconds=seconds, lends=lends)
+        way = next((way for way in WAYS if kind.startswith(way)), "")
+        if (hostile := kind.removeprefix(way)) in agents.KINDS:
+            command = [sys.executable, "-m", "tests.attack.hostiles.agents", hostile, str(seconds)]
+            how = WAYS.get(way, {"command": "meet"})
+            await self._field.client.ask(**how, target=command, seconds=seconds, lends=lends)
         else:
             async with self._program("tests.attack.hostiles.servers", kind, str(seconds)) as server:
                 assert server.stdout is not None

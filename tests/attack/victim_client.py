@@ -15,7 +15,7 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 import accord
-from tests.attack.honest_agent import honest_agent
+from tests.attack.honest_agent import honest_agent, honest_proxy
 from tests.attack.honest_peers import Peers
 from tests.attack.measuring import Probe, counted
 from tests.attack.puppet import obey
@@ -108,8 +108,8 @@ async def in_loop(side: Side, work: Coroutine[Any, Any, T]) -> T:
     return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, side.loop))
 
 
-async def meet(target: str | list[str], seconds: float, lends: bool) -> str:
-    """Connect with a hostile agent, prompt it for so long, and leave; how it went."""
+async def meet(target: Any, seconds: float, lends: bool, place: str = "") -> str:
+    """Connect with a hostile agent, or with a chain in which it has a place; prompt it, and leave; how it went."""
     permissions = accord.Permissions(allow_after_thought, policy=accord.PermissionPolicy.parse(POLICY))
     client = accord.Client(
         files=lends,
@@ -117,6 +117,11 @@ async def meet(target: str | list[str], seconds: float, lends: bool) -> str:
         permissions=permissions,
         elicitation=lambda question: dict(question.content),
     )
+    match place:
+        case "agent":
+            target = accord.chain(honest_proxy(), target)
+        case "proxy":
+            target = accord.chain(target, honest_agent())
     loop = asyncio.get_running_loop()
     ends = loop.time() + seconds
     try:

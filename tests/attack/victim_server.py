@@ -1,4 +1,5 @@
-"""The server that is attacked: two event loops in two threads, one agent each, one store for both, and two hosts.
+"""The server that is attacked: two event loops in two threads, one agent each, one store for both, a chain, and two
+hosts.
 
 python -m tests.attack.victim_server STORE CERTIFICATE KEY
 """
@@ -15,7 +16,7 @@ from typing import Any
 import accord
 from accord.http import Access, Observer, Quotas, ServerLimits, serving
 from tests.attack.bounds import BURST, POSTS, SERVER_LIMITS
-from tests.attack.honest_agent import honest_agent
+from tests.attack.honest_agent import honest_agent, honest_proxy
 from tests.attack.measuring import Probe, counted
 from tests.attack.puppet import obey
 
@@ -41,8 +42,10 @@ class Victim:
         threading.Thread(target=self._second_loop, daemon=True).start()
         agent = honest_agent(accord.SqliteStore(self._store))
         command = [sys.executable, "-m", "tests.attack.honest_agent", self._store]
+        chain = accord.chain(honest_proxy(), agent)
+        served = (("plain", agent, {}), ("tls", agent, self._tls), ("command", command, {}), ("chain", chain, {}))
         async with AsyncExitStack() as stack:
-            for name, hosted, more in (("plain", agent, {}), ("tls", agent, self._tls), ("command", command, {})):
+            for name, hosted, more in served:
                 server = await stack.enter_async_context(serving(hosted, limits=self._limits, **more))
                 self.urls[name] = server.url
             for name, weight in (("agents", 1.0), ("front", 0.0)):

@@ -32,8 +32,8 @@ class Attacker:
     seed: int
     seconds: float
     targets: dict[str, Any]
-    """Ports of the servers by name (`plain`, `second`, `tls`, `command`; `agents` and `front` are hosts of a service),
-    the path of the `store`, and of the `hosts` the peer port of one, its id, and the key."""
+    """Ports of the servers by name (`plain`, `second`, `tls`, `command`, `chain`; `agents` and `front` are hosts of a
+    service), the path of the `store`, and of the `hosts` the peer port of one, its id, and the key."""
     tries: int = 0
     sent: int = 0
     complaints: list[str] = field(default_factory=list)
@@ -63,7 +63,7 @@ class Attacker:
 
     def port(self, *names: str) -> int:
         """The port of one of these servers."""
-        return self.targets[self.random.choice(names or ("plain", "second"))]
+        return self.targets[self.random.choice(names or ("plain", "second", "chain"))]
 
 
 Attack: TypeAlias = Callable[[Attacker], None]

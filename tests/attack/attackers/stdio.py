@@ -6,9 +6,11 @@ import json
 import os
 import re
 import select
+import shlex
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.attack.attackers import WAIT, Attacker, attack
@@ -20,14 +22,22 @@ ANSWERING = 60.0
 """Seconds in which an agent that was attacked has to answer once its output is read."""
 
 
-class Agent:
-    """An agent of ours in a process of its own, and what it answers."""
+HONEST = (sys.executable, "-m", "tests.attack.honest_agent")
+CONDUCTED = (sys.executable, "-m", "accord", "conduct", shlex.join([*HONEST, "proxy"]), shlex.join(HONEST))
 
-    def __init__(self, attacker: Attacker) -> None:
+
+class Agent:
+    """An agent of ours in a process of its own, by itself or at the end of a chain, and what it answers."""
+
+    def __init__(
+        self, attacker: Attacker, command: Sequence[str] = (), *, folder: Path | None = None, **more: str
+    ) -> None:
         self.attacker = attacker
         self._received = b""
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.attack.honest_agent"],
+            command or attacker.random.choice((HONEST, CONDUCTED)),
+            cwd=folder,
+            env={**os.environ, **more},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -1,4 +1,4 @@
-"""A hostile agent over standard streams.
+"""A hostile agent over standard streams, or a hostile proxy that lets nobody through.
 
 python -m tests.attack.hostiles.agents KIND SECONDS
 """
@@ -145,7 +145,7 @@ class Agent:
         for line in sys.stdin.buffer:
             message = json.loads(line)
             match message.get("method"):
-                case "initialize" if self._kind != "it never begins":
+                case "initialize" | "proxy/initialize" if self._kind != "it never begins":
                     self._answer(message, {"protocolVersion": 1, "agentCapabilities": {}})
                 case "session/new":
                     self._answer(message, {"sessionId": "s"})
