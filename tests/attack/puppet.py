@@ -44,7 +44,7 @@ async def obey(commands: Mapping[str, Callable[..., Awaitable[Any]]]) -> None:
             said = {"id": number, "result": await commands[name](**arguments)}
         except Exception as error:
             said = {"id": number, "error": f"{type(error).__name__}: {error}"}
-        print(json.dumps(said), flush=True)
+        print(json.dumps(said), file=sys.__stdout__, flush=True)  # a chat takes `sys.stdout` while it runs
 
     threading.Thread(target=read, daemon=True).start()
     async with asyncio.TaskGroup() as tasks:

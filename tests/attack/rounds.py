@@ -37,6 +37,7 @@ TELL = 5.0
 """Seconds between two lines of progress."""
 
 WAYS = {
+    "a chat meets ": {"command": "chat"},
     "a chain ends in ": {"command": "meet", "place": "agent"},
     "a chain goes through ": {"command": "meet", "place": "proxy"},
 }

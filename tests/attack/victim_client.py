@@ -75,8 +75,10 @@ class Victim:
             ready = threading.Event()
             threading.Thread(target=asyncio.run, args=[self._second_loop(ready)], daemon=True).start()
             await asyncio.to_thread(ready.wait)
+        from tests.attack.victim_chat import chat  # before the base is measured, and in no other program
+
         commands = {"begin": self.begin, "rest": self.rest, "measure": self.measure, "so_far": self.so_far}
-        await obey({**commands, "meet": meet})
+        await obey({**commands, "meet": meet, "chat": chat})
 
     async def _second_loop(self, ready: threading.Event) -> None:
         self._sides.append(Side(self._second, self._seed + 1))

@@ -5,13 +5,16 @@ python -m tests.attack.hostiles.agents KIND SECONDS
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import random
 import signal
+import struct
 import sys
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -30,6 +33,57 @@ def update(content: Json, session: str = "s") -> Json:
 
 def text(characters: str) -> Json:
     return {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": characters}}
+
+
+def text_of_tool(number: int, characters: str) -> Json:
+    return tool(number, {"type": "content", "content": {"type": "text", "text": characters}})
+
+
+def tool(number: int, *content: Json) -> Json:
+    call = {"toolCallId": f"t{number % 50}", "title": "x", "kind": "execute", "status": "in_progress"}
+    return update({"sessionUpdate": "tool_call", **call, "content": list(content)})
+
+
+def image(data: bytes, kind: str = "image/png") -> Json:
+    content = {"type": "image", "data": base64.b64encode(data).decode(), "mimeType": kind}
+    return update({"sessionUpdate": "agent_message_chunk", "content": content})
+
+
+def png(width: int, height: int, rows: int) -> bytes:
+    """A black image of this size, with so many rows of it."""
+    parts = [(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))]
+    parts += [(b"IDAT", zlib.compress(bytes((1 + 3 * width) * rows))), (b"IEND", b"")]
+    framed = (struct.pack(">I", len(it)) + name + it + struct.pack(">I", zlib.crc32(name + it)) for name, it in parts)
+    return b"\x89PNG\r\n\x1a\n" + b"".join(framed)
+
+
+def diff(number: int, old: str, new: str) -> Json:
+    return tool(number, {"type": "diff", "path": "/tmp/a\x1b[2J.py", "oldText": old, "newText": new})
+
+
+HARD_MARKDOWN = (
+    *("> " * 500 + "deep\n", "- " * 500 + "deep\n", "[" * 3_000, "![](" * 1_000, "*a **b " * 1_000, "`" * 3_000),
+    *("|" + "a|" * 500 + "\n|" + "-|" * 500 + "\n", "<!--" * 1_000, "&amp" * 1_000, "\n```x\n" * 500, "_" * 3_001),
+    *("\n[a]: <b>" * 500, "e" + "\u0301" * 3_000, "\u202e\u2066\u200d" * 1_000, "\n\n" * 2_000, "\t" * 3_000),
+)
+ESCAPES = (
+    *(
+        "\x1b[31m" * 1_000,
+        "\x1b[" + "1;" * 3_000 + "m",
+        "\x1b[999999999C",
+        "\x1b[2J\x1b[3J\x1b[H",
+        "\x1bP" + "q" * 3_000,
+    ),
+    *("\x1b]0;title\x07", "\x1b]52;c;eA==\x07", "\x1b]8;;file:///\x1b\\", "\x9b2J\x90\x9d", "\r\b\x7f\x00" * 1_000),
+)
+CODE = ["\n".join(f"{number * step % 97} x" for number in range(4_000)) for step in (1, 7, 31)]
+PICTURES = (
+    png(60_000, 60_000, 1),
+    png(5_000, 5_000, 5_000),
+    png(1, 60_000, 60_000),
+    png(8, 8, 2)[:-20],
+    b"GIF89a\xff\xff",
+)
 
 
 def request(number: int, method: str, params: Json) -> Json:
@@ -70,6 +124,13 @@ UPDATES: dict[str, Callable[[], Iterator[Json]]] = {
     ),
     "unknown updates": lambda: endless(lambda _: update({"sessionUpdate": "_unknown", "a": "x" * 1_000})),
     "other sessions": lambda: endless(lambda n: update(text("x" * 1_000), f"other {n}")),
+    "markdown": lambda: endless(lambda n: update(text(HARD_MARKDOWN[n % len(HARD_MARKDOWN)]))),
+    "thoughts": lambda: endless(
+        lambda n: update({**text(HARD_MARKDOWN[n % len(HARD_MARKDOWN)]), "sessionUpdate": "agent_thought_chunk"})
+    ),
+    "escapes": lambda: endless(lambda n: text_of_tool(n, ESCAPES[n % len(ESCAPES)] * (1 + n % 7))),
+    "images": lambda: endless(lambda n: image(PICTURES[n % len(PICTURES)])),
+    "diffs": lambda: endless(lambda n: diff(n, CODE[n % 3], CODE[(n + 1) % 3])),
     "plans": lambda: endless(
         lambda _: update(
             {"sessionUpdate": "plan", "entries": [{"content": "x", "priority": "high", "status": "pending"}] * 500}

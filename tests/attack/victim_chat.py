@@ -1,0 +1,23 @@
+"""A chat without a terminal. It runs in the client that is attacked, whose numbers are looked at anyway."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from pathlib import Path
+
+from accord.tui.app import ChatApp, ChatOptions
+from accord.tui.connection import AgentChoice, ConnectionOptions
+from tests.waiting import eventually
+
+
+async def chat(target: list[str], seconds: float, lends: bool) -> None:
+    """Let a chat show what a hostile agent says for so long. It has to hear the key that ends it, and end."""
+    connection = ConnectionOptions(allow="all" if lends else "ask", start_within=seconds)
+    with tempfile.TemporaryDirectory(prefix="chat-") as folder:
+        options = ChatOptions(Path(folder), prompt="go", connection=connection, keeps=False)
+        app = ChatApp(AgentChoice("hostile", lambda _: target), options)
+        async with app.run_test() as pilot:
+            await asyncio.sleep(seconds)
+            await pilot.press("ctrl+q")
+            await eventually(lambda: app.return_code == 0)
