@@ -15,7 +15,8 @@
 #   make load      a thousand connections to one server: what they weigh, how long answers take, whether all arrives;
 #                  and what make load-hosts does
 #   make load-hosts   a thousand connections over three hosts, one of which is killed: is anything lost?
-#   make attack    five minutes of attacks on a server, its hosts, a client and a store (make test-all has some seconds)
+#   make attack    five minutes of attacks on a server, its hosts, a client, a chain of proxies, the chat, the coding agent
+#                  and a store (make test-all has some seconds)
 #   make mutants   300 small faults in a copy: which of them the tests find (an hour)
 #   make release-test   the wheel in clean environments: CPython 3.11 to 3.14 with each extra, uvx and pipx (ten minutes)
 #   make dist      the sdist and the wheel of the last commit, their checksums, and their bill of materials

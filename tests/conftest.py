@@ -1,7 +1,7 @@
 """What a run covers: how long faults go on, how many programs the fuzzers try, and what runs only when it is asked for.
 
 pytest -m torture --seconds 600     faults on purpose for ten minutes instead of a few seconds
-pytest -m attack --seconds 300      attacks on a server, its hosts, a client and a store for five minutes
+pytest -m attack --seconds 300      attacks for five minutes: on servers, clients, the chat and more
 pytest --seeds 20000                many more random programs
 pytest --seed 4711                  this one again
 pytest -m interop                   with other people's implementations

@@ -1,14 +1,18 @@
-"""Attacks on a server, its hosts, a client and a store, while honest peers work. Afterwards nothing may be left.
+"""Attacks on a server, its hosts, a client, a chain, a chat, a coding agent and a store, while honest peers work.
+
+Afterwards nothing may be left.
 
 Every program of a run is a process of its own, so that the memory of an attacker is never counted as ours:
 
     runner (rounds.py, in the test)
       ├── server    victim_server.py   an `Agent` with a `SqliteStore`: HTTP/1.1, HTTP/2, WebSocket and TLS on one event
-      │                                loop, a second server on uvloop in a second thread, a server of commands, and
-      │                                two hosts of one service
-      ├── client    victim_client.py   `accord.connect` to hostile agents, and to honest ones in two threads
+      │                                loop, a second server on uvloop in a second thread, a server of commands, one
+      │                                of a chain, and two hosts of one service
+      ├── client    victim_client.py   `accord.connect` to honest agents in two threads, and to hostile ones: directly,
+      │             victim_chat.py     as a proxy or the agent of a chain, and in a chat without a terminal
       ├── honest    victim_client.py   honest clients of the server and nothing else
-      └── attackers attackers/         one process for each attack: raw sockets and pipes
+      └── attackers attackers/         one process for each attack: raw sockets and pipes, and a model that misleads a
+                                       coding agent in a hostile folder
                     hostiles/          hostile agents and servers, which the client is told to connect with
 
 A round has a seed. The seed chooses a few attacks, which run at the same time for a few seconds:

@@ -1,4 +1,4 @@
-"""A server, a client and a store are attacked while honest peers work: honest turns are right, and nothing is left.
+"""Accord is attacked from every side while honest peers work: honest turns are right, and nothing is left.
 
 Each round has a seed, which says what attacks. `pytest -m attack --seed N` tries one again, and `--seconds` for longer.
 """

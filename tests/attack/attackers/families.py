@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.attack.attackers import (
     ATTACKS,
+    coder,
     floods,
     halves,
     hosts,
@@ -16,6 +17,6 @@ from tests.attack.attackers import (
     streams,
 )
 
-FAMILIES = (floods, halves, hosts, http2, http_shapes, payloads, sessions, stdio, store, streams)
+FAMILIES = (coder, floods, halves, hosts, http2, http_shapes, payloads, sessions, stdio, store, streams)
 
 __all__ = ["ATTACKS", "FAMILIES"]
