@@ -59,10 +59,14 @@ def test_a_patch_or_a_private_name_is_found(text):
     assert list(misuses(text))
 
 
+PATCHED = {"adapters/official_sdk.py: acp.stdio.stdio_streams"}
+"""What is replaced on purpose: `official_sdk.install` puts our engine into the official SDK, and says so."""
+
+
 def test_no_library_is_patched_and_no_private_name_of_one_is_used():
     found = {
         f"{path.relative_to(SOURCES)}: {misuse}"
         for path in SOURCES.rglob("*.py")
         for misuse in misuses(path.read_text())
     }
-    assert found == set()
+    assert found == PATCHED
