@@ -30,6 +30,7 @@ PACKAGES: Mapping[str, str] = {
     "rich": "cli",
     "textual": "cli",
     "uvloop": "uvloop",
+    "acp": "official-sdk",
     "pydantic_ai": "pydantic-ai",
     "langchain_core": "langgraph",
     "langgraph": "langgraph",

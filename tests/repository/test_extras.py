@@ -16,6 +16,7 @@ from accord import extras
 ROOT = Path(__file__).parents[2]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 DISTRIBUTIONS = {
+    "agent-client-protocol": "acp",
     "claude-agent-sdk": "claude_agent_sdk",
     "google-re2": "re2",
     "llama-index-core": "llama_index",
@@ -29,6 +30,7 @@ DISTRIBUTIONS = {
 PARTS = {
     "mcp_types": "mcp",
     "pydantic": "mcp",
+    "pydantic_core": "acp",
     "anyio": "mcp",
     "uvicorn": "mcp",
     "langchain_core": "langgraph",
@@ -38,7 +40,7 @@ GIVEN = {"httpx"}
 """Packages of whose classes programs pass objects to Accord: they are installed where they are used."""
 
 
-FRAMEWORKS = {"claude-agent-sdk", "langgraph", "llama-index", "openai-agents", "pydantic-ai"}
+FRAMEWORKS = {"claude-agent-sdk", "langgraph", "llama-index", "official-sdk", "openai-agents", "pydantic-ai"}
 """Extras of frameworks, whose needs conflict with those of other extras."""
 
 
@@ -67,7 +69,7 @@ def imported():
 
 def test_every_package_that_is_imported_belongs_to_an_extra():
     assert {PARTS.get(name, name) for name in imported() - GIVEN} <= set().union(*map(required, EXTRAS))
-    assert imported() - set(extras.PACKAGES) - GIVEN == {"pydantic", "anyio", "uvicorn"}
+    assert imported() - set(extras.PACKAGES) - GIVEN == {"pydantic", "pydantic_core", "anyio", "uvicorn"}
 
 
 @pytest.mark.parametrize("extra", [extra for extra in EXTRAS if extra != "all"])

@@ -110,7 +110,7 @@ class OneTurn:
         self._view.waiting("starting the agent")
         shows_all = options.stderr or options.verbose
         began = loop.time()
-        limit, its_name = self._limit_of_start()
+        limit, option = self._limit_of_start()
         connecting = connect(
             agent.target(self._view.agent_line if shows_all else ForgottenAwaits(self._view.note)),
             lent.client,
@@ -124,7 +124,7 @@ class OneTurn:
             try:
                 self._remote = await stack.enter_async_context(connecting)
             except Timeout as error:
-                raise _LimitOfStart(f"{error} ({its_name})") from error
+                raise _LimitOfStart(f"{error} ({option})") from error
             self._start_left -= loop.time() - began
             await opening.log_in(options, self._remote, self._left())
             self._view.waiting("opening the session")
@@ -175,12 +175,13 @@ class OneTurn:
         return None if self._deadline is None else max(0.0, self._deadline - asyncio.get_running_loop().time())
 
     def _limit_of_start(self) -> tuple[float, str]:
-        """Seconds for the agent's first answer, and the option that says so."""
-        limits = [(self._start_left, "--start-timeout")]
-        if self._options.idle_timeout:
-            limits.append((self._options.idle_timeout, "--idle-timeout"))
+        """Seconds for the agent's first answer, and the option with its value that says so."""
+        options = self._options
+        limits = [(self._start_left, f"--start-timeout {options.start_timeout:g}")]
+        if options.idle_timeout:
+            limits.append((options.idle_timeout, f"--idle-timeout {options.idle_timeout:g}"))
         if (left := self._left()) is not None:
-            limits.append((left, "--timeout"))
+            limits.append((left, f"--timeout {options.timeout:g}"))
         return min(limits)
 
     async def _bounded(self, work: Coroutine[Any, Any, T]) -> T:
