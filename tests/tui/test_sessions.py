@@ -119,10 +119,10 @@ async def test_a_command_is_completed_and_an_exact_name_is_sent_at_once(chat):
 async def test_a_list_closes_when_an_argument_is_typed(chat):
     async with chat(demo_agent()) as it:
         await eventually(lambda: it.front.state.commands)
-        await it.type("/help")
+        await it.type("/think")
         await it.type(" some words")
         await it.press("enter")
-        await it.sees("❯ /help some words")
+        await it.sees("❯ /think some words")
 
 
 async def test_a_file_is_found_by_letters_of_its_name_and_sent_with_the_prompt(chat, tmp_path):

@@ -12,7 +12,7 @@ import ssl
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from accord.arguments import wrong_type
 from accord.errors import AccordError
@@ -157,9 +157,8 @@ def listener_of(app: Served, listening: socket.socket, tls: ssl.SSLContext | Non
 
 
 def _access(host: str, access: Access | None) -> Access:
-    given: object = access
-    if not isinstance(given, Access | None):
-        raise wrong_type("access", "an Access", given, 'for a token, write Access(["token"])')
+    if not isinstance(cast("object", access), Access | None):
+        raise wrong_type("access", "an Access", access, 'for a token, write Access(["token"])')
     if not is_loopback(host) and (access is None or access.is_open):
         raise AccordError(f"host {host} is not a loopback address: pass an 'access' with tokens")
     return access or Access(hosts=names_of(host))
