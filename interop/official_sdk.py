@@ -101,7 +101,7 @@ def source(release: str) -> Path:
 
 def environment(release: str, *folders: Path) -> dict[str, str]:
     """Variables in which programs find this release, and ours."""
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, [package(release), ROOT / "src", ROOT, *folders]))}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, [package(release), ROOT / "src", *folders]))}
 
 
 def run_tests(release: str, folder: Path, *, on_ours: bool = True) -> Outcome:
