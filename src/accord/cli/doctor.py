@@ -37,6 +37,7 @@ MODULES = {
 FOR = {
     "agent": "accord agent",
     "claude-agent-sdk": "agents of the Claude Agent SDK",
+    "official-sdk": "programs of the official Python SDK",
     "cli": "accord chat",
     "http": "agents behind URLs, accord serve, accord bridge",
     "http2": "the same over HTTP/2",
