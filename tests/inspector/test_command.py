@@ -55,7 +55,7 @@ def test_a_signal_ends_it_well(recording, number):
         (["export", "nothing.jsonl"], "no such trace: nothing.jsonl"),
         (["export"], "name one trace and the file to write"),
         (["x.jsonl", "--", "agent"], "not both"),
-        (["--", "http://127.0.0.1:1/acp"], "only a command can be recorded"),
+        (["--", "http://127.0.0.1:1/acp"], "is not a command; record a bridge to it"),
     ],
 )
 def test_wrong_usage_says_what_to_do(arguments, problem, tmp_path):
