@@ -72,11 +72,10 @@ class FileCost:
 
     fast: float = UNKNOWN
     rest: float = 0.0
-    links: float = 0.0
     programs: bool = False
 
     def of(self, part: str) -> float:
-        return self.fast + self.rest if part == "all" else getattr(self, part, UNKNOWN)
+        return {"fast": self.fast, "rest": self.rest}.get(part, self.fast + self.rest)
 
 
 @dataclass
@@ -134,12 +133,14 @@ def run_shard(files: Sequence[str], options: Sequence[str]) -> list[Outcome]:
         outcomes.append(run_pytest(files, options, unreached))
 
 
-def plan(files: Iterable[str], costs: dict[str, FileCost], part: str, divisor: int = 1) -> list[Shard]:
+def plan(
+    files: Iterable[str], costs: dict[str, FileCost], part: str, divisor: int = 1, unknown: float = UNKNOWN
+) -> list[Shard]:
     """Divide the files among processes: two short ones first, then those without programs, then the longest."""
     shards: list[Shard] = []
     by_room: dict[tuple[str, bool], list[tuple[float, str]]] = defaultdict(list)
     for file in files:
-        cost = costs.get(file, FileCost())
+        cost = costs.get(file, FileCost(unknown))
         seconds = cost.of(part) / divisor
         if seconds or file not in costs:
             by_room[str(Path(file).parent), cost.programs].append((seconds, file))
@@ -231,6 +232,9 @@ class Run:
         if unsteady:
             write_unsteady(self._notes, {*unsteady_tests(self._notes), *unsteady})
         passed = self._counts["passed"] + len(unsteady)
+        if not (passed or failed or self._counts["skipped"]):
+            print("No test was chosen.")
+            self._broken = True
         print(f"Took {time.monotonic() - self._began:.0f} s.")
         print(f"{passed} passed, {len(failed) + self._broken} failed, {self._counts['skipped']} skipped", flush=True)
         return not failed and not self._broken
@@ -286,7 +290,7 @@ def record(rows: Iterable[dict[str, Any]]) -> None:
             tests[function_of(row["id"])].append(row)
             for name in row["fixtures"]:
                 users[row["id"].partition("::")[0], name] += 1
-    seconds: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0, 0.0])
+    seconds: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
     left_out = []
     for function, cases in sorted(tests.items()):
         file = function.partition("::")[0]
@@ -305,11 +309,10 @@ def record(rows: Iterable[dict[str, Any]]) -> None:
             left_out += [function, *(f"but {it}" for it in sorted(kept))]
         else:
             left_out += sorted(out)
-        for case in cases:
-            place = 2 if case.get("links") else 0 if case["id"] in kept else 1
-            seconds[file][place] += max(case["cpu"], min(case["wall"], 2 * case["cpu"] + 30))
-            seconds[file][3] += case["children"]
-    costs = {file: [*(round(it, 1) for it in its[:3]), its[3] > 0.1] for file, its in sorted(seconds.items())}
+        for case in base:
+            seconds[file][case["id"] not in kept] += max(case["cpu"], min(case["wall"], 2 * case["cpu"] + 30))
+            seconds[file][2] += case["children"]
+    costs = {file: [*(round(it, 1) for it in its[:2]), its[2] > 0.1] for file, its in sorted(seconds.items())}
     COSTS.write_text(
         "{\n" + ",\n".join(f"  {json.dumps(it)}: {json.dumps(costs[it])}" for it in costs) + "\n}\n", "utf-8"
     )
@@ -375,7 +378,9 @@ def main() -> int:
     )
     compileall.compile_dir(ROOT / "src", quiet=2, workers=0)
     run = Run(options, arguments.jobs, arguments.notes)
-    shards = plan(files, costs, "links" if arguments.marker == "links" else part, share[1] if share else 1)
+    # What is asked for by a marker takes long, and is recorded by none: a process for each file.
+    unknown = SHARD * (share[1] if share else 1) if arguments.marker else UNKNOWN
+    shards = plan(files, costs, part, share[1] if share else 1, unknown)
     good = run.run(shards)
     if arguments.rows:
         arguments.rows.write_text(json.dumps(run.rows), "utf-8")
