@@ -378,8 +378,9 @@ def main() -> int:
     )
     compileall.compile_dir(ROOT / "src", quiet=2, workers=0)
     run = Run(options, arguments.jobs, arguments.notes)
-    # What is asked for by a marker takes long, and is recorded by none: a process for each file.
-    unknown = SHARD * (share[1] if share else 1) if arguments.marker else UNKNOWN
+    if arguments.marker not in (None, "links"):
+        costs = {}  # their costs are recorded by none: a process for each file
+    unknown = UNKNOWN if costs else SHARD * (share[1] if share else 1)
     shards = plan(files, costs, part, share[1] if share else 1, unknown)
     good = run.run(shards)
     if arguments.rows:
