@@ -39,6 +39,9 @@ OLD_NAME = "nothing: the page calls a function by a name that its signature no l
 KNOWN: tuple[Known, ...] = (
     Known(POLICIES, "reportCallIssue", 'Argument missing for parameter "folder"', OLD_NAME),
     Known(POLICIES, "reportCallIssue", 'No parameter named "path"', OLD_NAME),
+    Known(OFFICIAL_SDK, "reportIncompatibleMethodOverride", "in an incompatible manner", AS_WRITTEN),
+    Known(OFFICIAL_SDK, "reportAbstractUsage", "Cannot instantiate abstract class", AS_WRITTEN),
+    Known(OFFICIAL_SDK, "reportArgumentType", "list[TextContentBlock]", AS_WRITTEN),
 )
 
 
