@@ -118,6 +118,8 @@ class _Tapped:
 
     def _end_after_client(self) -> None:
         """End an agent that does not read, once its client has left."""
+        if sys.platform == "win32":  # it has no hang-ups to wait for, and no process groups
+            return
         try:
             _wait_for_hang_ups(0, 1)
         except OSError:

@@ -21,6 +21,7 @@ import sys
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import Any
 
 from accord.light_event import LightEvent
 
@@ -43,7 +44,7 @@ class HangUp:
     def __init__(self, fd: int, gone: Callable[[], None]) -> None:
         self._gone = gone
         self._loop = asyncio.get_running_loop()
-        self._epoll: select.epoll | None = None
+        self._epoll: Any = None  # other systems have no such type
         if sys.platform == "linux":
             self._epoll = select.epoll()
             self._epoll.register(fd, select.EPOLLRDHUP)  # EPOLLHUP and EPOLLERR are always reported
