@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
     fill_closed_streams()
     with recording.recorded(options, "accord bridge", role="tap", peer=far.name) as trace:
         if trace is not None:
-            from accord.tap.recorded import RecordedTransport
+            from accord.transports.recorded_transport import RecordedTransport
 
             far = RecordedTransport(far, trace)
         return asyncio.run(_bridge(far))

@@ -6,7 +6,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 from accord.http.server.hosting import Host, Hosted, host_of
-from accord.tap.recorded import RecordedTransport
+from accord.transports.recorded_transport import RecordedTransport
 
 if TYPE_CHECKING:
     from accord.http.server.owner_gate import OwnerGate

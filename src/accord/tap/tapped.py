@@ -28,11 +28,11 @@ from pathlib import Path
 import msgspec
 
 from accord.errors import AccordError
-from accord.tap.exits import exited, signal_name
 from accord.tap.feed import Feed
 from accord.tap.forwarding import Forwarder
 from accord.tap.parcels import FROM_AGENT, STDERR, TO_AGENT
 from accord.tap.plan import RecordingPlan
+from accord.trace.events import exited, signal_name
 from accord.trace.header import now
 from accord.transports.group import LEFT_BEHIND
 from accord.transports.guard import Ward

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias
@@ -86,3 +87,20 @@ class Watch:
                 observer(event)
             except Exception:
                 log.exception("an observer of the connection failed")
+
+
+def exited(code: int) -> dict[str, str | int]:
+    """What a trace says of a process that ended with this return code of `subprocess`: a negative one is a signal.
+
+    >>> exited(3), exited(-9)
+    ({'event': 'exited', 'code': 3}, {'event': 'exited', 'signal': 'SIGKILL'})
+    """
+    return {"event": "exited", "signal": signal_name(-code)} if code < 0 else {"event": "exited", "code": code}
+
+
+def signal_name(number: int) -> str:
+    """The name of a signal; its number if it has none."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return str(number)

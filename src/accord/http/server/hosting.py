@@ -13,10 +13,10 @@ from accord.confinement.confining import Confinement
 from accord.confinement.containers import Container
 from accord.confinement.limits import ProcessLimits
 from accord.running import OWNER
-from accord.tap.recorded import RecordedTransport
 from accord.transports.base import End, Transport
 from accord.transports.closing import to_the_end
 from accord.transports.process import ProcessTransport
+from accord.transports.recorded_transport import RecordedTransport
 from accord.transports.relay import relay
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from accord.http.server.hosting import Host, Hosted, host_of
 from accord.metrics.conversation import MeasuredConversation
 from accord.metrics.server import ServerMetrics
-from accord.tap.recorded import RecordedTransport
+from accord.transports.recorded_transport import RecordedTransport
 
 if TYPE_CHECKING:
     from accord.http.server.owner_gate import OwnerGate

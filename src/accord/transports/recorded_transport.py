@@ -10,8 +10,8 @@ import time
 from collections.abc import Sequence
 
 from accord.jsonrpc.frames import Oversized
-from accord.tap.exits import exited
 from accord.trace import IN, OUT, Observer, TraceEvent
+from accord.trace.events import exited
 from accord.transports.base import End, Transport
 from accord.transports.wrapped import WrappedTransport
 
