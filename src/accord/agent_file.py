@@ -8,13 +8,36 @@ agent.
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
 
 WRONG_USAGE = 2
+
+PYTHON_FILE = re.compile(r"(?P<file>.+\.py)(?::(?P<name>[^\W\d]\w*))?", re.DOTALL)
+"""`FILE.py`, or `FILE.py:NAME` for the agent in a variable of the file."""
+
+
+def python_command(words: Sequence[str]) -> list[str] | None:
+    """The command for a Python file, `FILE.py` or `FILE.py:NAME`, and its arguments; None for another first word."""
+    from accord.own_commands import own_command  # the program that runs the file does without these
+    from accord.transports.programs import program_file
+
+    found = PYTHON_FILE.fullmatch(words[0])
+    if found is None or (not Path(found["file"]).is_file() and program_file(words[0]) is not None):
+        return None
+    return own_command("accord.agent_file", *words)
+
+
+def startable(words: Sequence[str]) -> list[str]:
+    """The same command; a Python file that is no program itself is started with this Python."""
+    from accord.transports.programs import program_file
+
+    python = python_command(words) if words else None
+    return list(words) if python is None or program_file(words[0]) is not None else python
 
 
 class NoAgent(Exception):

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import shlex
+import warnings
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from accord.agent_file import startable
 from accord.arguments import wrong_type
 from accord.client.client import Client, definition_of
 from accord.client.live_agent import LiveAgent
@@ -21,7 +23,7 @@ from accord.connection_block import connection_block
 from accord.endpoints import Endpoint
 from accord.engine.limits import Limits
 from accord.errors import AccordError
-from accord.http.client.urls import UrlTarget
+from accord.plugins import AGENTS, TRANSPORTS, PluginError, call_for_scheme, describe, load_plugin, plugins, scheme_of
 from accord.running import OWNER
 from accord.spans import Spans
 from accord.trace import Observer, TraceFile
@@ -29,15 +31,13 @@ from accord.transports.base import Transport
 from accord.transports.closing import within
 from accord.transports.launch import Inherit
 from accord.transports.memory import pair
+from accord.transports.programs import program_file
 
 if TYPE_CHECKING:
     from accord.agent.agent import Agent
 
 START_WITHIN = 60.0
 """Seconds that an agent has for its answer to `initialize`; wrappers such as npx may have to fetch it first."""
-
-SCHEMES = ("http://", "https://", "ws://", "wss://")
-"""What tells a URL from a command."""
 
 Where: TypeAlias = "Sequence[str] | Agent | Target"
 """A command, an agent's name, a URL, or an Agent in memory. A string that is neither a name nor a URL is split as a
@@ -134,31 +134,68 @@ def target_of(
 ) -> Target:
     """The target that `where` names; raises AccordError if its command cannot be split or its name means no agent."""
     if owner:
-        if isinstance(where, Target) or (isinstance(where, str) and where.startswith(SCHEMES)):
+        if isinstance(where, Target) or (isinstance(where, str) and scheme_of(where)):
             raise ValueError("connect(owner=...) is for an Agent or a command; behind a URL the token says whose it is")
         env = {**(env or {}), OWNER: owner}
     if isinstance(where, Target):
         return where
     if isinstance(where, str):
-        if where.startswith(SCHEMES):
-            return UrlTarget(where, token=token, headers=headers, proxy=proxy)
-        from accord.configuration.named_target import named_target  # most connections name no agent
-
-        named = named_target(
-            where, cwd=cwd, env=env, inherit=inherit, token=token, headers=headers, proxy=proxy, on_stderr=on_stderr
-        )
-        if named is not None:
-            return named
+        options: dict[str, Any] = {
+            "cwd": cwd, "env": env, "inherit": inherit, "token": token, "headers": headers, "proxy": proxy,
+            "on_stderr": on_stderr,
+        }  # fmt: skip
+        if scheme_of(where):
+            return url_target(where, **options)
         try:
-            where = shlex.split(where, posix=os.name == "posix")
+            words = shlex.split(where, posix=os.name == "posix")
         except ValueError as error:
             raise AccordError(f"cannot split the command {where!r} into words: {error}; pass a list instead") from None
+        where = startable(words)
+        if where == words and len(words) == 1 and (named := find_agent(words[0], **options)) is not None:
+            return named
     if isinstance(where, Sequence):
         return CommandTarget(where, cwd=cwd, env=env, inherit=inherit, on_stderr=on_stderr)
     if not hasattr(where, "serve"):
         hint = f"write [{str(where)!r}] to run it" if isinstance(cast("object", where), Path) else ""
         raise wrong_type("connect(target)", "a command, a URL or an Agent", where, hint)
     return AgentTarget(where, owner)
+
+
+def url_target(url: str, **options: Any) -> Target:
+    """The target for a URL, made by the plug-in of `accord.transports` for its scheme; raises PluginError for none."""
+    target = call_for_scheme(TRANSPORTS, url, **options)
+    if not isinstance(target, Target):
+        raise PluginError(f"the transport for {scheme_of(url)}:// must return a Target, got {type(target).__name__}")
+    return target
+
+
+def find_agent(word: str, **options: Any) -> Target | None:
+    """The agent that a plug-in of `accord.agents` knows by this name; None if none does, or for a program's path.
+
+    A plug-in that is broken is left out with a warning: the word may be a command, or known to another plug-in. What it
+    raises on purpose, an AccordError, is about the agent that was meant.
+    """
+    if os.sep in word and program_file(word) is not None:
+        return None
+    for plugin in plugins(AGENTS).values():
+        try:
+            find = load_plugin(plugin)
+        except PluginError as error:
+            warnings.warn(f"cannot ask for the agent {word!r}: {error}", stacklevel=2)
+            continue
+        try:
+            target = find(word, **options)
+        except AccordError:
+            raise
+        except Exception as error:
+            problem = f"{type(error).__name__}: {error}"
+            warnings.warn(f"cannot ask for the agent {word!r}: {describe(plugin)} failed: {problem}", stacklevel=2)
+            continue
+        if isinstance(target, Target):
+            return target
+        if target is not None:
+            raise PluginError(f"{describe(plugin)} must return a Target or None, got {type(target).__name__}")
+    return None
 
 
 class AgentTarget(Target):

@@ -7,17 +7,20 @@
 | `accord.stores` | a URL's scheme | a function (url) to a `Store` |
 | `accord.commands` | a command's name | a command of `accord` |
 
-To list the plug-ins reads the metadata of every installed distribution, which takes milliseconds. So it is read once,
-when a name is met that Accord does not know itself. A plug-in's code is imported when it is used.
+Listing plug-ins reads the metadata of every installed distribution, which takes milliseconds. So it is read once, when
+a name turns up that Accord does not have itself: its own plug-ins are known without metadata, and no other replaces
+them. A plug-in's code is imported when it is used.
 
 A broken plug-in breaks only what uses it, with an error that names its distribution.
 """
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Mapping
 from functools import cache
+from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +28,21 @@ from accord.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+
+
+AGENTS, TRANSPORTS, STORES = "accord.agents", "accord.transports", "accord.stores"
+
+OWN: Mapping[str, Mapping[str, str]] = {
+    TRANSPORTS: dict.fromkeys(("http", "https", "ws", "wss"), "accord.http.client.urls:url_target"),
+    STORES: {
+        "memory": "accord.store.store_url:memory_store",
+        "sqlite": "accord.store.store_url:sqlite_store",
+        **dict.fromkeys(("postgres", "postgresql"), "accord.store.postgres.store:PostgresStore"),
+    },
+}
+"""The plug-ins of Accord itself, by group and name."""
+
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 
 
 class PluginError(ConfigurationError):
@@ -35,11 +53,12 @@ class PluginError(ConfigurationError):
 def plugins(group: str) -> Mapping[str, EntryPoint]:
     """Return the installed plug-ins of this group by name; nothing of them is imported.
 
-    Of several with one name, the first on `sys.path` counts, as for modules. What is installed later is not seen.
+    They are in the order of their names. Of several with one name, Accord's own counts, then the first on `sys.path`.
+    What is installed later is not seen.
     """
-    from importlib.metadata import distributions  # costs more than the start of a small program
+    from importlib.metadata import EntryPoint, distributions  # costs more than the start of a small program
 
-    found: dict[str, EntryPoint] = {}
+    found = {name: EntryPoint(name, value, group) for name, value in OWN.get(group, {}).items()}
     for distribution in distributions():
         try:
             points = [it for it in distribution.entry_points if it.group == group]
@@ -48,7 +67,7 @@ def plugins(group: str) -> Mapping[str, EntryPoint]:
             continue
         for point in points:
             found.setdefault(point.name, point)
-    return MappingProxyType(found)
+    return MappingProxyType(dict(sorted(found.items())))
 
 
 def load_plugin(plugin: EntryPoint) -> Any:
@@ -57,6 +76,31 @@ def load_plugin(plugin: EntryPoint) -> Any:
         return plugin.load()
     except Exception as error:
         raise PluginError(f"{describe(plugin)} cannot be loaded: {type(error).__name__}: {error}") from error
+
+
+def call_for_scheme(group: str, url: str, **options: Any) -> Any:
+    """Call the plug-in of this group for the URL's scheme; raises PluginError, with what is known, if there is none."""
+    scheme = scheme_of(url) or ""
+    if (own := OWN[group].get(scheme)) is not None:
+        module, _, name = own.partition(":")
+        return getattr(import_module(module), name)(url, **options)
+    known = plugins(group)
+    if scheme not in known:
+        raise PluginError(
+            f"no plug-in for {scheme}:// is installed; known are {', '.join(f'{it}://' for it in known)}; "
+            f"others come with distributions that register an entry point in the group {group}"
+        )
+    return load_plugin(known[scheme])(url, **options)
+
+
+def scheme_of(written: str) -> str | None:
+    """Return the scheme of a URL; None for what is no URL, such as a command or a path.
+
+    >>> scheme_of("https://agents.example/acp"), scheme_of("gemini --acp"), scheme_of("C://agents/mine.exe")
+    ('https', None, None)
+    """
+    found = _SCHEME.match(written)
+    return found and found[1].lower()
 
 
 def describe(plugin: EntryPoint) -> str:

@@ -93,8 +93,9 @@ def acp_agent(request: pytest.FixtureRequest) -> list[str]:
 def acp_client(acp_agent: list[str], tmp_path: Path) -> Iterator[RemoteAgent]:
     """A client that is connected to the agent of `--acp-agent`; the agent's side is judged when the test is over."""
     import accord
+    from accord.plugins import scheme_of
 
-    target = acp_agent[0] if acp_agent[0].partition("://")[1] else acp_agent
+    target = acp_agent[0] if scheme_of(acp_agent[0]) else acp_agent
     recorded = tmp_path / "acp-client.jsonl"
     with accord.sync.connect(target, trace=recorded) as remote:
         yield remote

@@ -24,7 +24,7 @@ WRONG = {
     "a wrong choice": ('[agents.a]\ncommand = "a"\nallow = "most"', "[agents.a]: allow: "),
     "both ways": ('[agents.a]\ncommand = "a"\nurl = "https://a"', "must have either 'command' or 'url'"),
     "neither way": ("[agents.a]", "must have either 'command' or 'url'"),
-    "a URL that is none": ('[agents.a]\nurl = "agents.example"', "'url' must begin with http://"),
+    "a URL that is none": ('[agents.a]\nurl = "agents.example"', "'url' must begin with a scheme, such as http://"),
     "a variable for a URL": ('[agents.a]\nurl = "https://a"\nenv = { A = "1" }', "'env' is for a command"),
     "a header for a command": ('[agents.a]\ncommand = "a"\nheaders = { A = "1" }', "'headers' is for a URL"),
     "a name with a blank": ('[agents."a b"]\ncommand = "a"', "a name must have only letters"),

@@ -35,7 +35,6 @@ from accord.agent.system_prompt import Mode, check_modes
 from accord.agent.turn import Turn
 from accord.arguments import (
     check_callable,
-    check_path,
     check_sequence,
     check_text,
     check_word,
@@ -51,8 +50,7 @@ from accord.running import OWNER, STORE, Unwritable, explain_at_a_terminal, run_
 from accord.schema import v1
 from accord.services.service import Service as LentService
 from accord.store.base import IN_MEMORY, Store
-from accord.store.memory import MemoryStore
-from accord.store.postgres.url import is_postgres
+from accord.store.store_url import store_at
 from accord.transports.base import Transport
 from accord.transports.stdio import StdioTransport
 
@@ -78,11 +76,10 @@ class Agent(Generic[StateT]):
     `accepts` names what prompts may hold besides text and links: `image`, `audio`, `embedded`. With `local`, files and
     terminals that a client does not lend are those of the machine that the agent runs on. `second_prompt` says
     what becomes of a prompt in a session that works on one. `remember` says how far a user's "always" reaches.
-    `store` keeps the sessions: in memory (`:memory:`), in a `Store`, in a file, by its path, or in PostgreSQL, by its
-    URL. None is what the variable `ACCORD_STORE` says, which `accord serve --store` sets, else memory.
-    `state` is the class of `session.state`, which is made without arguments, and kept with
-    the session: `Agent(state=Notes)` is an `Agent[Notes]`, and its functions may take a `Turn[Notes]` and a
-    `Session[Notes]`.
+    `store` keeps the sessions: in memory (`:memory:`), in a `Store`, in a file, by its path, or in PostgreSQL or the
+    store of a plug-in, by its URL. None is what the variable `ACCORD_STORE` says, which `accord serve --store` sets,
+    else memory. `state` is the class of `session.state`, which is made without arguments, and kept with the session:
+    `Agent(state=Notes)` is an `Agent[Notes]`, and its functions may take a `Turn[Notes]` and a `Session[Notes]`.
     `capabilities` changes what is declared, which otherwise follows from what is registered. `unstable` lets out what
     is only proposed. `keep_unknown` is for an agent that passes on what clients send: it keeps the members that our
     types do not know, see docs/engine.md.
@@ -447,17 +444,6 @@ def _versions(versions: Sequence[Version]) -> tuple[Version, ...]:
 
 
 def _store(store: Store | str | Path | None) -> Store:
-    if store is None:
-        store = os.environ.get(STORE) or IN_MEMORY
-    if store == IN_MEMORY:
-        return MemoryStore()
     if isinstance(store, Store):
         return store
-    if is_postgres(store):
-        from accord.store.postgres.store import PostgresStore
-
-        return PostgresStore(str(store))
-    check_path("Agent(store=...)", store)
-    from accord.store.sqlite import SqliteStore
-
-    return SqliteStore(store)
+    return store_at(os.environ.get(STORE) or IN_MEMORY if store is None else store, "Agent(store=...)")

@@ -11,6 +11,7 @@ from accord.cli import printing
 from accord.cli.endings import ENDED_WELL, WrongUsage
 from accord.cli.naming import known_agents
 from accord.errors import ConfigurationError
+from accord.plugins import scheme_of
 from accord.printable import label
 from accord.transports.programs import program_file
 
@@ -35,7 +36,7 @@ def export(options: argparse.Namespace) -> int:
         settings = resolve(options.name, offline=True)
     except ConfigurationError as error:
         raise WrongUsage(str(error)) from error
-    if settings.url is not None and "://" in options.name:
+    if scheme_of(options.name):
         raise WrongUsage("give the URL a name first: accord agents add NAME --url URL")
     env = without_secrets(settings.env)
     _tell_what_is_left_out(settings, env)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from accord.cli import printing, recording, remote_options
 from accord.cli.endings import ENDED_WELL, FAILED, WrongUsage, one_line
 from accord.errors import ConfigurationError
+from accord.plugins import scheme_of
 from accord.signals import on_signals
 
 if TYPE_CHECKING:
@@ -35,13 +36,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from accord.http.client.urls import connect_transport
+    from accord.configuration.resolving import target_of
     from accord.transports.stdio import fill_closed_streams
 
     settings = _settings(options.url)
     token, headers, tls, proxy = remote_options.read(options, settings)
-    headers = {**settings.headers, **headers}
-    far = connect_transport(settings.url or "", token=token, headers=headers, tls=tls, proxy=proxy)
+    far = target_of(settings, token=token, headers=headers, tls=tls, proxy=proxy).dial()
     fill_closed_streams()
     with recording.recorded(options, "accord bridge", role="tap", peer=far.name) as trace:
         if trace is not None:
@@ -56,12 +56,12 @@ def _settings(given: str) -> AgentSettings:
     from accord.configuration.resolving import UnknownAgent, resolve
     from accord.configuration.settings import AgentSettings
 
-    if "://" in given:
+    if scheme_of(given):
         return AgentSettings(url=given)
     try:
         settings = resolve(given)
     except UnknownAgent:
-        raise WrongUsage(f"{given} is neither a URL (http, https, ws, wss) nor the name of an agent") from None
+        raise WrongUsage(f"{given} is neither a URL nor the name of an agent") from None
     except ConfigurationError as error:
         raise WrongUsage(str(error)) from error
     if settings.url is None:

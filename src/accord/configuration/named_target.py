@@ -1,5 +1,6 @@
 """`named_target`: the agent that `accord.connect("gemini")` names, found as `accord run -a gemini` finds it.
 
+It is the plug-in `accord` of the group `accord.agents`.
 Nothing is fetched: an agent of the registry must be installed. Nothing is asked: a project's file must be trusted.
 """
 
@@ -11,13 +12,12 @@ from pathlib import Path
 
 from accord.client.target import CommandTarget, Target
 from accord.configuration.environment import inherited, variables
-from accord.configuration.resolving import UnknownAgent, python_command, resolve
-from accord.configuration.settings import PYTHON_FILE, AgentSettings, is_path
+from accord.configuration.resolving import UnknownAgent, resolve
+from accord.configuration.settings import AgentSettings, is_path
+from accord.connecting import url_target
 from accord.errors import ConfigurationError
-from accord.http.client.urls import UrlTarget
 from accord.registry.finding import PREFIX
 from accord.transports.launch import Inherit
-from accord.transports.programs import program_file
 
 
 def named_target(
@@ -31,15 +31,11 @@ def named_target(
     proxy: str | bool = True,
     on_stderr: Callable[[str], object] | None = None,
 ) -> Target | None:
-    """The target for an agent's name; None for what is a command: a path, several words, or an unknown word.
+    """The target for an agent's name; None for what is a command: a path or an unknown word.
 
     `cwd`, `env`, `token`, `headers` and `proxy` come before the agent's settings. Raises ConfigurationError for
     a file that is invalid or not trusted, and for an agent of the registry that is not installed.
     """
-    if not word or len(word.split()) > 1:
-        return None
-    if PYTHON_FILE.fullmatch(word) and program_file(word) is None and (python := python_command([word])) is not None:
-        return CommandTarget(python, cwd=cwd, env=env, inherit=inherit, on_stderr=on_stderr)
     if is_path(word) and not word.startswith(PREFIX):
         return None
     try:
@@ -49,7 +45,7 @@ def named_target(
             raise
         return None
     if settings.url is not None:
-        return UrlTarget(
+        return url_target(
             settings.url,
             token=token if token is not None else _token(settings),
             headers={**settings.headers, **(headers or {})},

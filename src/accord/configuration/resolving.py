@@ -21,19 +21,19 @@ from pathlib import Path
 
 import msgspec
 
+from accord.agent_file import PYTHON_FILE, python_command, startable
 from accord.client.target import CommandTarget, Target
 from accord.configuration.environment import inherited, variables, without_secrets
 from accord.configuration.known_agents import KnownAgents
-from accord.configuration.settings import PYTHON_FILE, AgentSettings
+from accord.configuration.settings import AgentSettings
+from accord.connecting import url_target
 from accord.errors import ConfigurationError
-from accord.http.client.urls import UrlTarget
 from accord.own_commands import own_command
+from accord.plugins import scheme_of
 from accord.registry.errors import NotInstalled
 from accord.registry.finding import PREFIX, find_listed, hold_installed, registry_names
 from accord.suggestions import meant, nearest
 from accord.transports.programs import program_file
-
-SCHEMES = ("http://", "https://", "ws://", "wss://")
 
 
 class UnknownAgent(ConfigurationError):
@@ -49,7 +49,7 @@ def resolve(name: str, folder: str | Path = ".", *, offline: bool = False, may_a
     Raises UnknownAgent, NotTrusted for an agent of a project's file that is not trusted, NotInstalled for an agent of
     the registry that is not installed, and ConfigurationError for a file that is invalid.
     """
-    if name.startswith(SCHEMES):
+    if scheme_of(name):
         return AgentSettings(url=name)
     known = KnownAgents.of(folder)
     if not name.startswith(PREFIX) and (agent := known.find(name)) is not None:
@@ -101,7 +101,7 @@ def _of_registry(settings: AgentSettings, *, offline: bool) -> AgentSettings:
 def resolve_command(words: Sequence[str], folder: str | Path = ".") -> AgentSettings:
     """How the agent is reached that these words name, as they stand after `--`."""
     first = words[0]
-    if first.startswith(SCHEMES):
+    if scheme_of(first):
         return AgentSettings(url=first)
     if program_file(first) is not None:
         return AgentSettings(command=list(words))
@@ -117,16 +117,7 @@ def resolve_command(words: Sequence[str], folder: str | Path = ".") -> AgentSett
 def started_by_us(settings: AgentSettings) -> AgentSettings:
     """The same settings; a Python file as the program is started with this Python."""
     words = settings.words
-    python = None if not words or program_file(words[0]) is not None else python_command(words)
-    return settings if python is None else msgspec.structs.replace(settings, command=python)
-
-
-def python_command(words: Sequence[str]) -> list[str] | None:
-    """The command for a Python file, `FILE.py` or `FILE.py:NAME`, and its arguments; None for another first word."""
-    found = PYTHON_FILE.fullmatch(words[0])
-    if found is None or (not Path(found["file"]).is_file() and program_file(words[0]) is not None):
-        return None
-    return own_command("accord.agent_file", *words)
+    return settings if (command := startable(words)) == words else msgspec.structs.replace(settings, command=command)
 
 
 def python_file(settings: AgentSettings) -> Path | None:
@@ -158,7 +149,7 @@ def target_of(
     """
     if settings.url is not None:
         headers = {**settings.headers, **(headers or {})}
-        return UrlTarget(settings.url, token=token, headers=headers, tls=tls, proxy=proxy)
+        return url_target(settings.url, token=token, headers=headers, tls=tls, proxy=proxy, on_stderr=on_stderr)
     try:
         words = settings.words
     except ValueError as error:

@@ -10,15 +10,14 @@ from typing import Any, Literal, cast
 
 import msgspec
 
+from accord.agent_file import PYTHON_FILE
 from accord.errors import AccordError, ConfigurationError
+from accord.plugins import scheme_of
 from accord.suggestions import nearest
 from accord.transports.network_proxy import network_proxy
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 """What a name may look like: it needs no quotes in TOML, and is neither a path nor a URL."""
-
-PYTHON_FILE = re.compile(r"(?P<file>.+\.py)(?::(?P<name>[^\W\d]\w*))?", re.DOTALL)
-"""`FILE.py`, or `FILE.py:NAME` for the agent in a variable of the file."""
 
 Allow = Literal["all", "reads", "ask", "none"]
 
@@ -100,8 +99,8 @@ def _problem(settings: AgentSettings) -> str | None:
     if [settings.command, settings.url, settings.registry].count(None) != 2:
         return "must have either 'command' or 'url', or 'registry' with the id of an agent"
     if settings.url is not None:
-        if not settings.url.startswith(("http://", "https://", "ws://", "wss://")):
-            return f"'url' must begin with http://, https://, ws:// or wss://, got {settings.url!r}"
+        if scheme_of(settings.url) is None:
+            return f"'url' must begin with a scheme, such as http://, https://, ws:// or wss://, got {settings.url!r}"
         unused = [key for key in ("env", "env_file", "clean_env", "cwd") if getattr(settings, key)]
         if unused:
             return f"{unused[0]!r} is for a command, and the agent has a URL"

@@ -6,7 +6,7 @@
 | `{"command": "python", "args": ["rules.py"], "env": {"LANG": "C"}}` | a command as JSON, as editors write it |
 | `https://agents.example/acp` | an agent behind a URL |
 | `rules.py`, `rules.py:proxy` | an agent or a proxy of a Python file |
-| `gemini` | an agent that `accord agents` lists, or a program on PATH |
+| `gemini` | a program on PATH, or an agent with a name: with accord-tools, one that `accord agents` lists |
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from typing import Any
 
 import msgspec
 
-from accord.client.target import Target
-from accord.configuration.resolving import resolve_command, started_by_us, target_of
-from accord.configuration.settings import AgentSettings
+from accord.agent_file import startable
+from accord.client.target import CommandTarget, Target
+from accord.connecting import target_of
 from accord.errors import ConfigurationError
+from accord.plugins import scheme_of
+from accord.transports.programs import program_file
 
 
 class JsonCommand(msgspec.Struct, frozen=True):
@@ -34,33 +36,35 @@ class JsonCommand(msgspec.Struct, frozen=True):
     @property
     def variables(self) -> dict[str, str]:
         """The variables, given as an object or as a list of names and values."""
-        if isinstance(self.env, dict):
-            return dict(self.env)
-        return {str(pair["name"]): str(pair["value"]) for pair in self.env}
+        env = self.env
+        return dict(env) if isinstance(env, dict) else {str(it["name"]): str(it["value"]) for it in env}
 
 
 def read_component(written: str, on_stderr: Callable[[str], object] | None = None) -> Target:
     """The target that one component names; raises ConfigurationError for one that cannot be read."""
-    return target_of(_settings(written.strip()), on_stderr=on_stderr)
-
-
-def _settings(written: str) -> AgentSettings:
+    written = written.strip()
+    if not written:
+        raise ConfigurationError("a component is empty: write a command, a URL or a JSON object")
     if written.startswith("{"):
-        return _from_json(written)
+        return _from_json(written, on_stderr)
+    words = [] if scheme_of(written) else _words(written)
+    if words and program_file(words[0]) is not None:  # a program comes before an agent with its name
+        return CommandTarget(words, on_stderr=on_stderr)
+    return target_of(written, on_stderr=on_stderr)
+
+
+def _words(written: str) -> list[str]:
     try:
-        words = shlex.split(written, posix=os.name == "posix")
+        return shlex.split(written, posix=os.name == "posix")
     except ValueError as error:
         raise ConfigurationError(f"cannot split the component {written!r} into words: {error}") from None
-    if not words:
-        raise ConfigurationError("a component is empty: write a command, a URL or a JSON object")
-    return resolve_command(words)
 
 
-def _from_json(written: str) -> AgentSettings:
+def _from_json(written: str, on_stderr: Callable[[str], object] | None) -> Target:
     try:
         given = msgspec.json.decode(written, type=JsonCommand)
         env = given.variables
     except (msgspec.DecodeError, KeyError) as error:
         form = '{"command": "program", "args": ["word"], "env": {"NAME": "value"}}'
         raise ConfigurationError(f"cannot read the component {written!r}: {error}; write {form}") from None
-    return started_by_us(AgentSettings(command=[given.command, *given.args], env=env))
+    return CommandTarget(startable([given.command, *given.args]), env=env, on_stderr=on_stderr)

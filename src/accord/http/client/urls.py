@@ -66,6 +66,19 @@ def checked_url(url: str) -> str:
     return parts.scheme
 
 
+def url_target(
+    url: str,
+    *,
+    token: str | None = None,
+    headers: Mapping[str, str] | None = None,
+    tls: ssl.SSLContext | None = None,
+    proxy: str | bool = True,
+    **_: Any,
+) -> UrlTarget:
+    """The plug-in for our schemes: it takes all options of `accord.connect`, and ignores those for commands."""
+    return UrlTarget(url, token=token, headers=headers, tls=tls, proxy=proxy)
+
+
 class UrlTarget(Target):
     """An agent behind a URL, for `accord.connect`; each connection sends the cookies of the ones before.
 

@@ -1,0 +1,54 @@
+"""The store that a user names with a text: `Agent(store=...)`, `accord serve --store`, the variable `ACCORD_STORE`.
+
+| written | store |
+|---|---|
+| `:memory:`, `memory://` | in memory |
+| `sessions.sqlite3`, `sqlite:///home/me/sessions.sqlite3` | a SQLite file; a URL has an absolute path |
+| `postgresql://db/accord`, `postgres://db/accord` | a PostgreSQL database |
+| `NAME://...` | what the plug-in NAME of the group `accord.stores` makes of it |
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from accord.arguments import check_path
+from accord.file_uris import path_of_uri
+from accord.plugins import STORES, PluginError, call_for_scheme, scheme_of
+from accord.store.base import IN_MEMORY, Store
+from accord.store.memory import MemoryStore
+
+
+def store_at(where: str | Path, argument: str = "store") -> Store:
+    """The store with this path or URL; raises PluginError for a URL whose scheme nobody has registered.
+
+    `argument` is what errors call a value that is neither text nor a path.
+    """
+    check_path(argument, where)
+    if where == IN_MEMORY:
+        return MemoryStore()
+    if isinstance(where, str) and scheme_of(where):
+        store = call_for_scheme(STORES, where)
+        if not isinstance(store, Store):
+            raise PluginError(f"the plug-in for {scheme_of(where)}:// must return a Store, got {type(store).__name__}")
+        return store
+    from accord.store.sqlite import SqliteStore  # most agents keep their sessions in memory
+
+    return SqliteStore(where)
+
+
+def memory_store(url: str) -> Store:
+    """The plug-in for `memory://`."""
+    if url.partition("://")[2]:
+        raise ValueError(f"memory:// has nothing behind it, got {url!r}; to keep sessions in a file, write its path")
+    return MemoryStore()
+
+
+def sqlite_store(url: str) -> Store:
+    """The plug-in for `sqlite:///PATH`."""
+    from accord.store.sqlite import SqliteStore
+
+    path = path_of_uri(f"file{url[len('sqlite') :]}")
+    if path is None or not path.name:
+        raise ValueError(f"sqlite:// takes an absolute path, sqlite:///home/me/sessions.sqlite3, got {url!r}")
+    return SqliteStore(path)
