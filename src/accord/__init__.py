@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from accord.loading import on_first_use
 
 if TYPE_CHECKING:
-    from accord import adapters as adapters, http as http, sync as sync
+    from accord import http as http, sync as sync
     from accord.agent.agent import Agent as Agent
     from accord.agent.compaction import RunningCompaction as RunningCompaction
     from accord.agent.elicitation import Elicited as Elicited, ElicitedUrl as ElicitedUrl
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from accord.client.reply import Reply as Reply
     from accord.client.suggestions import Suggestions as Suggestions
     from accord.client.supervision import Restart as Restart, Restarted as Restarted
+    from accord.client.target import CommandTarget as CommandTarget, Target as Target
     from accord.connecting import connect as connect
     from accord.endpoints import Endpoint as Endpoint
     from accord.engine.connection import Connection as Connection
@@ -107,6 +108,7 @@ _HOMES = {
     "Chain": "proxy.chain",
     "Client": "client.client",
     "CommandResult": "agent.remote_terminal",
+    "CommandTarget": "client.target",
     "ConfigurationError": "errors",
     "Connection": "engine.connection",
     "ConnectionClosed": "errors",
@@ -176,6 +178,7 @@ _HOMES = {
     "StoreError": "errors",
     "ToolServer": "mcp.over_acp.tool_server",
     "Subagent": "agent.turn",
+    "Target": "client.target",
     "TerminalUser": "services.console.terminal_user",
     "Terminal": "services.terminals.terminal",
     "Terminals": "services.terminals.terminals",
@@ -184,7 +187,6 @@ _HOMES = {
     "Turn": "agent.turn",
     "TurnPlan": "agent.plan",
     "Unknown": "schema.base",
-    "adapters": "adapters:",
     "ask": "sync.asking",
     "chain": "proxy.chain",
     "connect": "connecting",

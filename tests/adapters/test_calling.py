@@ -3,7 +3,7 @@
 import pytest
 
 import accord
-from accord.adapters import chat
+from accord.adapters import chat, current_turn
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_a_function_whose_parameters_have_no_names_is_refused():
 
 def test_the_current_turn_outside_of_a_turn_is_an_error_that_says_where_to_call_it():
     with pytest.raises(accord.AccordError, match="outside of a turn: call it in a tool"):
-        accord.adapters.current_turn()
+        current_turn()
 
 
 def publish(text: str) -> str:

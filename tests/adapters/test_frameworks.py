@@ -8,6 +8,7 @@ from contextlib import suppress
 import pytest
 
 import accord
+import accord.adapters
 from accord import v1
 from accord.state import Message
 from tests.adapters.script import READ, TODOS, WRITTEN, Call, Refuse, Say, Think, Wait

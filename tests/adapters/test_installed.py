@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-import accord
+import accord.adapters
 from tests.adapters.conftest import FRAMEWORKS, is_installed
 
 
@@ -21,7 +21,7 @@ def test_the_framework_is_there(framework):
 def test_a_framework_that_is_not_installed_is_named_with_its_extra():
     code = (
         "import sys; sys.modules['pydantic_ai'] = None\n"
-        "import accord\n"
+        "import accord.adapters\n"
         "try: accord.adapters.pydantic_ai\n"
         "except accord.AccordError as error: print(error)"
     )
@@ -30,7 +30,7 @@ def test_a_framework_that_is_not_installed_is_named_with_its_extra():
 
 
 def test_the_adapters_load_no_framework_before_they_are_used():
-    code = "import sys, accord; dir(accord.adapters); print('pydantic_ai' in sys.modules, 'openai' in sys.modules)"
+    code = "import sys, accord.adapters as it; dir(it); print('pydantic_ai' in sys.modules, 'openai' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "False"]
 

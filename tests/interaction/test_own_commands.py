@@ -5,7 +5,8 @@ import sys
 import pytest
 
 import accord
-from accord.configuration.resolving import python_command, python_file
+from accord.agent_file import python_command
+from accord.configuration.resolving import python_file
 from accord.configuration.settings import AgentSettings
 from accord.testing import recorded_agent_command
 from tests.waiting import DEADLINE

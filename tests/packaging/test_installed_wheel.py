@@ -50,12 +50,12 @@ PROGRAMS = {
     "patterns": "import re2; import accord.services.elicitation.formats; print('end_turn')",
     "postgres": DATABASE,
     "uvloop": "import accord, asyncio; accord.run(asyncio.sleep(0), uvloop=True); print('end_turn')",
-    "claude-agent-sdk": "import accord; accord.adapters.claude_agent_sdk; print('end_turn')",
-    "langgraph": "import accord; accord.adapters.langgraph; print('end_turn')",
-    "llama-index": "import accord; accord.adapters.llama_index; print('end_turn')",
-    "official-sdk": "import accord; accord.adapters.official_sdk.install(); print('end_turn')",
-    "openai-agents": "import accord; accord.adapters.openai_agents; print('end_turn')",
-    "pydantic-ai": "import accord; accord.adapters.pydantic_ai; print('end_turn')",
+    "claude-agent-sdk": "import accord.adapters; accord.adapters.claude_agent_sdk; print('end_turn')",
+    "langgraph": "import accord.adapters; accord.adapters.langgraph; print('end_turn')",
+    "llama-index": "import accord.adapters; accord.adapters.llama_index; print('end_turn')",
+    "official-sdk": "import accord.adapters; accord.adapters.official_sdk.install(); print('end_turn')",
+    "openai-agents": "import accord.adapters; accord.adapters.openai_agents; print('end_turn')",
+    "pydantic-ai": "import accord.adapters; accord.adapters.pydantic_ai; print('end_turn')",
     "all": SERVED,
 }
 """What uses an extra; each program prints how it went."""

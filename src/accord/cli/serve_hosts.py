@@ -109,9 +109,7 @@ def keep_sessions_in(options: argparse.Namespace) -> None:
     """Tell the agents of this server where to keep their sessions."""
     if options.store is not None:
         if not options.store:
-            raise WrongUsage(
-                "--store must be a URL, such as postgresql://db/accord, or the path of a file"
-            )
+            raise WrongUsage("--store must be a URL, such as postgresql://db/accord, or the path of a file")
         os.environ[STORE] = options.store
 
 

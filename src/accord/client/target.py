@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Target(ABC):
-    """Opens connections to one agent."""
+    """Opens connections to one agent: what `accord.connect` makes of a command or a URL, and plug-ins of a name."""
 
     name: str
     """The agent's command or address, as errors show it."""
@@ -62,10 +62,14 @@ class CommandTarget(Target):
         if not command or not all(isinstance(cast("object", word), str | os.PathLike) for word in command):
             raise ValueError(f"command must be a list of words, the program first, got {list(command)!r}")
         self.command = [os.fspath(word) for word in command]
+        """The program and its arguments."""
         self.name = shlex.join(self.command)
         self.cwd = cwd
+        """The folder that the process is started in; None for ours."""
         self.env = dict(env or {})
+        """Variables that differ from ours; None removes one."""
         self.inherit: Inherit = inherit
+        """What the process gets of our environment: all, nothing, or these names."""
         self._on_stderr = on_stderr
 
     @cached_property

@@ -18,13 +18,15 @@ from typing import Any
 
 import msgspec
 
-from accord.errors import INTERNAL_ERROR, METHOD_NOT_FOUND, ConnectionClosed
+from accord.errors import INTERNAL_ERROR, METHOD_NOT_FOUND, AccordError, ConnectionClosed
 from accord.own_commands import own_command
+from accord.running import run_until_the_end
 from accord.testing.line import Line
 from accord.testing.recorded import Names, Said, Source, best, conversation
 from accord.trace import TraceEvent
 from accord.trace.meaning import body_of
 from accord.transports.base import Transport
+from accord.transports.stdio import StdioTransport
 
 
 class Part(msgspec.Struct, eq=False):
@@ -56,7 +58,22 @@ class RecordedAgent:
 
 def recorded_agent_command(path: Source) -> list[str]:
     """The command that plays the agent of a trace in a process, for `accord.connect`."""
-    return own_command("accord", "replay", str(path), "--as", "agent")
+    return own_command("accord.testing", str(path))
+
+
+def main(path: str) -> int:
+    """Run the command that `recorded_agent_command` returns."""
+
+    try:
+        agent = RecordedAgent(path)
+    except (AccordError, OSError) as error:
+        raise SystemExit(f"cannot play the trace {path}: {error}") from None
+
+    async def serve() -> None:
+        await agent.serve(StdioTransport.standard())
+
+    run_until_the_end(serve(), "the recorded agent", uvloop=None)
+    return 0
 
 
 def _parts(said: Sequence[Said]) -> list[Part]:
