@@ -89,7 +89,7 @@ if TYPE_CHECKING:
     from accord.store.memory import MemoryStore as MemoryStore
     from accord.store.postgres.store import PostgresStore as PostgresStore
     from accord.store.sqlite import SqliteStore as SqliteStore
-    from accord.sync.asking import ask as ask
+    from accord.sync.sync_connect import ask as ask
     from accord.trace import TraceEvent as TraceEvent, TraceFile as TraceFile
     from accord.transports import memory as _memory
     from accord.transports.memory import MemoryTransport as MemoryTransport
@@ -187,7 +187,7 @@ _HOMES = {
     "Turn": "agent.turn",
     "TurnPlan": "agent.plan",
     "Unknown": "schema.base",
-    "ask": "sync.asking",
+    "ask": "sync.sync_connect",
     "chain": "proxy.chain",
     "connect": "connecting",
     "load_mcp_servers": "client.mcp_config",

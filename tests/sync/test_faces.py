@@ -41,11 +41,11 @@ def test_a_generated_module_is_up_to_date(path):
 
 
 def test_a_changed_signature_or_docstring_makes_a_module_outdated(tmp_path):
-    path = tmp_path / "reply.py"
-    text = faces.twin_module(faces.TWINS[1])
+    path = tmp_path / "faces.py"
+    text = faces.twin_class(faces.TWINS[1])
     for change in ("within: float", "within: int"), ("Ask the agent to stop", "Ask the agent to go on"):
         assert change[0] in text
-        path.write_text(text.replace(*change))
+        path.write_text(faces.NOTICE + text.replace(*change))
         assert faces.outdated({path: text}) == [path]
 
 

@@ -21,8 +21,7 @@ from accord.calling import elsewhere
 from accord.client.remote_agent import RemoteAgent
 from accord.errors import ConnectionClosed
 from accord.running import loop_factory
-from accord.sync.calls import Calls
-from accord.sync.waiting import Waiter, is_answering
+from accord.sync.waiting_threads import Calls, Waiter, is_answering
 
 T = TypeVar("T")
 Block = AbstractAsyncContextManager[RemoteAgent]

@@ -2,7 +2,7 @@
 
     with connect(...) ──▶ Portal.open ──▶ thread: loop: `async with accord.connect(...)`: one task, from start to end
     session.prompt    ──▶ Portal.do   ──▶ a function that is called in the loop; the thread waits for its result
-    reply.outcome     ──▶ Portal.wait ──▶ a task in the loop; the thread waits for its end (see `waiting`)
+    reply.outcome     ──▶ Portal.wait ──▶ a task in the loop; the thread waits for its end (see `waiting_threads`)
     end of the block  ──▶ Portal.close ─▶ the task leaves its block, the loop is closed, the thread is joined
 
 Everything of the connection lives in the loop and is touched only there. What threads hold are faces: a Portal and an
@@ -26,7 +26,7 @@ from typing import Any, TypeVar
 
 from accord.client.remote_agent import RemoteAgent
 from accord.sync.connection_thread import Block, ConnectionThread, EndedError, awaited
-from accord.sync.waiting import Waiter
+from accord.sync.waiting_threads import Waiter
 
 T = TypeVar("T")
 
