@@ -21,7 +21,7 @@ from accord.calling import elsewhere
 from accord.client.remote_agent import RemoteAgent
 from accord.errors import ConnectionClosed
 from accord.running import loop_factory
-from accord.sync.waiting_threads import Calls, Waiter, is_answering
+from accord.sync.waiting_threads import UserCalls, Waiter, is_answering
 
 T = TypeVar("T")
 Block = AbstractAsyncContextManager[RemoteAgent]
@@ -47,7 +47,7 @@ class ConnectionThread:
         self.opened: Future[RemoteAgent] = Future()
         self._block = block
         self._process = os.getpid()
-        self._calls = Calls(self)
+        self._calls = UserCalls(self)
         self._lock = threading.RLock()  # a collected Portal may post inside of a locked block
         self._loop: asyncio.AbstractEventLoop | None = None
         """The loop while it accepts work; the lock guards it and `_waiting`."""
@@ -270,6 +270,6 @@ _running: set[ConnectionThread] = set()
 
 @atexit.register
 def _end_all() -> None:
-    for home in list(_running):
+    for connection in list(_running):
         with suppress(Exception):
-            home.end_at_exit()
+            connection.end_at_exit()

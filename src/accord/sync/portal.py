@@ -37,25 +37,25 @@ class Portal:
     """An event loop in a thread of its own, in which one connection lives."""
 
     def __init__(self, block: Block) -> None:
-        self._home = ConnectionThread(block)
+        self._thread = ConnectionThread(block)
         self.faces: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         """The faces that are in use, by the ids of what they stand for, which they keep alive."""
         self.making = threading.RLock()
         """Held while a face is looked up and made."""
-        self._finalizer = weakref.finalize(self, self._home.abandon)
+        self._finalizer = weakref.finalize(self, self._thread.abandon)
         self._finalizer.atexit = False  # `_end_all` waits for the end, which a finalizer cannot
 
     # Life
 
     def open(self) -> RemoteAgent:
         """Start the thread and connect; raises the error that connecting fails with."""
-        home = self._home
-        home.start()
+        thread = self._thread
+        thread.start()
         try:
-            return home.opened.result()
+            return thread.opened.result()
         except BaseException:
-            home.stop()
-            home.join()
+            thread.stop()
+            thread.join()
             self._finalizer.detach()
             raise
 
@@ -64,52 +64,52 @@ class Portal:
 
         After Ctrl-C (`interrupted`), agents are told to cancel their turns first.
         """
-        home = self._home
-        if not home.is_ours:
+        thread = self._thread
+        if not thread.is_ours:
             return
-        home.must_not_be_inside("close the connection")
+        thread.must_not_be_inside("close the connection")
         self._finalizer.detach()
         if interrupted:
-            home.post(home.cancel_turns)
-        home.stop()
+            thread.post(thread.cancel_turns)
+        thread.stop()
         try:
-            home.join()
+            thread.join()
         except KeyboardInterrupt:
-            home.post(home.kill)
-            home.join()
+            thread.post(thread.kill)
+            thread.join()
             raise
-        if error := home.take_error():
+        if error := thread.take_error():
             raise error
 
     # Ways in
 
     def read(self, function: Callable[[], T]) -> T:
         """Call this in the loop, between two of its steps, so that it sees nothing half done; returns its result."""
-        home = self._home
-        if home.is_inside or not home.is_ours:
+        thread = self._thread
+        if thread.is_inside or not thread.is_ours:
             return function()
         try:
-            result: T = home.submit(function, Waiter(home, None))
+            result: T = thread.submit(function, Waiter(thread, None))
         except EndedError:
             return function()  # nothing changes any more
         return result
 
     def do(self, function: Callable[[], T]) -> T:
         """Like `read`, for what changes something: raises ConnectionClosed after the end."""
-        home = self._home
-        home.must_be_ours()
-        if home.is_inside:
+        thread = self._thread
+        thread.must_be_ours()
+        if thread.is_inside:
             return function()
-        result: T = home.submit(function, Waiter(home, None))
+        result: T = thread.submit(function, Waiter(thread, None))
         return result
 
     def wait(self, function: Callable[[], Awaitable[T]], session: str | None = None) -> T:
         """Await the function's result in the loop; this thread waits, and answers the agent's questions meanwhile."""
-        home = self._home
-        home.must_be_ours()
-        home.must_not_be_inside("wait for the agent")
+        thread = self._thread
+        thread.must_be_ours()
+        thread.must_not_be_inside("wait for the agent")
         try:
-            result: T = home.submit(function, Waiter(home, session), awaits=True)
+            result: T = thread.submit(function, Waiter(thread, session), awaits=True)
         except EndedError:
             return _at_once(function)
         return result
@@ -122,7 +122,7 @@ class Portal:
                 yield item
         finally:
             if (close := getattr(source, "aclose", None)) is not None:
-                self._home.post(lambda: asyncio.ensure_future(close()))
+                self._thread.post(lambda: asyncio.ensure_future(close()))
 
 
 def _at_once(function: Callable[[], Awaitable[T]]) -> T:

@@ -1,8 +1,8 @@
-"""Threads that wait for the event loop (`Waiter`), and the user's functions that they call meanwhile (`Calls`).
+"""Threads that wait for the event loop (`Waiter`), and the user's functions that they call meanwhile (`UserCalls`).
 
     thread                                  event loop
     submit ──────────────────────────────▶  task
-    take ◀── a Call of the user's function ─┤             the thread calls it, as long as it waits
+    take ◀── a UserCall ────────────────────┤             the thread calls it, as long as it waits
          ◀── done ──────────────────────────┘
 
 A thread that waits is the right one for a function that asks the user: `input()` reads in the main thread, Ctrl-C
@@ -31,7 +31,7 @@ log = logging.getLogger("accord")
 _calling = threading.local()
 
 
-class Call:
+class UserCall:
     """A call of a function of the user's, which one thread makes."""
 
     def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...], session: str | None) -> None:
@@ -51,31 +51,31 @@ class Call:
         """Whether the caller may make the call: True once, and never after the loop has withdrawn it."""
         return self._free.acquire(blocking=False)
 
-    def make(self, home: object) -> None:
-        """Call the function; an error is the loop's, except one that ends the program, which is raised here as well."""
-        outer = getattr(_calling, "homes", ())
-        _calling.homes = (*outer, home)
+    def make(self, connection: object) -> None:
+        """Call the function; an error is the loop's; one that ends the program is raised here as well."""
+        outer = getattr(_calling, "connections", ())
+        _calling.connections = (*outer, connection)
         try:
             result = self._function(*self._arguments)
         except Exception as error:
-            self._tell(None, error)
+            self._answer(None, error)
         except BaseException:
-            self._tell(None, InterruptedError(f"{self.name} was interrupted"))
+            self._answer(None, InterruptedError(f"{self.name} was interrupted"))
             raise
         else:
-            self._tell(result, None)
+            self._answer(result, None)
         finally:
-            _calling.homes = outer
+            _calling.connections = outer
 
     def refuse(self) -> None:
         """Do not make the call, because the thread that should was interrupted."""
-        self._tell(None, InterruptedError(f"{self.name} was not called: the program was interrupted"))
+        self._answer(None, InterruptedError(f"{self.name} was not called: the program was interrupted"))
 
-    def _tell(self, result: Any, error: Exception | None) -> None:
+    def _answer(self, result: Any, error: Exception | None) -> None:
         with suppress(RuntimeError):  # the loop is closed: no one waits for the answer any more
-            self.answer.get_loop().call_soon_threadsafe(self._told, result, error)
+            self.answer.get_loop().call_soon_threadsafe(self._set_answer, result, error)
 
-    def _told(self, result: Any, error: Exception | None) -> None:
+    def _set_answer(self, result: Any, error: Exception | None) -> None:
         if self.answer.done():
             return
         if error is None:
@@ -84,24 +84,24 @@ class Call:
             self.answer.set_exception(error)
 
 
-def is_answering(home: object) -> bool:
+def is_answering(connection: object) -> bool:
     """Whether this thread is in a function that answers an agent of this connection."""
-    return home in getattr(_calling, "homes", ())
+    return connection in getattr(_calling, "connections", ())
 
 
 class Waiter:
     """A thread that waits for one task of the event loop."""
 
-    __slots__ = ("_error", "_home", "_inbox", "_result", "is_over", "session", "task")
+    __slots__ = ("_connection", "_error", "_inbox", "_result", "is_over", "session", "task")
 
-    def __init__(self, home: object, session: str | None) -> None:
+    def __init__(self, connection: object, session: str | None) -> None:
         self.session = session
         """The session that the thread waits for; None if it waits for something else of the connection."""
         self.task: asyncio.Future[Any] | None = None
         self.is_over = False
         """Whether the thread knows that the task has ended."""
-        self._home = home
-        self._inbox: SimpleQueue[Call | None] = SimpleQueue()
+        self._connection = connection
+        self._inbox: SimpleQueue[UserCall | None] = SimpleQueue()
         self._result: Any = None
         self._error: BaseException | None = None
 
@@ -111,7 +111,7 @@ class Waiter:
         """Wait for the end, making calls meanwhile; returns the task's result or raises its error."""
         while (call := self._inbox.get()) is not None:
             if call.claim():
-                call.make(self._home)
+                call.make(self._connection)
         return self.result()
 
     def wait_only(self) -> None:
@@ -133,7 +133,7 @@ class Waiter:
 
     # In the event loop
 
-    def give(self, call: Call) -> None:
+    def give(self, call: UserCall) -> None:
         """Have the thread make this call."""
         self._inbox.put(call)
 
@@ -143,13 +143,13 @@ class Waiter:
         self._inbox.put(None)
 
 
-class Calls:
+class UserCalls:
     """The waiting threads of one event loop, and the calls that none of them has taken. All in the event loop."""
 
-    def __init__(self, home: object) -> None:
-        self._home = home
+    def __init__(self, connection: object) -> None:
+        self._connection = connection
         self._waiters: list[Waiter] = []
-        self._kept: list[Call] = []
+        self._kept: list[UserCall] = []
         self._threads: list[threading.Thread] = []
 
     def begin(self, waiter: Waiter) -> None:
@@ -165,7 +165,7 @@ class Calls:
 
     async def make(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         """Have a thread call this function; returns what it returned, or raises its error."""
-        call = Call(function, arguments, _session_of(arguments))
+        call = UserCall(function, arguments, _session_of(arguments))
         waiter = next((it for it in self._waiters if _fits(call, it)), None)
         if waiter is not None:
             waiter.give(call)
@@ -179,13 +179,13 @@ class Calls:
             if call in self._kept:
                 self._kept.remove(call)
 
-    async def _answered(self, call: Call) -> Any:
+    async def _answered(self, call: UserCall) -> Any:
         try:
             return await call.answer
         finally:
             call.claim()  # after a cancellation, no thread may make it any more
 
-    def _start_thread(self, call: Call) -> None:
+    def _start_thread(self, call: UserCall) -> None:
         if call in self._kept:
             self._kept.remove(call)
             self._threads = [it for it in self._threads if it.is_alive()]
@@ -194,10 +194,10 @@ class Calls:
             self._threads.append(thread)
             thread.start()
 
-    def _make_alone(self, call: Call) -> None:
+    def _make_alone(self, call: UserCall) -> None:
         if call.claim():
             try:
-                call.make(self._home)
+                call.make(self._connection)
             except BaseException:  # KeyboardInterrupt and SystemExit end the main thread only
                 log.exception("%s failed", call.name)
 
@@ -209,7 +209,7 @@ class Calls:
                 log.warning("%s still runs after the end of its connection", thread.name)
 
 
-def _fits(call: Call, waiter: Waiter) -> bool:
+def _fits(call: UserCall, waiter: Waiter) -> bool:
     return call.session is None or call.session == waiter.session
 
 
