@@ -16,7 +16,7 @@ import accord
 from tests.named_tests import named
 from tests.proxy.conftest import CONDUCT, initialize
 from tests.proxy.test_conduct import SHOUT
-from tests.proxy.test_jsons import CALLER
+from tests.proxy.test_rust_trace import CALLER
 from tests.proxy.test_lending import lending
 
 BEHAVIOURS = {
@@ -116,8 +116,8 @@ BEHAVIOURS = {
     "the list of tools changes": ["test_lending::test_a_change_of_a_proxy_s_tools_is_noticed"],
     # Traces
     "a trace shows a whole run": [
-        "test_jsons::test_each_message_names_the_neighbours_that_it_passed_between",
-        "test_jsons::test_each_request_has_its_answer_under_the_same_id_the_other_way_round",
+        "test_rust_trace::test_each_message_names_the_neighbours_that_it_passed_between",
+        "test_rust_trace::test_each_request_has_its_answer_under_the_same_id_the_other_way_round",
     ],
     "calls to a server of the client go all the way back": [
         "test_behaviours::test_a_trace_shows_calls_to_a_server_of_the_client_on_every_hop",
@@ -153,7 +153,7 @@ FAULTS = {
     ],
     "values of env and headers were logged": [
         "test_conduct::test_a_trace_shows_each_hop_without_envelopes_and_without_secrets",
-        "test_jsons::test_secrets_are_masked",
+        "test_rust_trace::test_secrets_are_masked",
     ],
     "a component that cannot be started left initialize open": [
         "test_endings::test_a_component_that_cannot_be_started_answers_initialize",

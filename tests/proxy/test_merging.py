@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from accord.proxy.backlog import Backlog, Waiting
-from accord.proxy.merging import merged
+from accord.proxy.handled_messages import merged
+from accord.proxy.link import Backlog, Waiting
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from accord.errors import AccordError, ConfigurationError
 
 if TYPE_CHECKING:
     from accord.client.target import Target
-    from accord.proxy.failure import Failure
+    from accord.proxy.link import Failure
     from accord.trace import Observer
 
 EPILOG = """\
@@ -88,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
 @contextmanager
 def _recorded(options: argparse.Namespace, name: str, peer: str) -> Generator[Observer | None]:
     """The recording that `--trace` names: a trace of ours, or one in the form of the Rust SDK's conductor."""
-    from accord.proxy.jsons import ENDING, JsonsFile
+    from accord.proxy.rust_trace import ENDING, JsonsFile
 
     if options.trace is None or not options.trace.endswith(ENDING):
         with recording.recorded(options, name, role="conductor", peer=peer) as trace:

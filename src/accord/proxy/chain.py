@@ -7,11 +7,28 @@
     accord.http.serve(chain)                            an agent behind a URL
 
 Each connection has components of its own. Objects of this program are reached in memory, commands as processes.
+
+**The conductor** is the life of a chain, from the first `initialize` to the end of its last component.
+
+    waiting ── a valid initialize ──▶ running ── the client leaves, or a component ends ──▶ closing ──▶ ended
+
+**Start.** Components are started when the first valid `initialize` arrives, all at once. What is sent to one that is
+not open yet waits for it. A component that cannot be started answers `initialize` with an error that names it.
+
+**End.** When a component ends, each request that waits for it is answered with its failure at once, and so is each
+later one. The other components get a grace to answer what the client asked; what is left then is answered with the same
+failure. When the client leaves, open requests get the same grace. Then all components are closed side by side: each by
+the steps of its transport, which for a process are: close its input, wait, SIGTERM, wait, SIGKILL.
+
+An agent that cannot use the MCP servers of other components gets a bridge to them (`AgentBridge`).
+
+No component is restarted or left out: it may be the one that protects something.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -19,20 +36,238 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from accord.arguments import wrong_type
 from accord.client.target import Target
 from accord.connecting import target_of
-from accord.errors import ConnectionClosed
-from accord.proxy.conductor import Conductor
-from accord.proxy.failure import Failure
+from accord.errors import INVALID_PARAMS, INVALID_REQUEST, AccordError, ConnectionClosed
+from accord.jsonrpc.frames import RequestId
+from accord.light_event import LightEvent
+from accord.mcp.offered import installed
+from accord.proxy.chain_mcp import AgentBridge
+from accord.proxy.envelopes import INITIALIZE, BadVersion, offered
+from accord.proxy.link import Failure, Link, Port, join
+from accord.proxy.switchboard import Recorder, Switchboard
 from accord.running import Unwritable, explain_at_a_terminal, run_until_the_end
 from accord.schema import v1
+from accord.tasks import Tasks
 from accord.trace import Observer
-from accord.transports.base import Transport
-from accord.transports.closing import within
+from accord.transports.base import End, Transport
+from accord.transports.closing import first_of, to_the_end, within
 from accord.transports.memory import pair
 from accord.transports.stdio import StdioTransport
 
 if TYPE_CHECKING:
     from accord.agent.agent import Agent
     from accord.proxy.proxy import Proxy
+
+log = logging.getLogger("accord")
+
+ANSWERS_WITHIN = 2.0
+"""Seconds that components have to answer what the client asked, before they are closed."""
+
+GRACE = 2.0
+"""Seconds that each step of closing a component may take."""
+
+
+class Conductor:
+    """Serves one client, or one conductor before us, with a chain of components."""
+
+    def __init__(
+        self,
+        targets: Sequence[Target],
+        client: Transport,
+        *,
+        as_proxy: bool = False,
+        observer: Observer | None = None,
+        grace: float = GRACE,
+        bridge: bool = True,
+    ) -> None:
+        self.failure: Failure | None = None
+        """The component that ended first, and why; None while all live."""
+        self._targets = list(targets)
+        self._grace = grace
+        self._board = Switchboard(None if observer is None else Recorder(observer), self._link_ended)
+        self._client = Link(self._board, client, "the client", is_component=False, has_successor=as_proxy)
+        self._links: list[Link] = []
+        self._board.links.append(self._client)
+        self._as_proxy = as_proxy
+        self._is_bridging = bridge and not as_proxy
+        self._bridge: AgentBridge | None = None
+        """The MCP servers of other components that the agent reaches over a bridge."""
+        self._tasks = Tasks(asyncio.get_running_loop())
+        self._began = False
+        self._over = LightEvent()
+        self._settled = LightEvent()
+        self._closing = False
+        self._starts: list[asyncio.Task[None]] = []
+        for port in (self._client.plain, self._client.wrapped):
+            port.intercept = self._from_the_client
+        self._client.plain.mate = self._client.plain  # until the components are known: nothing passes before that
+
+    async def run(self) -> Failure | None:
+        """Serve until the client leaves or a component ends; returns the failure, if that was the reason."""
+        await self._client.open()
+        try:
+            await self._over.wait()
+            await self._settle()
+        finally:
+            await to_the_end(asyncio.create_task(self._close(), name="close the chain"))
+        return self.failure
+
+    # Start
+
+    def _from_the_client(self, request_id: RequestId | None, method: str, params: Any) -> bool:
+        """Take what the client sends before `initialize`, and check the version of each `initialize`."""
+        if request_id is not None and method == INITIALIZE:
+            self._initialize(request_id, params)
+            return True
+        if self._began:
+            return self._bridged(request_id, method, params)
+        if request_id is not None:
+            problem = f"Invalid request: initialize must come before {method}"
+            self._board.refuse(self._client, request_id, INVALID_REQUEST, problem)
+        return True
+
+    def _initialize(self, request_id: RequestId, params: Any) -> None:
+        try:
+            params = offered(params)
+        except BadVersion as error:
+            self._board.refuse(self._client, request_id, INVALID_PARAMS, f"Invalid params: {error}")
+            return
+        if not self._began:
+            self._begin()
+        if not self._bridged(request_id, INITIALIZE, params):
+            self._board.pass_call(self._client.plain, request_id, INITIALIZE, params)
+
+    def _bridged(self, request_id: RequestId | None, method: str, params: Any) -> bool:
+        """Whether the bridge to the agent has taken a message of the client, which has no proxy before the agent."""
+        no_proxy = len(self._links) == 1
+        return no_proxy and self._bridge is not None and self._bridge.take(request_id, method, params)
+
+    def _begin(self) -> None:
+        """Make the links of the chain, join them, and start their components."""
+        self._began = True
+        last = len(self._targets) - 1
+        for place, target in enumerate(self._targets):
+            is_proxy = self._as_proxy or place < last
+            name = f"proxy {place + 1} ({target.name})" if is_proxy else f"the agent ({target.name})"
+            try:
+                transport = target.dial()
+            except AccordError as error:
+                transport = Unopened(str(error))
+            self._links.append(Link(self._board, transport, name, is_proxy=is_proxy))
+        self._board.links += self._links
+        self._join()
+        self._client.wrapped.intercept = None
+        self._starts = [asyncio.create_task(self._start(link), name=f"start {link.name}") for link in self._links]
+
+    def _join(self) -> None:
+        nearer: Port = self._client.plain
+        for link in self._links:
+            join(nearer, link.plain)
+            nearer = link.wrapped
+        if self._as_proxy:
+            join(nearer, self._client.wrapped)
+        else:
+            self._links[-1].wrapped.mate = None
+            self._build_bridge()
+
+    def _build_bridge(self) -> None:
+        """Let the agent reach MCP servers of the other components, if it runs on this machine."""
+        target, agent = self._targets[-1], self._links[-1]
+        if self._is_bridging and target.is_here and installed():
+            nearer = agent.plain.mate
+            assert nearer is not None
+            self._bridge = AgentBridge(self._board, nearer, self._tasks)
+            if nearer is not self._client.plain:
+                nearer.intercept = self._bridge.take
+
+    async def _start(self, link: Link) -> None:
+        try:
+            await link.open()
+        except AccordError as error:
+            closed = error if isinstance(error, ConnectionClosed) else ConnectionClosed("broken", str(error))
+            self._fail(link, closed)
+
+    # End
+
+    def _link_ended(self, link: Link, end: End) -> None:
+        if link is self._client:
+            if end.reason != "peer_closed":
+                self._settled.set()  # it reads no answer either
+            self._over.set()
+        elif not self._closing:
+            printed = (
+                f"; it printed {link.printed!r}, which is not a message" if link.printed and not end.stderr else ""
+            )
+            self._fail(
+                link, ConnectionClosed(end.reason, _words(end) + printed, exit_code=end.exit_code, stderr=end.stderr)
+            )
+        else:
+            link.fail(self.failure or Failure(link.name, end.reason, "the chain has been closed", end.exit_code))
+
+    def _fail(self, link: Link, error: ConnectionClosed) -> None:
+        failure = Failure.of(link.name, error)
+        self.failure = self.failure or failure
+        link.fail(failure)
+        self._over.set()
+
+    async def _settle(self) -> None:
+        """Let the components that live answer what the client asked."""
+        self._client.on_settled = self._settled.set
+        self._client.settled()
+        await first_of(self._settled.wait(), seconds=ANSWERS_WITHIN)
+
+    async def _close(self) -> None:
+        self._closing = True
+        for task in self._starts:
+            task.cancel()
+        await asyncio.gather(*self._starts, return_exceptions=True)
+        if self._bridge is not None:
+            self._bridge.close()
+        await self._tasks.end(self._grace)
+        await asyncio.gather(*(link.transport.close(self._grace) for link in self._links), return_exceptions=True)
+        for link in self._links:
+            if link.failure is None:
+                link.fail(self.failure or Failure(link.name, "closed", "the chain has been closed"))
+        await self._client.transport.close(self._grace)
+
+
+def _words(end: End) -> str:
+    """What happened, where the end does not say it: the words of the agent's errors are not right for a proxy."""
+    return end.detail or _ENDED.get(end.reason, "")
+
+
+_ENDED = {
+    "process_ended": "its process ended",
+    "died_at_start": "its process ended before it answered",
+    "peer_closed": "it closed the connection",
+}
+
+
+class Unopened(Transport):
+    """A transport that could not even be made; opening it says why."""
+
+    name = "unopened"
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+
+    async def start(self, receiver: Any) -> None:  # noqa: ARG002
+        raise ConnectionClosed("died_at_start", self.why)
+
+    def send(self, frames: Any) -> None: ...
+
+    @property
+    def unsent(self) -> int:
+        return 0
+
+    async def flush(self) -> None: ...
+
+    def pause_reading(self) -> None: ...
+
+    def resume_reading(self) -> None: ...
+
+    async def close(self, grace: float = 2.0) -> End:  # noqa: ARG002
+        return End("died_at_start", self.why)
+
 
 Component: TypeAlias = "Agent[Any] | Proxy[Any] | Sequence[str] | Target"
 """A proxy or an agent: an object of this program, a command, a URL, or another target, such as a chain."""

@@ -9,24 +9,127 @@ chain
 is two pairs: (client, plain) with (proxy, plain), and (proxy, wrapped) with (agent, plain). See `switchboard`.
 
 **Flow control.** A link whose output is above the high-water mark of its transport is full. While it is, what sends to
-it may not be read: `backlog` has the rule. So a slow client slows the agent through all proxies, and the memory stays
+it may not be read, by the rule below. So a slow client slows the agent through all proxies, and the memory stays
 bounded by the mark of each link.
+
+**When reading has to pause.** A link to a proxy carries both directions. Not to read it stops both. So if each link
+were paused whenever a link that it writes to is full, two proxies could stop each other for ever:
+
+    proxy 1 is not read, because proxy 2 is full        proxy 2 is not read, because proxy 1 is full
+    proxy 2 does not read, because it is not read       proxy 1 does not read, because it is not read
+
+**The rule.** Waiting bytes are counted by direction, and the direction towards the client goes first:
+
+1. A link is not read while much of what it sent *towards the client* waits in a full link.
+2. A link is not read while much of what it sent *towards the agent* waits in a full link, unless much waits for this
+   link that goes towards the client. It can only take that if its own output is read.
+
+**Why it works.** By the first rule a component waits for the one before it, and the last of those is the client. So
+those waits are no circle. By the second rule a wait in the other direction gives way to them. The price is memory: what
+goes towards the agent may wait past the mark while the client is slow. Past `MOST_WAITING` the link has failed.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
+import msgspec
 from msgspec import Raw
 
+from accord.errors import INTERNAL_ERROR, ConnectionClosed
 from accord.jsonrpc import messages
 from accord.jsonrpc.frames import Oversized, RequestId
-from accord.proxy.backlog import MUCH, Backlog, Waiting
+from accord.jsonrpc.messages import error_answer
 from accord.proxy.envelopes import INITIALIZE, TODAY, Spelling, enveloped_call, enveloped_tell
-from accord.proxy.failure import Failure
 from accord.trace import IN, OUT, Direction
 from accord.transports.base import HIGH_WATER, End, Transport
+
+STDERR = 4_000
+"""Characters of a component's standard error that an answer has at most, from its end."""
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """Which component ended, and why."""
+
+    component: str
+    """Its place and its name: `proxy 1 (house-rules)`."""
+    reason: str
+    """One of the words of `ConnectionClosed.reason`."""
+    text: str
+    """For people, on one line."""
+    exit_code: int | None = None
+    stderr: str = ""
+
+    @classmethod
+    def of(cls, component: str, error: ConnectionClosed) -> Failure:
+        """The failure of a component whose link ended like this."""
+        text = str(error).replace("the agent's process", "its process").replace("the agent closed", "it closed")
+        return cls(component, error.reason, " ".join(text.split()), error.exit_code, error.stderr)
+
+    def __str__(self) -> str:
+        return f"{self.component}: {self.text}"
+
+    def answer(self, request_id: RequestId, method: str) -> bytes:
+        """The frame that answers a request which needed the component."""
+        data: dict[str, Any] = {"component": self.component, "reason": self.reason, "method": method}
+        if self.exit_code is not None:
+            data["exitCode"] = self.exit_code
+        if self.stderr.strip():
+            data["stderr"] = self.stderr[-STDERR:]
+        return error_answer(request_id, INTERNAL_ERROR, str(self), data)
+
+
+MUCH = HIGH_WATER // 4
+"""Bytes of one direction that are much, in a link that is full."""
+
+MOST_WAITING = 256 * 1024 * 1024
+"""Bytes that may wait for one component; one that does not read them counts as stuck."""
+
+
+class Waiting(NamedTuple):
+    """Bytes of output: what goes to the client, what goes to the agent, and answers of our own."""
+
+    inwards: int = 0
+    outwards: int = 0
+    own: int = 0
+
+    @property
+    def size(self) -> int:
+        return self.inwards + self.outwards + self.own
+
+
+class Backlog:
+    """The output of one link that its transport has not written, newest last."""
+
+    __slots__ = ("_parts", "sum")
+
+    def __init__(self) -> None:
+        self.sum = Waiting()
+        """What waits, in sum."""
+        self._parts: deque[Waiting] = deque()
+
+    def sent(self, part: Waiting, unsent: int) -> None:
+        """This was given to the transport, in which `unsent` bytes wait now."""
+        self._parts.append(part)
+        self._add(part, 1)
+        self.written(unsent)
+
+    def written(self, unsent: int) -> None:
+        """The transport has written all but `unsent` bytes: forget the oldest parts."""
+        if not unsent:
+            self._parts.clear()
+            self.sum = Waiting()
+        while self._parts and self.sum.size - self._parts[0].size >= unsent:
+            self._add(self._parts.popleft(), -1)
+
+    def _add(self, part: Waiting, sign: int) -> None:
+        old = self.sum
+        self.sum = Waiting(
+            old.inwards + sign * part.inwards, old.outwards + sign * part.outwards, old.own + sign * part.own
+        )
+
 
 CANCEL_REQUEST = "$/cancel_request"
 
@@ -230,7 +333,7 @@ class Link:
     # Flow control
 
     def must_wait(self) -> bool:
-        """Whether this link must not be read now: the rule of `backlog`."""
+        """Whether this link must not be read now: by the rule above."""
         for port in (self.plain, self.wrapped):
             if port.mate is None:
                 continue

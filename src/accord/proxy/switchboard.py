@@ -12,13 +12,17 @@ ours are integers that count up over all links, so that a trace can tell them ap
 | `proxy/...` in the wrong place | a request is refused (-32600), a notification is dropped |
 | a request to a component that has ended | is answered with its failure |
 | malformed input | is answered as an agent would; a component's output that is not JSON is ignored |
+
+A trace of the whole chain has one event for each message, without envelopes, with the components that it came from and
+went to. So it reads as if the components were connected with each other directly.
 """
 
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 from msgspec import Raw
@@ -29,7 +33,6 @@ from accord.jsonrpc.endpoint import key_of
 from accord.jsonrpc.frames import Oversized, RequestId, as_id
 from accord.jsonrpc.members import members_of
 from accord.jsonrpc.messages import Answer, Call, Malformed, Tell, parse
-from accord.proxy.backlog import MOST_WAITING
 from accord.proxy.envelopes import (
     ENVELOPES,
     HANDSHAKES,
@@ -41,11 +44,26 @@ from accord.proxy.envelopes import (
     Envelope,
     opened,
 )
-from accord.proxy.failure import Failure
-from accord.proxy.link import CANCEL_REQUEST, Asked, Link, Port
-from accord.proxy.recording import Recorder
-from accord.trace import IN, OUT, Direction
+from accord.proxy.link import CANCEL_REQUEST, MOST_WAITING, Asked, Failure, Link, Port
+from accord.trace import IN, OUT, Direction, Observer, TraceEvent
 from accord.transports.base import End
+
+if TYPE_CHECKING:
+    from accord.proxy.link import Port
+
+
+class Recorder:
+    """Shows each message of a chain to an observer, such as a `TraceFile`."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+
+    def record(self, source: Port, to: Port, frame: bytes) -> None:
+        """A message came in by `source` and goes out by `to`; its frame is shown without an envelope."""
+        direction = source.direction
+        hop = (source.link.name, to.link.name)
+        self._observer(TraceEvent(time.monotonic(), direction, frame, hop=hop))
+
 
 MOST_OWED = 50_000
 """Unanswered requests of one link; more are refused, so that a component that floods cannot grow our memory."""

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from accord.proxy.jsons import JsonsFile
+from accord.proxy.rust_trace import JsonsFile
 from accord.trace import TraceEvent
 from accord.trace.importing import import_trace
 from tests.proxy.test_conduct import ECHO, SHOUT, accord, asked

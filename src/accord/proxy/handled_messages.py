@@ -1,4 +1,4 @@
-"""`Handling`: a request that goes through handlers, until it is answered or sent on.
+"""Messages that go through the handlers of a proxy: `Told`, a notification, and `Handling`, a request.
 
     arrives ──▶ steps ──▶ a request: sent on, and its answer passes as bytes
                      └──▶ an answer
@@ -6,14 +6,17 @@
 
 It is in the table of its link (`owed`) like any other request, so it can be cancelled. While it has not been sent on,
 later messages of its lane wait.
-"""
+
+**What a handler changed.** A handler holds a typed value, which has no room for members that this version of Accord
+does not know. So the value is compared before and after, and only the difference is applied: everything else is sent as
+it came."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections.abc import Awaitable
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from msgspec import Raw
@@ -23,15 +26,12 @@ from accord.errors import INTERNAL_ERROR, INVALID_PARAMS, REQUEST_CANCELLED, Acc
 from accord.jsonrpc import messages
 from accord.jsonrpc.endpoint import key_of
 from accord.jsonrpc.frames import RequestId
-from accord.proxy.home import Home, Side, other
-from accord.proxy.hop import Hop
+from accord.proxy.hop import Home, Hop, Side, other
 from accord.proxy.link import Port
-from accord.proxy.merging import with_changes
-from accord.proxy.registered import Entry
-from accord.proxy.sent import RawPeerError, Sent
-from accord.proxy.steps import run_steps
+from accord.proxy.own_requests import RawPeerError, Sent
+from accord.proxy.proxy_handlers import Entry, run_steps
 from accord.schema import codec
-from accord.schema.base import Notification, Request
+from accord.schema.base import Json, Notification, Request
 from accord.schema.methods import may_be_empty
 from accord.tasks import is_awaitable, pass_on
 from accord.trace import IN, OUT
@@ -39,6 +39,129 @@ from accord.trace import IN, OUT
 log = logging.getLogger("accord")
 
 PROMPT, CANCEL = "session/prompt", "session/cancel"
+
+
+def with_changes(raw: bytes, before: Any, after: Any) -> bytes:
+    """The JSON of `after`, in which all that equals `before` is as it was in `raw`.
+
+    >>> from accord.schema.v1 import TextContent
+    >>> with_changes(b'{"type":"text","text":"a","new":1}', TextContent("a"), TextContent("b"))
+    b'{"type":"text","text":"b","new":1}'
+    """
+    if after is before:
+        return raw
+    old, new = codec.loads(codec.encode(before)), codec.loads(codec.encode(after))
+    return raw if old == new else codec.encode(merged(codec.loads(raw), old, new))
+
+
+def merged(raw: Json, before: Json, after: Json) -> Json:
+    """`raw`, changed in the way in which `after` differs from `before`."""
+    if before == after:
+        return raw
+    if isinstance(raw, dict) and isinstance(before, dict) and isinstance(after, dict):
+        return _merged_objects(cast("Any", raw), cast("Any", before), cast("Any", after))
+    if isinstance(raw, list) and isinstance(before, list) and isinstance(after, list):
+        return _merged_lists(cast("Any", raw), cast("Any", before), cast("Any", after))
+    return after
+
+
+def _merged_objects(raw: dict[str, Json], before: dict[str, Json], after: dict[str, Json]) -> dict[str, Json]:
+    kept = {name: value for name, value in raw.items() if name in after or name not in before}
+    changed = {
+        name: merged(raw[name], before[name], value) if name in raw and name in before else value
+        for name, value in after.items()
+    }
+    return kept | changed
+
+
+def _merged_lists(raw: list[Json], before: list[Json], after: list[Json]) -> list[Json]:
+    """Items that were there are as they came, wherever they are now; items of one place are merged."""
+    if len(raw) != len(before):
+        return after
+    if len(before) == len(after):
+        return [merged(*items) for items in zip(raw, before, after, strict=True)]
+    found: list[Json] = []
+    at = 0
+    for item in after:
+        place = next((i for i in range(at, len(before)) if before[i] == item), None)
+        found.append(item if place is None else raw[place])
+        at = at if place is None else place + 1
+    return found
+
+
+class Told:
+    """A notification that goes through handlers, or waits for earlier messages."""
+
+    def __init__(
+        self,
+        live: Home,
+        side: Side,
+        port: Port,
+        method: str,
+        params: Raw | None,
+        session: str | None,
+        entry: Entry | None,
+    ) -> None:
+        self.live = live
+        self.side: Side = side
+        self.port = port
+        self.method = method
+        self.params = b"{}" if params is None else bytes(params)
+        self.session = session
+        self.entry = entry
+        self.message: Any = None
+        self.size = len(self.params) + WEIGHT
+        self.is_immediate = entry is not None and entry.immediate
+
+    def run(self) -> Awaitable[None] | None:
+        """Call the steps; returns what has to be awaited if one of them suspends."""
+        if self.entry is None:
+            self._send_on(None)
+            return None
+        try:
+            self.message = codec.decode(self.params, self.entry.params)
+        except DecodeError as error:
+            log.warning("%s passes unseen: its params are invalid: %s", self.method, error)
+            self._send_on(None)
+            return None
+        hop: Hop[Any] = Hop(self.live, self.side, self.session, self._forward)
+        try:
+            value = run_steps(self.entry, self.message, hop)
+            if is_awaitable(value):
+                return self._finish_later(value)
+            self._finish(value)
+        except BaseException as error:
+            self._failed(error)
+        return None
+
+    async def _finish_later(self, value: Awaitable[Any]) -> None:
+        try:
+            self._finish(await value)
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:
+            self._failed(error)
+
+    def _finish(self, value: Any) -> None:
+        if value is None:
+            return
+        if not isinstance(value, Notification):
+            raise TypeError(f"a handler of {self.method} returns a notification or None, got {type(value).__name__}")
+        self._send_on(value)
+
+    def _send_on(self, message: Any) -> None:
+        same = message is None or message is self.message
+        params = self.params if same else with_changes(self.params, self.message, message)
+        method = self.method if message is None or same else message.__method__
+        self.live.board.pass_tell(self.port, method, params)
+
+    async def _forward(self, message: Any) -> None:
+        self._send_on(self.message if message is None else message)
+
+    def _failed(self, error: BaseException) -> None:
+        # What a handler could not look at does not pass: it may be there to keep something from the other side.
+        log.error("the handler of %s failed; the message was dropped", self.method, exc_info=error)
+        pass_on(error)
 
 
 class Handling:
