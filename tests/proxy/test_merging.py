@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from accord.proxy.handled_messages import merged
-from accord.proxy.link import Backlog, Waiting
+from accord.proxy.link import OutputBacklog, QueuedBytes
 
 
 @pytest.mark.parametrize(
@@ -28,13 +28,13 @@ def test_only_the_difference_is_applied(raw, before, after, expected):
 
 
 def test_the_oldest_bytes_of_a_backlog_are_the_ones_that_were_written():
-    backlog = Backlog()
-    backlog.sent(Waiting(inwards=100), 60)
-    backlog.sent(Waiting(outwards=50, own=10), 120)
-    assert backlog.sum == Waiting(100, 50, 10)
+    backlog = OutputBacklog()
+    backlog.sent(QueuedBytes(inwards=100), 60)
+    backlog.sent(QueuedBytes(outwards=50, own=10), 120)
+    assert backlog.sum == QueuedBytes(100, 50, 10)
     backlog.written(61)
-    assert backlog.sum == Waiting(100, 50, 10)  # some of the first part still waits
+    assert backlog.sum == QueuedBytes(100, 50, 10)  # some of the first part still waits
     backlog.written(60)
-    assert backlog.sum == Waiting(0, 50, 10)
+    assert backlog.sum == QueuedBytes(0, 50, 10)
     backlog.written(0)
-    assert backlog.sum == Waiting()
+    assert backlog.sum == QueuedBytes()

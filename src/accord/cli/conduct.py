@@ -15,7 +15,7 @@ from accord.errors import AccordError, ConfigurationError
 
 if TYPE_CHECKING:
     from accord.client.target import Target
-    from accord.proxy.link import Failure
+    from accord.proxy.link import ComponentFailure
     from accord.trace import Observer
 
 EPILOG = """\
@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
     if not given and not as_proxy:
         raise WrongUsage("name at least one component: accord conduct [PROXY...] AGENT; see accord conduct --help")
     targets = [_target(written, place, place < len(given) or as_proxy) for place, written in enumerate(given, 1)]
-    ended: list[Failure | None] = []
+    ended: list[ComponentFailure | None] = []
     peer = " | ".join(it.name for it in targets)
     with _recorded(options, name, peer) as trace:
 

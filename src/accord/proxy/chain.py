@@ -41,9 +41,9 @@ from accord.jsonrpc.frames import RequestId
 from accord.light_event import LightEvent
 from accord.mcp.offered import installed
 from accord.proxy.chain_mcp import AgentBridge
-from accord.proxy.envelopes import INITIALIZE, BadVersion, offered
-from accord.proxy.link import Failure, Link, Port, join
-from accord.proxy.switchboard import Recorder, Switchboard
+from accord.proxy.envelopes import INITIALIZE, BadVersion, offered_params
+from accord.proxy.link import ComponentFailure, Link, Port, join
+from accord.proxy.switchboard import HopRecorder, Switchboard
 from accord.running import Unwritable, explain_at_a_terminal, run_until_the_end
 from accord.schema import v1
 from accord.tasks import Tasks
@@ -79,11 +79,11 @@ class Conductor:
         grace: float = GRACE,
         bridge: bool = True,
     ) -> None:
-        self.failure: Failure | None = None
+        self.failure: ComponentFailure | None = None
         """The component that ended first, and why; None while all live."""
         self._targets = list(targets)
         self._grace = grace
-        self._board = Switchboard(None if observer is None else Recorder(observer), self._link_ended)
+        self._board = Switchboard(None if observer is None else HopRecorder(observer), self._link_ended)
         self._client = Link(self._board, client, "the client", is_component=False, has_successor=as_proxy)
         self._links: list[Link] = []
         self._board.links.append(self._client)
@@ -101,7 +101,7 @@ class Conductor:
             port.intercept = self._from_the_client
         self._client.plain.mate = self._client.plain  # until the components are known: nothing passes before that
 
-    async def run(self) -> Failure | None:
+    async def run(self) -> ComponentFailure | None:
         """Serve until the client leaves or a component ends; returns the failure, if that was the reason."""
         await self._client.open()
         try:
@@ -127,14 +127,14 @@ class Conductor:
 
     def _initialize(self, request_id: RequestId, params: Any) -> None:
         try:
-            params = offered(params)
+            params = offered_params(params)
         except BadVersion as error:
             self._board.refuse(self._client, request_id, INVALID_PARAMS, f"Invalid params: {error}")
             return
         if not self._began:
             self._begin()
         if not self._bridged(request_id, INITIALIZE, params):
-            self._board.pass_call(self._client.plain, request_id, INITIALIZE, params)
+            self._board.pass_request(self._client.plain, request_id, INITIALIZE, params)
 
     def _bridged(self, request_id: RequestId | None, method: str, params: Any) -> bool:
         """Whether the bridge to the agent has taken a message of the client, which has no proxy before the agent."""
@@ -201,10 +201,12 @@ class Conductor:
                 link, ConnectionClosed(end.reason, _words(end) + printed, exit_code=end.exit_code, stderr=end.stderr)
             )
         else:
-            link.fail(self.failure or Failure(link.name, end.reason, "the chain has been closed", end.exit_code))
+            link.fail(
+                self.failure or ComponentFailure(link.name, end.reason, "the chain has been closed", end.exit_code)
+            )
 
     def _fail(self, link: Link, error: ConnectionClosed) -> None:
-        failure = Failure.of(link.name, error)
+        failure = ComponentFailure.of(link.name, error)
         self.failure = self.failure or failure
         link.fail(failure)
         self._over.set()
@@ -226,7 +228,7 @@ class Conductor:
         await asyncio.gather(*(link.transport.close(self._grace) for link in self._links), return_exceptions=True)
         for link in self._links:
             if link.failure is None:
-                link.fail(self.failure or Failure(link.name, "closed", "the chain has been closed"))
+                link.fail(self.failure or ComponentFailure(link.name, "closed", "the chain has been closed"))
         await self._client.transport.close(self._grace)
 
 
@@ -379,7 +381,7 @@ async def conduct(
     as_proxy: bool = False,
     observer: Observer | None = None,
     bridge: bool = True,
-) -> Failure | None:
+) -> ComponentFailure | None:
     """Serve one client with these components; returns the failure that ended the chain, or None."""
     try:
         return await Conductor(targets, transport, as_proxy=as_proxy, observer=observer, bridge=bridge).run()
@@ -391,7 +393,7 @@ async def conduct(
 
 async def conduct_standard_streams(
     targets: Sequence[Target], *, as_proxy: bool = False, observer: Observer | None = None, bridge: bool = True
-) -> Failure | None:
+) -> ComponentFailure | None:
     """Serve the client that started this program with these components; returns the failure that ended it, or None."""
     transport = StdioTransport.standard()
     failure = await conduct(targets, transport, as_proxy=as_proxy, observer=observer, bridge=bridge)

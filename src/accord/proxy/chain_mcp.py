@@ -37,7 +37,7 @@ from accord.mcp.over_acp.lent_servers import LentServers
 from accord.mcp.over_acp.tool_server import ToolServer, tools
 from accord.proxy.envelopes import INITIALIZE, version_in
 from accord.proxy.link import Link, Port
-from accord.proxy.own_requests import Asker, OwnAnswer
+from accord.proxy.own_requests import OwnAnswer, RawNeighbour
 from accord.proxy.switchboard import Switchboard
 from accord.schema import codec, v1
 from accord.schema.base import Request
@@ -58,7 +58,7 @@ OVER_ACP = frozenset((CONNECT, DISCONNECT, MESSAGE))
 """The methods with which an agent uses a server over ACP."""
 
 
-class Lent:
+class ProxyServers:
     """What the author of a proxy lends: functions, which are the tools of one server, and whole servers."""
 
     def __init__(self, name: str) -> None:
@@ -104,7 +104,7 @@ class ProxyLending:
         self._servers = servers
         self._link = link
         self._tasks = tasks
-        asker = Asker(board, link.wrapped)
+        asker = RawNeighbour(board, link.wrapped)
         self._over_acp = LentServers(lambda: asker, tasks)
         self._bridges = Bridges(tasks)
         self._declared: Any = None
@@ -225,7 +225,7 @@ class AgentBridge:
     def take(self, request_id: RequestId | None, method: str, params: Raw | None) -> bool:
         """Look at a message on its way to the agent; False lets it pass as it came."""
         if method == INITIALIZE and request_id is not None:
-            passed = self._board.pass_call(self._nearer, request_id, method, params)
+            passed = self._board.pass_request(self._nearer, request_id, method, params)
             if passed is not None:
                 passed.edit = self._offered
             return True
@@ -270,7 +270,7 @@ class AgentBridge:
             self._board.refuse(self._nearer.link, request_id, INVALID_PARAMS, f"Invalid params: {problem}")
             return True
         changed = codec.encode({**cast("dict[str, Any]", given), "mcpServers": listed})
-        self._board.pass_call(self._nearer, request_id, method, changed)
+        self._board.pass_request(self._nearer, request_id, method, changed)
         return True
 
     def _reachable(self, server: Any) -> Any:
@@ -294,7 +294,7 @@ class AgentBridge:
         from accord.mcp.over_acp.lines_to_client import LinesToClient
 
         if self._lines is None:
-            self._lines = LinesToClient(Asker(self._board, self._nearer))
+            self._lines = LinesToClient(RawNeighbour(self._board, self._nearer))
         server = v1.McpServerAcp(name, v1.McpServerAcpId(server_id))
         return ForwardedServer(name, functools.partial(self._lines.open, server))
 

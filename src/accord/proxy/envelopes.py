@@ -53,7 +53,7 @@ class BadEnvelope(ValueError):
     """The params of `proxy/successor` name no method."""
 
 
-def opened(params: Raw | None) -> Envelope:
+def open_envelope(params: Raw | None) -> Envelope:
     """The message in an envelope, its params as they came; raises BadEnvelope."""
     if params is None:
         raise BadEnvelope("proxy/successor needs params with the member 'method'")
@@ -67,7 +67,7 @@ def opened(params: Raw | None) -> Envelope:
 
 
 def _opened_with_care(params: bytes) -> Envelope:
-    """Like `opened`, for text with halves of emoji or invalid UTF-8."""
+    """Like `open_envelope`, for text with halves of emoji or invalid UTF-8."""
     try:
         members = members_of(params)
         method = None if members is None or members.method is None else value_of(members.method)
@@ -78,14 +78,14 @@ def _opened_with_care(params: bytes) -> Envelope:
     return Envelope(method, members.params)
 
 
-def enveloped_tell(spelling: Spelling, method: str, params: bytes | Raw | None) -> bytes:
+def enveloped_notification(spelling: Spelling, method: str, params: bytes | Raw | None) -> bytes:
     """The frame of a notification in an envelope."""
     if params is None:
-        return b"".join((_tell_head(spelling, method), b"}}"))
-    return b"".join((_tell_head(spelling, method), b',"params":', params, b"}}"))
+        return b"".join((_notification_head(spelling, method), b"}}"))
+    return b"".join((_notification_head(spelling, method), b',"params":', params, b"}}"))
 
 
-def enveloped_call(spelling: Spelling, request_id: RequestId, method: str, params: bytes | Raw | None) -> bytes:
+def enveloped_request(spelling: Spelling, request_id: RequestId, method: str, params: bytes | Raw | None) -> bytes:
     """The frame of a request in an envelope."""
     head = b'{"jsonrpc":"2.0","id":%b%b' % (msgspec.json.encode(request_id), _envelope_head(spelling, method))
     return b"".join((head, b"}}")) if params is None else b"".join((head, b',"params":', params, b"}}"))
@@ -97,7 +97,7 @@ def _envelope_head(spelling: Spelling, method: str) -> bytes:
 
 
 @lru_cache(maxsize=512)
-def _tell_head(spelling: Spelling, method: str) -> bytes:
+def _notification_head(spelling: Spelling, method: str) -> bytes:
     return b'{"jsonrpc":"2.0"' + _envelope_head(spelling, method)
 
 
@@ -116,10 +116,10 @@ class BadVersion(ValueError):
     """The params of `initialize` name no version of the protocol."""
 
 
-def offered(params: Raw | None) -> bytes | Raw:
+def offered_params(params: Raw | None) -> bytes | Raw:
     """The params of `initialize` for the chain: as they came, unless the client asks for a version that is not known.
 
-    >>> bytes(offered(Raw(b'{"protocolVersion":7,"more":1}')))
+    >>> bytes(offered_params(Raw(b'{"protocolVersion":7,"more":1}')))
     b'{"protocolVersion":2,"more":1}'
     """
     members = _members(params)

@@ -1,11 +1,11 @@
-"""Messages that go through the handlers of a proxy: `Told`, a notification, and `Handling`, a request.
+"""Messages that go through the handlers of a proxy: `HandledNotification` and `HandledRequest`.
 
     arrives ──▶ steps ──▶ a request: sent on, and its answer passes as bytes
                      └──▶ an answer
                      └──▶ None, after `hop.forward`: the answer that this gave, as it came
 
-It is in the table of its link (`owed`) like any other request, so it can be cancelled. While it has not been sent on,
-later messages of its lane wait.
+A request is in the table of its link (`unanswered`) like any other, so it can be cancelled. While it has not been sent
+on, later messages of its lane wait.
 
 **What a handler changed.** A handler holds a typed value, which has no room for members that this version of Accord
 does not know. So the value is compared before and after, and only the difference is applied: everything else is sent as
@@ -26,10 +26,10 @@ from accord.errors import INTERNAL_ERROR, INVALID_PARAMS, REQUEST_CANCELLED, Acc
 from accord.jsonrpc import messages
 from accord.jsonrpc.endpoint import key_of
 from accord.jsonrpc.frames import RequestId
-from accord.proxy.hop import Home, Hop, Side, other
+from accord.proxy.hop import Hop, ProxyConnection, Side, other
 from accord.proxy.link import Port
-from accord.proxy.own_requests import RawPeerError, Sent
-from accord.proxy.proxy_handlers import Entry, run_steps
+from accord.proxy.own_requests import OwnRequest, RawPeerError
+from accord.proxy.proxy_handlers import MessageHandlers, run_steps
 from accord.schema import codec
 from accord.schema.base import Json, Notification, Request
 from accord.schema.methods import may_be_empty
@@ -89,18 +89,18 @@ def _merged_lists(raw: list[Json], before: list[Json], after: list[Json]) -> lis
     return found
 
 
-class Told:
+class HandledNotification:
     """A notification that goes through handlers, or waits for earlier messages."""
 
     def __init__(
         self,
-        live: Home,
+        live: ProxyConnection,
         side: Side,
         port: Port,
         method: str,
         params: Raw | None,
         session: str | None,
-        entry: Entry | None,
+        entry: MessageHandlers | None,
     ) -> None:
         self.live = live
         self.side: Side = side
@@ -153,7 +153,7 @@ class Told:
         same = message is None or message is self.message
         params = self.params if same else with_changes(self.params, self.message, message)
         method = self.method if message is None or same else message.__method__
-        self.live.board.pass_tell(self.port, method, params)
+        self.live.board.pass_notification(self.port, method, params)
 
     async def _forward(self, message: Any) -> None:
         self._send_on(self.message if message is None else message)
@@ -164,20 +164,20 @@ class Told:
         pass_on(error)
 
 
-class Handling:
+class HandledRequest:
     """A request that goes through handlers, or waits for earlier messages, until it is answered or sent on."""
 
     home = None
 
     def __init__(
         self,
-        live: Home,
+        live: ProxyConnection,
         side: Side,
         port: Port,
         method: str,
         params: Raw | None,
         session: str | None,
-        entry: Entry | None,
+        entry: MessageHandlers | None,
         request_id: RequestId,
     ) -> None:
         self.live = live
@@ -199,7 +199,7 @@ class Handling:
         self._lane: HoldingUp | None = None
         self._results: list[tuple[Any, bytes]] = []
         self._cancel_again: bytes | None = None
-        port.link.owed[self._key] = self
+        port.link.unanswered[self._key] = self
         live.unsent.add(self)
 
     @property
@@ -255,9 +255,9 @@ class Handling:
         self.cancelled = True
         if self._task is None:
             return
-        sent = [it for it in self.port.link.asked.values() if isinstance(it, Sent) and it.maker is self]
-        for asked in sent:
-            asked.cancel()
+        sent = [it for it in self.port.link.awaited.values() if isinstance(it, OwnRequest) and it.maker is self]
+        for awaited in sent:
+            awaited.cancel()
         if not sent:
             self._task.cancel()
 
@@ -282,12 +282,12 @@ class Handling:
         """Send the request on; its answer passes as bytes."""
         method, params = self._changed(message)
         link = self.port.link
-        link.owed.pop(self._key, None)
+        link.unanswered.pop(self._key, None)
         lane = self.live.answer_lane(self.side, self.session)
-        self.live.board.pass_call(self.port, self.id, method, params, lane=lane)
+        self.live.board.pass_request(self.port, self.id, method, params, lane=lane)
         self.running = False
         self._has_passed()
-        if self.cancelled and (passed := link.owed.get(self._key)) is not None:
+        if self.cancelled and (passed := link.unanswered.get(self._key)) is not None:
             passed.cancel()
 
     def _changed(self, message: Any) -> tuple[str, bytes | None]:
@@ -303,7 +303,7 @@ class Handling:
         self._passed.set_result(None)
         self.live.unsent.discard(self)
         if self._cancel_again is not None:
-            self.live.board.pass_tell(self.port, CANCEL, self._cancel_again)
+            self.live.board.pass_notification(self.port, CANCEL, self._cancel_again)
 
     def _finish(self, value: Any) -> None:
         if isinstance(value, Request):
@@ -335,8 +335,8 @@ class Handling:
             self._answer_error(REQUEST_CANCELLED, "Request cancelled")
         else:
             log.error("the handler of %s failed", self.method, exc_info=error)
-            told = isinstance(error, AccordError) and error.safe_to_tell
-            self._answer_error(INTERNAL_ERROR, str(error) if told else "Internal error")
+            is_public = isinstance(error, AccordError) and error.safe_to_tell
+            self._answer_error(INTERNAL_ERROR, str(error) if is_public else "Internal error")
         pass_on(error)
 
     def _answer_error(self, code: int, message: str, data: Any = None) -> None:
@@ -344,6 +344,6 @@ class Handling:
 
     def _answer(self, frame: bytes) -> None:
         self.running = False
-        if self.port.link.pay(self._key):
+        if self.port.link.claim(self._key):
             self.port.link.put(frame, IN if self.port.direction == OUT else OUT)
         self._has_passed()

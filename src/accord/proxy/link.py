@@ -42,7 +42,7 @@ from accord.errors import INTERNAL_ERROR, ConnectionClosed
 from accord.jsonrpc import messages
 from accord.jsonrpc.frames import Oversized, RequestId
 from accord.jsonrpc.messages import error_answer
-from accord.proxy.envelopes import INITIALIZE, TODAY, Spelling, enveloped_call, enveloped_tell
+from accord.proxy.envelopes import INITIALIZE, TODAY, Spelling, enveloped_notification, enveloped_request
 from accord.trace import IN, OUT, Direction
 from accord.transports.base import HIGH_WATER, End, Transport
 
@@ -50,7 +50,7 @@ STDERR = 4_000
 """Characters of a component's standard error that an answer has at most, from its end."""
 
 
-class Failure(msgspec.Struct, frozen=True):
+class ComponentFailure(msgspec.Struct, frozen=True):
     """Which component ended, and why."""
 
     component: str
@@ -63,7 +63,7 @@ class Failure(msgspec.Struct, frozen=True):
     stderr: str = ""
 
     @classmethod
-    def of(cls, component: str, error: ConnectionClosed) -> Failure:
+    def of(cls, component: str, error: ConnectionClosed) -> ComponentFailure:
         """The failure of a component whose link ended like this."""
         text = str(error).replace("the agent's process", "its process").replace("the agent closed", "it closed")
         return cls(component, error.reason, " ".join(text.split()), error.exit_code, error.stderr)
@@ -88,7 +88,7 @@ MOST_WAITING = 256 * 1024 * 1024
 """Bytes that may wait for one component; one that does not read them counts as stuck."""
 
 
-class Waiting(NamedTuple):
+class QueuedBytes(NamedTuple):
     """Bytes of output: what goes to the client, what goes to the agent, and answers of our own."""
 
     inwards: int = 0
@@ -100,17 +100,17 @@ class Waiting(NamedTuple):
         return self.inwards + self.outwards + self.own
 
 
-class Backlog:
+class OutputBacklog:
     """The output of one link that its transport has not written, newest last."""
 
     __slots__ = ("_parts", "sum")
 
     def __init__(self) -> None:
-        self.sum = Waiting()
+        self.sum = QueuedBytes()
         """What waits, in sum."""
-        self._parts: deque[Waiting] = deque()
+        self._parts: deque[QueuedBytes] = deque()
 
-    def sent(self, part: Waiting, unsent: int) -> None:
+    def sent(self, part: QueuedBytes, unsent: int) -> None:
         """This was given to the transport, in which `unsent` bytes wait now."""
         self._parts.append(part)
         self._add(part, 1)
@@ -120,13 +120,13 @@ class Backlog:
         """The transport has written all but `unsent` bytes: forget the oldest parts."""
         if not unsent:
             self._parts.clear()
-            self.sum = Waiting()
+            self.sum = QueuedBytes()
         while self._parts and self.sum.size - self._parts[0].size >= unsent:
             self._add(self._parts.popleft(), -1)
 
-    def _add(self, part: Waiting, sign: int) -> None:
+    def _add(self, part: QueuedBytes, sign: int) -> None:
         old = self.sum
-        self.sum = Waiting(
+        self.sum = QueuedBytes(
             old.inwards + sign * part.inwards, old.outwards + sign * part.outwards, old.own + sign * part.own
         )
 
@@ -154,7 +154,7 @@ class Board(Protocol):
         ...
 
 
-class Asked(Protocol):
+class AwaitedRequest(Protocol):
     """A request that went out over a link, until its answer arrives."""
 
     method: str
@@ -163,12 +163,12 @@ class Asked(Protocol):
         """The answer: a result, or an error as JSON."""
         ...
 
-    def failed(self, failure: Failure) -> None:
+    def failed(self, failure: ComponentFailure) -> None:
         """No answer comes: the component has ended."""
         ...
 
 
-class Owed(Protocol):
+class UnansweredRequest(Protocol):
     """A request that came in over a link, until it is answered."""
 
     def cancel(self) -> None:
@@ -194,16 +194,16 @@ class Port:
         """Where it goes out; None if nothing may come in by this port."""
         self.intercept: Interception | None = None
 
-    def tell_frame(self, method: str, params: bytes | Raw | None) -> bytes:
+    def notification_frame(self, method: str, params: bytes | Raw | None) -> bytes:
         """The frame of a notification that goes out by this port."""
         if self.wrapped:
-            return enveloped_tell(self.link.spelling, method, params)
+            return enveloped_notification(self.link.spelling, method, params)
         return messages.tell(method, params)
 
-    def call_frame(self, request_id: int, method: str, params: bytes | Raw | None) -> bytes:
+    def request_frame(self, request_id: int, method: str, params: bytes | Raw | None) -> bytes:
         """The frame of a request that goes out by this port."""
         if self.wrapped:
-            return enveloped_call(self.link.spelling, request_id, method, params)
+            return enveloped_request(self.link.spelling, request_id, method, params)
         if method == INITIALIZE and self.link.is_proxy:
             method = self.link.spelling.initialize
         return messages.call(request_id, method, params)
@@ -238,17 +238,17 @@ class Link:
         self.plain = Port(self, IN if is_component else OUT)
         self.wrapped = Port(self, OUT if is_component else IN, wrapped=True)
         self.spelling: Spelling = TODAY
-        self.asked: dict[RequestId, Asked] = {}
+        self.awaited: dict[RequestId, AwaitedRequest] = {}
         """The requests that went out over this link and have no answer yet."""
-        self.owed: dict[Hashable, Owed] = {}
+        self.unanswered: dict[Hashable, UnansweredRequest] = {}
         """The requests that came in over this link and have no answer yet."""
         self.waiting: list[bytes] = []
         """Frames for the next write."""
         self.inwards = self.outwards = self.own = 0
         """Their bytes, by direction."""
-        self.backlog = Backlog()
+        self.backlog = OutputBacklog()
         """What the transport has not written."""
-        self.failure: Failure | None = None
+        self.failure: ComponentFailure | None = None
         """Why requests over this link fail; None while it is open."""
         self.is_full = False
         self.printed = ""
@@ -275,7 +275,7 @@ class Link:
         """Send this frame, together with others of the same step."""
         self._board.put(self, frame, direction)
 
-    def tell_cancel(self, request_id: int) -> None:
+    def send_cancel(self, request_id: int) -> None:
         """Cancel a request of ours. A cancellation is never in an envelope."""
         self.put(messages.tell(CANCEL_REQUEST, b'{"requestId":%d}' % request_id))
 
@@ -291,43 +291,43 @@ class Link:
         frames, self.waiting = self.waiting, []
         self.transport.send(frames)
         if (unsent := self.transport.unsent) or self.backlog.sum.size:
-            self.backlog.sent(Waiting(self.inwards, self.outwards, self.own), unsent)
+            self.backlog.sent(QueuedBytes(self.inwards, self.outwards, self.own), unsent)
         self.inwards = self.outwards = self.own = 0
         if self.is_full:
             self._board.balance()
 
     @property
-    def stuck(self) -> Waiting:
+    def stuck(self) -> QueuedBytes:
         """What waits in this link, if it is full; nothing if it is not."""
         if not self.is_full or self.failure is not None:
-            return Waiting()
+            return QueuedBytes()
         if not self._is_open:
-            return Waiting(self.inwards, self.outwards, self.own)
+            return QueuedBytes(self.inwards, self.outwards, self.own)
         self.backlog.written(self.transport.unsent)
         return self.backlog.sum
 
-    def fail(self, failure: Failure) -> None:
+    def fail(self, failure: ComponentFailure) -> None:
         """Give up this link: every request over it is answered with this failure, now and later."""
         self.failure = failure
-        for asked in list(self.asked.values()):
-            asked.failed(failure)
-        self.asked.clear()
-        for owed in list(self.owed.values()):
-            owed.cancel()
-        self.owed.clear()
+        for awaited in list(self.awaited.values()):
+            awaited.failed(failure)
+        self.awaited.clear()
+        for unanswered in list(self.unanswered.values()):
+            unanswered.cancel()
+        self.unanswered.clear()
         self.settled()
         self.resumed()
         self.waiting.clear()
 
-    def pay(self, key: Hashable) -> bool:
+    def claim(self, key: Hashable) -> bool:
         """A request that came in is being answered; False if it was before."""
-        if self.owed.pop(key, None) is None:
+        if self.unanswered.pop(key, None) is None:
             return False
         self.settled()
         return True
 
     def settled(self) -> None:
-        if not self.owed and self.on_settled is not None:
+        if not self.unanswered and self.on_settled is not None:
             self.on_settled()
 
     # Flow control

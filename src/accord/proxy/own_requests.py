@@ -19,7 +19,7 @@ from accord.jsonrpc import messages
 from accord.jsonrpc.endpoint import key_of
 from accord.jsonrpc.frames import RequestId
 from accord.jsonrpc.messages import ErrorObject
-from accord.proxy.link import Failure, Link, Port
+from accord.proxy.link import ComponentFailure, Link, Port
 from accord.proxy.switchboard import Switchboard
 from accord.schema import codec
 from accord.schema.base import Json
@@ -36,7 +36,7 @@ class RawPeerError(PeerError):
         """The error as JSON."""
 
 
-class Sent:
+class OwnRequest:
     """A request that a handler sent, until its answer is given to the handler."""
 
     def __init__(self, method: str, lane: str, link: Link) -> None:
@@ -64,14 +64,14 @@ class Sent:
 
     def cancel(self) -> None:
         """Tell the other side that the answer is no longer needed."""
-        if self.id in self._link.asked:
-            self._link.tell_cancel(self.id)
+        if self.id in self._link.awaited:
+            self._link.send_cancel(self.id)
 
     def answered(self, result: Raw | None, error: bytes | Raw | None) -> None:
         self.outcome = result, error
         self.release()
 
-    def failed(self, failure: Failure) -> None:
+    def failed(self, failure: ComponentFailure) -> None:
         self.fail(ConnectionClosed("closed", str(failure)))
 
     def release(self) -> None:
@@ -89,7 +89,7 @@ class Sent:
             self._future.exception()  # mark as retrieved: no caller may be left to await it
 
 
-class HeldAnswer:
+class QueuedAnswer:
     """An answer that is passed on when the messages before it have been."""
 
     def __init__(self, deliver: Callable[[], None]) -> None:
@@ -108,7 +108,7 @@ class HeldAnswer:
 log = logging.getLogger("accord")
 
 
-class Asker:
+class RawNeighbour:
     """One neighbour, as this program itself asks it: what goes out by a port, and its answers."""
 
     def __init__(self, board: Switchboard, port: Port) -> None:
@@ -120,14 +120,14 @@ class Asker:
         link = self._port.link
         if link.failure is not None:
             raise ConnectionClosed("closed", str(link.failure))
-        sent = Sent(method, "", link)
+        sent = OwnRequest(method, "", link)
         sent.id = self._board.ask(self._port, method, codec.encode(params), sent)
         return codec.loads(await sent.wait())
 
     async def notify_raw(self, method: str, params: Json = None) -> None:
         """Send a notification."""
         if self._port.link.failure is None:
-            self._board.put(self._port.link, self._port.tell_frame(method, codec.encode(params)))
+            self._board.put(self._port.link, self._port.notification_frame(method, codec.encode(params)))
 
 
 class OwnAnswer:
@@ -141,7 +141,7 @@ class OwnAnswer:
         self._key = key_of(request_id)
         self._method = method
         self._work = work
-        self._link.owed[self._key] = self
+        self._link.unanswered[self._key] = self
         self._task = tasks.start(self._answer(), method)
         self._task.add_done_callback(self._ended)
 
@@ -155,8 +155,8 @@ class OwnAnswer:
             self._refuse(error.code, error.message, error.data)
         except Exception as error:
             log.exception("%s failed", self._method)
-            told = isinstance(error, AccordError) and error.safe_to_tell
-            self._refuse(INTERNAL_ERROR, str(error) if told else "Internal error")
+            is_public = isinstance(error, AccordError) and error.safe_to_tell
+            self._refuse(INTERNAL_ERROR, str(error) if is_public else "Internal error")
             pass_on(error)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
@@ -168,5 +168,5 @@ class OwnAnswer:
         self._put(messages.error_answer(self._id, code, message, data))
 
     def _put(self, frame: bytes) -> None:
-        if self._link.pay(self._key):
+        if self._link.claim(self._key):
             self._link.put(frame)

@@ -1,7 +1,7 @@
 """`Proxy`: what the author of a proxy writes; `LiveProxy`: a proxy on one connection.
 
     arrives ──▶ no handler ───────────────▶ passes as bytes        (`switchboard`)
-           └──▶ a handler ──▶ `Handling` ──▶ sent on, changed or as it came; or answered; or dropped
+           └──▶ a handler ──▶ `HandledRequest` ──▶ sent on, changed or as it came; or answered; or dropped
 
 Order: each session has a lane for each direction (`engine/lanes`). While a handler of a lane has not sent its message
 on, later messages of the lane wait, and answers as well. `session/cancel` never waits, because it has to end what does:
@@ -25,32 +25,28 @@ from msgspec import Raw
 from accord.arguments import check_callable, check_text, wrong_type
 from accord.engine.intake import MARK
 from accord.engine.lanes import Lanes
-from accord.errors import ConnectionClosed, DecodeError, ProtocolError, RequestError
+from accord.errors import RequestError
 from accord.jsonrpc import messages
 from accord.jsonrpc.frames import RequestId
 from accord.jsonrpc.messages import Call, parse
-from accord.light_event import LightEvent
-from accord.proxy.chain_mcp import OPENING, ProxyLending, RequestT
+from accord.proxy.chain_mcp import OPENING
 from accord.proxy.envelopes import HANDSHAKES, INITIALIZE, version_in
-from accord.proxy.handled_messages import Handling, Told
-from accord.proxy.hop import Hop, Side, StateT
-from accord.proxy.link import Failure, Link, Port, join
-from accord.proxy.own_requests import HeldAnswer, Sent
+from accord.proxy.handled_messages import HandledNotification, HandledRequest
+from accord.proxy.hop import Hop, ProxyConnection, Side, StateT
+from accord.proxy.link import ComponentFailure, Link, Port, join
+from accord.proxy.own_requests import OwnRequest, QueuedAnswer
 from accord.proxy.proxy_handlers import (
     Instructions,
-    Registered,
+    ProxyHandlers,
     Step,
     permission_filter,
     prompt_filter,
     update_filter,
     with_hop,
 )
-from accord.proxy.switchboard import Switchboard
 from accord.running import OWNER, Unwritable, explain_at_a_terminal, run_until_the_end
 from accord.schema import codec, v1, v2
 from accord.schema.base import Notification, Request
-from accord.schema.methods import row_for
-from accord.tasks import Tasks
 from accord.transports.base import End, Transport
 from accord.transports.closing import within
 from accord.transports.first_frame import FirstFrame
@@ -100,7 +96,7 @@ class Proxy(Generic[StateT]):
         if state is not None and not isinstance(cast("object", state), type):
             raise wrong_type("Proxy(state=...)", "a class", state)
         self._info = v1.Implementation(name, version)
-        self._registered = Registered(name)
+        self._handlers = ProxyHandlers(name)
         self._state: Callable[[], Any] = dict if state is None else state
 
     def __repr__(self) -> str:
@@ -138,7 +134,7 @@ class Proxy(Generic[StateT]):
 
         def register(function: Callable[..., Any]) -> Callable[..., Any]:
             check_callable(f"@proxy.from_{side}({message.__name__})", function)
-            self._registered.entry(side, cast("Any", message)).add(function, with_hop(function), is_filter=False)
+            self._handlers.entry(side, cast("Any", message)).add(function, with_hop(function), is_filter=False)
             return function
 
         return register
@@ -190,7 +186,7 @@ class Proxy(Generic[StateT]):
         in a marked block, and left out where the agent tells the prompt again.
         """
         check_text("proxy.instructions()", text)
-        Instructions(text).register(self._registered)
+        Instructions(text).register(self._handlers)
 
     # MCP servers
 
@@ -205,7 +201,7 @@ class Proxy(Generic[StateT]):
         `async`. All functions are the tools of one MCP server, which has the proxy's name. Needs the extra `mcp`.
         """
         check_callable("@proxy.tools", function)
-        self._registered.lent.add_function(function)
+        self._handlers.lent.add_function(function)
         return function
 
     def add_server(self, server: ToolServer | Server[Any] | MCPServer) -> None:
@@ -213,11 +209,11 @@ class Proxy(Generic[StateT]):
 
         An agent that takes no MCP servers over ACP reaches it over a bridge. Needs the extra `mcp`.
         """
-        self._registered.lent.add_server(server)
+        self._handlers.lent.add_server(server)
 
     def _filter(self, side: Side, messages: tuple[Any, ...], function: Callable[..., Any], step: Step) -> None:
         for message in messages:
-            self._registered.entry(side, message).add(function, step, is_filter=True)
+            self._handlers.entry(side, message).add(function, step, is_filter=True)
 
     # Running
 
@@ -228,7 +224,7 @@ class Proxy(Generic[StateT]):
 
     async def serve(self, transport: Transport, *, owner: str = "") -> None:  # noqa: ARG002
         """Serve one conductor over this transport, until the link ends."""
-        await LiveProxy(self.info.name, self._registered, self._state, transport).run()
+        await LiveProxy(self.info.name, self._handlers, self._state, transport).run()
 
     def run(self, *, agent: Agent[Any] | None = None, uvloop: bool | None = None) -> None:
         """Serve the conductor that started this program, over standard input and output.
@@ -277,48 +273,35 @@ GRACE = 2.0
 STUCK_AFTER = 60.0
 
 
-class LiveProxy:
+class LiveProxy(ProxyConnection):
     """A proxy between one client and one agent."""
 
-    def __init__(self, name: str, registered: Registered, new_state: Callable[[], Any], transport: Transport) -> None:
-        self.version = 1
-        """The version of the protocol: the one that was asked for, then the one that was answered."""
-        self.registered = registered
-        self.board = Switchboard(on_end=self._link_ended)
-        self.link = Link(self.board, transport, name, is_component=False, has_successor=True)
-        self.board.links.append(self.link)
+    def __init__(self, name: str, handlers: ProxyHandlers, new_state: Callable[[], Any], transport: Transport) -> None:
+        servers = handlers.lent.servers()
+        super().__init__(name, servers, new_state, transport)
+        self.handlers = handlers
         self.lanes = Lanes(stuck_after=STUCK_AFTER, on_size=self._queued)
-        self.tasks = Tasks(asyncio.get_running_loop())
-        self.unsent: set[Handling] = set()
-        """Requests that have handlers, and have not been sent on."""
-        self.own_open = 0
-        """Requests of the handlers that have no answer yet: while there are any, reading goes on."""
-        self.appends_to_system_prompt = False
-        self._seen: set[tuple[str | None, int]] = set()
-        self._new_state = new_state
-        self._states: dict[str | None, Any] = {}
-        self._over = LightEvent()
-        servers = registered.lent.servers()
-        lends = bool(servers) or not registered.is_empty  # a handler may lend a server to one session
-        self._lending = ProxyLending(servers, self.board, self.link, self.tasks) if lends else None
+        self._looks_at_messages = bool(servers) or not handlers.is_empty
+        """Whether anything has to be looked at; a handler may lend a server to one session."""
+        self._was_busy = False
+        self.board.links.append(self.link)
+        self.board.on_end = self._link_ended
+        if self._looks_at_messages:
+            self.board.on_answer = self._answer_arrived
         join(self.link.plain, self.link.wrapped)
         self.link.plain.intercept = functools.partial(self._arrived, "client", self.link.plain)
         self.link.wrapped.intercept = functools.partial(self._arrived, "agent", self.link.wrapped)
         self.link.is_busy = self._is_busy
-        self._was_busy = False
-        if self._lending is not None:
-            self.board.on_answer = self._answer_arrived
 
     async def run(self) -> None:
         """Serve the connection until it ends."""
         await self.link.open()
         try:
-            await self._over.wait()
-            if self._lending is not None:
-                self._lending.close()
+            await self.over.wait()
+            self.lending.close()
             await within(GRACE, self._quiet())
         finally:
-            failure = Failure(self.link.name, "closed", "the connection has ended")
+            failure = ComponentFailure(self.link.name, "closed", "the connection has ended")
             await self.tasks.end(GRACE)
             await self.lanes.cancel(End("closed").error, within=GRACE)
             self.link.fail(failure)
@@ -332,66 +315,68 @@ class LiveProxy:
 
     def _link_ended(self, link: Link, end: End) -> None:
         # Requests of handlers fail now, so that the handlers end.
-        for asked in [it for it in link.asked.values() if isinstance(it, Sent)]:
-            asked.failed(Failure(link.name, end.reason, str(end.error())))
-        self._over.set()
+        for awaited in [it for it in link.awaited.values() if isinstance(it, OwnRequest)]:
+            awaited.failed(ComponentFailure(link.name, end.reason, str(end.error())))
+        self.over.set()
 
     # What arrives
 
     def _arrived(self, side: Side, port: Port, request_id: RequestId | None, method: str, params: Raw | None) -> bool:
         if method == INITIALIZE and side == "client":
             self.version = version_in(params) or 1
-        if self._lending is None:
+        if not self._looks_at_messages:
             return False
         is_request = request_id is not None
-        if side == "agent" and self._lending.take(request_id, method, params):
+        if side == "agent" and self.lending.take(request_id, method, params):
             return True
         if request_id is not None and side == "client" and method in OPENING:
             try:
-                params = self._lending.added(params, self.version)
+                params = self.lending.added(params, self.version)
             except RequestError as error:
                 port.link.put(messages.error_answer(request_id, error.code, error.message, error.data))
                 return True
         if method in ENDS and is_request:
-            self._states.pop(session_of(params), None)
-        entry = self.registered.find(side, method, is_request=is_request, version=self.version)
+            self.forget(session_of(params))
+        entry = self.handlers.find(side, method, is_request=is_request, version=self.version)
         if entry is None and not is_request and not self.lanes.busy:
             return False
         session = session_of(params)
         lane = f"{side} {session or ''}"
         if method == CANCEL and side == "client" and not is_request:
-            for handling in self.unsent:
-                handling.cancelled_by(session, params)
+            for request in self.unsent:
+                request.cancelled_by(session, params)
             if entry is None:
                 return False
         waits = lane in self.lanes.busy and not (entry is not None and entry.immediate)
         if entry is None and not waits:
             if request_id is not None:
-                self.board.pass_call(port, request_id, method, params, lane=self.answer_lane(side, session))
+                self.board.pass_request(port, request_id, method, params, lane=self.answer_lane(side, session))
             return is_request
         if request_id is None:
-            self._told(Told(self, side, port, method, params, session, entry), lane, waits=waits)
+            self._notification_arrived(
+                HandledNotification(self, side, port, method, params, session, entry), lane, waits=waits
+            )
         else:
-            self._called(Handling(self, side, port, method, params, session, entry, request_id), lane)
+            self._request_arrived(HandledRequest(self, side, port, method, params, session, entry, request_id), lane)
         return True
 
-    def _told(self, told: Told, lane: str, *, waits: bool) -> None:
-        if waits or (told.entry is not None and told.entry.suspends and not told.is_immediate):
-            self._enter(lane, told.method, told.run, told.size)
+    def _notification_arrived(self, notification: HandledNotification, lane: str, *, waits: bool) -> None:
+        if waits or (notification.entry is not None and notification.entry.suspends and not notification.is_immediate):
+            self._enter(lane, notification.method, notification.run, notification.size)
             return
-        if (begun := told.run()) is None:
+        if (begun := notification.run()) is None:
             return
-        if told.is_immediate:
-            self.tasks.start(_to_its_end(begun), told.method)
+        if notification.is_immediate:
+            self.tasks.start(_to_its_end(begun), notification.method)
         else:
-            self._enter(lane, told.method, told.run, 0, begun)
+            self._enter(lane, notification.method, notification.run, 0, begun)
 
-    def _called(self, handling: Handling, lane: str) -> None:
-        if handling.entry is None or handling.entry.suspends or lane in self.lanes.busy:
-            self._enter(lane, handling.method, handling.begin, handling.size)
+    def _request_arrived(self, request: HandledRequest, lane: str) -> None:
+        if request.entry is None or request.entry.suspends or lane in self.lanes.busy:
+            self._enter(lane, request.method, request.begin, request.size)
             return
-        if (passed := handling.begin()) is not None:
-            self._enter(lane, handling.method, handling.begin, 0, passed)
+        if (passed := request.begin()) is not None:
+            self._enter(lane, request.method, request.begin, 0, passed)
 
     def _enter(
         self, lane: str, method: str, run: Callable[[], Any], size: int, begun: Awaitable[Any] | None = None
@@ -399,84 +384,22 @@ class LiveProxy:
         """Let this wait for the messages before it in its lane; it may have begun, if there were none."""
         self.lanes.enter(lane).notify(cast("Route", _Turn(method, run)), None, size, begun)
 
-    def answer_lane(self, side: Side, session: str | None) -> str:
-        """The lane in which the answer to a request from this side waits: that of the other side."""
-        return f"{'agent' if side == 'client' else 'client'} {session or ''}"
-
-    def _answer_arrived(self, asked: Any, result: Raw | None, error: bytes | None, deliver: Callable[[], None]) -> bool:
-        if asked.method == INITIALIZE and result is not None and asked.lane == "agent ":
+    def _answer_arrived(
+        self, awaited: Any, result: Raw | None, error: bytes | None, deliver: Callable[[], None]
+    ) -> bool:
+        if awaited.method == INITIALIZE and result is not None and awaited.lane == "agent ":
             self.version = version_in(result) or self.version
             answer = codec.loads(result)
             self.appends_to_system_prompt = appends_to_system_prompt(answer)
-            if self._lending is not None:
-                self._lending.learn(answer)
-        if asked.lane not in self.lanes.busy:
+            self.lending.learn(answer)
+        if awaited.lane not in self.lanes.busy:
             return False
-        if isinstance(asked, Sent):
-            asked.outcome = result, error
-            self.lanes.hold(asked.lane, asked)
+        if isinstance(awaited, OwnRequest):
+            awaited.outcome = result, error
+            self.lanes.hold(awaited.lane, awaited)
         else:
-            self.lanes.hold(asked.lane, HeldAnswer(deliver))
+            self.lanes.hold(awaited.lane, QueuedAnswer(deliver))
         return True
-
-    # What is sent
-
-    def port_to(self, side: Side) -> Port:
-        return self.link.plain if side == "client" else self.link.wrapped
-
-    def tell(self, side: Side, notification: Notification) -> None:
-        """Send a notification to this side."""
-        self.board.pass_tell(self._port_from_the_other(side), notification.__method__, codec.encode(notification))
-
-    async def ask(self, side: Side, request: Request[Any]) -> tuple[Any, bytes]:
-        """Send a request of our own to this side; its result, and that as JSON."""
-        session = getattr(request, "session_id", None)
-        sent = self.post(side, request.__method__, codec.encode(request), session)
-        return await self.result_of(sent, row_for(type(request), side).result)
-
-    def post(self, side: Side, method: str, params: bytes | None, session: str | None) -> Sent:
-        """Send a request to this side; `result_of` waits for its result."""
-        if self.link.failure is not None or self._over.is_set():
-            raise ConnectionClosed("closed", "the connection has ended")
-        sent = Sent(method, f"{side} {session or ''}", self.link)
-        sent.id = self.board.ask(self.port_to(side), method, params, sent)
-        return sent
-
-    async def result_of(self, sent: Sent, result_type: Any) -> tuple[Any, bytes]:
-        """Wait for the result of a request: the value, and its JSON."""
-        self.own_open += 1
-        self.board.balance()
-        try:
-            raw = await sent.wait()
-        finally:
-            self.own_open -= 1
-            self.board.balance()
-        try:
-            return codec.decode(raw, result_type), raw
-        except DecodeError as error:
-            raise ProtocolError(f"{sent.method}: the answer's result is invalid: {error}") from error
-
-    def _port_from_the_other(self, side: Side) -> Port:
-        """The port by which messages for this side come in."""
-        return self.link.wrapped if side == "client" else self.link.plain
-
-    def state_of(self, session: str | None) -> Any:
-        """The state of a session, made when it is first asked for."""
-        if session not in self._states:
-            self._states[session] = self._new_state()
-        return self._states[session]
-
-    def with_server(self, request: RequestT, server: ToolServer) -> RequestT:
-        """A request that opens a session, with a server for this session."""
-        assert self._lending is not None
-        return self._lending.with_server(request, server, self.version)
-
-    def is_first(self, session: str | None, what: object) -> bool:
-        """Whether this is asked for the first time for a session."""
-        key = (session, id(what))
-        found = key in self._seen
-        self._seen.add(key)
-        return not found
 
     # Flow control
 

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias, cast
 
 import msgspec
 
-from accord.proxy.chain_mcp import Lent
+from accord.proxy.chain_mcp import ProxyServers
 from accord.proxy.hop import Hop, Side
 from accord.schema import v1, v2
 from accord.schema.base import Notification, Request
@@ -32,7 +32,7 @@ ANY = 0
 """The version of messages that are of no version: an author's own classes."""
 
 
-class Entry:
+class MessageHandlers:
     """The functions for one message: filters, which see it first and in order, and at most one handler."""
 
     def __init__(self, message: type[Request[Any] | Notification]) -> None:
@@ -65,13 +65,13 @@ class Entry:
             self.handler = step
 
 
-class Registered:
+class ProxyHandlers:
     """The entries of a proxy."""
 
     def __init__(self, name: str) -> None:
-        self.lent = Lent(name)
+        self.lent = ProxyServers(name)
         """The MCP servers that the proxy lends."""
-        self._entries: dict[tuple[Side, str, bool, int], Entry] = {}
+        self._entries: dict[tuple[Side, str, bool, int], MessageHandlers] = {}
         self._missed: set[tuple[Side, str, int]] = set()
 
     @property
@@ -79,22 +79,22 @@ class Registered:
         """Whether no function sees any message."""
         return not self._entries
 
-    def entry(self, side: Side, message: type[Request[Any] | Notification]) -> Entry:
+    def entry(self, side: Side, message: type[Request[Any] | Notification]) -> MessageHandlers:
         """The entry of a message from this side, made if there is none."""
         for version in versions_of(message):
             key = (side, message.__method__, issubclass(message, Request), version)
-            made = self._entries.setdefault(key, Entry(message))
+            made = self._entries.setdefault(key, MessageHandlers(message))
         return made  # pyright: ignore[reportPossiblyUnboundVariable]  # a message has at least one version
 
-    def find(self, side: Side, method: str, *, is_request: bool, version: int) -> Entry | None:
+    def find(self, side: Side, method: str, *, is_request: bool, version: int) -> MessageHandlers | None:
         """The entry for a message that has arrived; None if no function sees it."""
         entries = self._entries
         found = entries.get((side, method, is_request, version)) or entries.get((side, method, is_request, ANY))
         if found is None and (side, method, is_request, 3 - version) in entries:
-            self._tell_once(side, method, version)
+            self._warn_once(side, method, version)
         return found
 
-    def _tell_once(self, side: Side, method: str, version: int) -> None:
+    def _warn_once(self, side: Side, method: str, version: int) -> None:
         if (side, method, version) not in self._missed:
             self._missed.add((side, method, version))
             log.warning(
@@ -124,7 +124,7 @@ def with_hop(function: Callable[..., Any]) -> Step:
     return function if takes_hop else lambda message, _: function(message)
 
 
-def run_steps(entry: Entry, message: Any, hop: Hop[Any]) -> Any:
+def run_steps(entry: MessageHandlers, message: Any, hop: Hop[Any]) -> Any:
     """Call the steps of an entry; returns what the last one returned, or an awaitable of it."""
     steps = entry.steps
     value: Any = message
@@ -248,14 +248,14 @@ class Instructions:
         self._text = text
         self._block = f"<instructions>\n{text}\n</instructions>"
 
-    def register(self, registered: Registered) -> None:
+    def register(self, handlers: ProxyHandlers) -> None:
         """Add the steps that the instructions need."""
         for request in OPENING:
-            registered.entry("client", request).add(self._on_opening, self._on_opening, is_filter=True)
+            handlers.entry("client", request).add(self._on_opening, self._on_opening, is_filter=True)
         for prompt in (v1.PromptRequest, v2.PromptRequest):
-            registered.entry("client", prompt).add(self._on_prompt, self._on_prompt, is_filter=True)
+            handlers.entry("client", prompt).add(self._on_prompt, self._on_prompt, is_filter=True)
         for update in (v1.SessionNotification, v2.UpdateSessionNotification):
-            registered.entry("agent", update).add(self._on_update, self._on_update, is_filter=True)
+            handlers.entry("agent", update).add(self._on_update, self._on_update, is_filter=True)
 
     def _on_opening(self, request: Any, hop: Hop[Any]) -> Any:
         if not hop.appends_to_system_prompt:

@@ -42,9 +42,9 @@ from accord.proxy.envelopes import (
     TODAY,
     BadEnvelope,
     Envelope,
-    opened,
+    open_envelope,
 )
-from accord.proxy.link import CANCEL_REQUEST, MOST_WAITING, Asked, Failure, Link, Port
+from accord.proxy.link import CANCEL_REQUEST, MOST_WAITING, AwaitedRequest, ComponentFailure, Link, Port
 from accord.trace import IN, OUT, Direction, Observer, TraceEvent
 from accord.transports.base import End
 
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from accord.proxy.link import Port
 
 
-class Recorder:
+class HopRecorder:
     """Shows each message of a chain to an observer, such as a `TraceFile`."""
 
     def __init__(self, observer: Observer) -> None:
@@ -65,11 +65,11 @@ class Recorder:
         self._observer(TraceEvent(time.monotonic(), direction, frame, hop=hop))
 
 
-MOST_OWED = 50_000
+MOST_UNANSWERED = 50_000
 """Unanswered requests of one link; more are refused, so that a component that floods cannot grow our memory."""
 
 
-class Passed:
+class PassedRequest:
     """A request on its way over the switchboard, until its answer has gone back."""
 
     __slots__ = ("_cancelled", "_id", "_key", "_our_id", "edit", "lane", "method", "params", "source", "to")
@@ -90,35 +90,35 @@ class Passed:
         self._key = key_of(request_id)
         self._our_id = our_id
         self._cancelled = False
-        source.link.owed[self._key] = self
-        to.link.asked[our_id] = self
+        source.link.unanswered[self._key] = self
+        to.link.awaited[our_id] = self
 
     def cancel(self) -> None:
-        if not self._cancelled and self._our_id in self.to.link.asked:
+        if not self._cancelled and self._our_id in self.to.link.awaited:
             self._cancelled = True
-            self.to.link.tell_cancel(self._our_id)
+            self.to.link.send_cancel(self._our_id)
 
     def answered(self, result: bytes | Raw | None, error: bytes | Raw | None) -> None:
         if self.edit is not None and error is None:
             result = self.edit(cast("Raw | None", result))
-        if self.source.link.pay(self._key):
+        if self.source.link.claim(self._key):
             self.source.link.put(answer_frame(self._id, result, error), self.to.direction)
 
-    def failed(self, failure: Failure) -> None:
-        if self.source.link.pay(self._key):
+    def failed(self, failure: ComponentFailure) -> None:
+        if self.source.link.claim(self._key):
             self.source.link.put(failure.answer(self._id, self.method), self.to.direction)
 
     def again(self, our_id: int) -> bytes:
         """The frame that sends this request once more, under another id."""
         self._our_id = our_id
-        self.to.link.asked[our_id] = self
-        return self.to.call_frame(our_id, self.method, self.params)
+        self.to.link.awaited[our_id] = self
+        return self.to.request_frame(our_id, self.method, self.params)
 
 
 class Switchboard:
     """Joins links, and passes on what arrives."""
 
-    def __init__(self, recorder: Recorder | None = None, on_end: Callable[[Link, End], None] | None = None) -> None:
+    def __init__(self, recorder: HopRecorder | None = None, on_end: Callable[[Link, End], None] | None = None) -> None:
         self.recorder = recorder
         self.on_end = on_end
         """Called when a link has ended."""
@@ -171,7 +171,7 @@ class Switchboard:
 
     def _told_in_envelope(self, link: Link, message: Tell) -> None:
         try:
-            inner = opened(message.params)
+            inner = open_envelope(message.params)
         except BadEnvelope:
             return
         self._told(link.wrapped, inner.method, inner.params, None)
@@ -182,23 +182,25 @@ class Switchboard:
         elif port.mate is None or method in PROXY_METHODS:
             return  # a component may not speak for another
         elif port.intercept is None or not port.intercept(None, method, params):
-            self.pass_tell(port, method, params, frame)
+            self.pass_notification(port, method, params, frame)
 
-    def pass_tell(self, port: Port, method: str, params: bytes | Raw | None, frame: bytes | None = None) -> None:
+    def pass_notification(
+        self, port: Port, method: str, params: bytes | Raw | None, frame: bytes | None = None
+    ) -> None:
         """Pass on a notification that came in by this port; `frame` is how it came, if that was plain."""
         to = port.mate
         assert to is not None
         if frame is None or to.wrapped:
-            frame = to.tell_frame(method, params)
+            frame = to.notification_frame(method, params)
         self.put(to.link, frame, port.direction)
         if self.recorder is not None:
             self.recorder.record(port, to, messages.tell(method, params))
 
     def _cancel(self, link: Link, params: Raw | None) -> None:
         request_id = _cancelled_id(params)
-        owed = None if request_id is None else link.owed.get(key_of(request_id))
-        if owed is not None:
-            owed.cancel()
+        unanswered = None if request_id is None else link.unanswered.get(key_of(request_id))
+        if unanswered is not None:
+            unanswered.cancel()
 
     # Requests
 
@@ -206,7 +208,7 @@ class Switchboard:
         method, params, port = call.method, call.params, link.plain
         if method in ENVELOPES:
             try:
-                inner: Envelope = opened(params)
+                inner: Envelope = open_envelope(params)
             except BadEnvelope as error:
                 self.refuse(link, call.id, INVALID_PARAMS, f"Invalid params: {error}")
                 return
@@ -223,7 +225,7 @@ class Switchboard:
         if problem := self._problem(port, request_id, method):
             self.refuse(link, request_id, INVALID_REQUEST, f"Invalid request: {problem}")
         elif port.intercept is None or not port.intercept(request_id, method, params):
-            self.pass_call(port, request_id, method, params)
+            self.pass_request(port, request_id, method, params)
 
     def _problem(self, port: Port, request_id: RequestId, method: str) -> str | None:
         """Why this request may not be passed on; None if it may."""
@@ -231,15 +233,15 @@ class Switchboard:
             return f"{method} is for a conductor and a proxy, and {port.link.name} may not send it here"
         if port.mate is None:
             return f"{port.link.name} has no successor: it is the last component of the chain, or the client"
-        if key_of(request_id) in port.link.owed:
+        if key_of(request_id) in port.link.unanswered:
             return f"id {request_id!r} is already in use by an unanswered request"
-        if len(port.link.owed) >= MOST_OWED:
-            return f"{MOST_OWED:,} requests are unanswered already; wait until some are answered"
+        if len(port.link.unanswered) >= MOST_UNANSWERED:
+            return f"{MOST_UNANSWERED:,} requests are unanswered already; wait until some are answered"
         return None
 
-    def pass_call(
+    def pass_request(
         self, port: Port, request_id: RequestId, method: str, params: bytes | Raw | None, lane: str | None = None
-    ) -> Passed | None:
+    ) -> PassedRequest | None:
         """Pass on a request that came in by this port; None if it was answered at once, because the component ended."""
         to = port.mate
         assert to is not None
@@ -247,19 +249,19 @@ class Switchboard:
             port.link.put(to.link.failure.answer(request_id, method))
             return None
         our_id = self.new_id()
-        passed = Passed(port, request_id, to, our_id, method, lane)
+        passed = PassedRequest(port, request_id, to, our_id, method, lane)
         if method == INITIALIZE:
             passed.params = params
-        self.put(to.link, to.call_frame(our_id, method, params), port.direction)
+        self.put(to.link, to.request_frame(our_id, method, params), port.direction)
         if self.recorder is not None:
             self.recorder.record(port, to, messages.call(our_id, method, params))
         return passed
 
-    def ask(self, to: Port, method: str, params: bytes | Raw | None, asked: Asked) -> int:
+    def ask(self, to: Port, method: str, params: bytes | Raw | None, awaited: AwaitedRequest) -> int:
         """Send a request of our own by this port; returns its id."""
         our_id = self.new_id()
-        to.link.asked[our_id] = asked
-        self.put(to.link, to.call_frame(our_id, method, params))
+        to.link.awaited[our_id] = awaited
+        self.put(to.link, to.request_frame(our_id, method, params))
         return our_id
 
     def new_id(self) -> int:
@@ -269,40 +271,44 @@ class Switchboard:
 
     def refuse(self, link: Link, request_id: RequestId | None, code: int, message: str) -> None:
         """Answer a request with an error of our own."""
-        asker = None if request_id is not None and key_of(request_id) in link.owed else request_id
+        asker = None if request_id is not None and key_of(request_id) in link.unanswered else request_id
         link.put(messages.error_answer(asker, code, message))
 
     # Answers
 
     def _answered(self, link: Link, answer: Answer, frame: bytes) -> None:
-        asked = None if answer.id is None else link.asked.pop(answer.id, None)
-        if asked is None:
+        awaited = None if answer.id is None else link.awaited.pop(answer.id, None)
+        if awaited is None:
             return
-        if asked.method == INITIALIZE and isinstance(asked, Passed) and self._asks_in_older_words(link, asked, answer):
+        if (
+            awaited.method == INITIALIZE
+            and isinstance(awaited, PassedRequest)
+            and self._asks_in_older_words(link, awaited, answer)
+        ):
             return
         error = None if answer.error is None else _error_in(frame)
         if (
-            isinstance(asked, Passed)
-            and asked.method == INITIALIZE
+            isinstance(awaited, PassedRequest)
+            and awaited.method == INITIALIZE
             and link.is_proxy
-            and asked.to is link.plain
+            and awaited.to is link.plain
             and _is_unknown(answer)
         ):
             error = _no_proxy(link)
-        if self.recorder is not None and isinstance(asked, Passed) and answer.id is not None:
-            self.recorder.record(asked.to, asked.source, answer_frame(answer.id, answer.result, error))
+        if self.recorder is not None and isinstance(awaited, PassedRequest) and answer.id is not None:
+            self.recorder.record(awaited.to, awaited.source, answer_frame(answer.id, answer.result, error))
         if self.on_answer is not None:
-            deliver = functools.partial(asked.answered, answer.result, error)
-            if self.on_answer(asked, answer.result, error, deliver):
+            deliver = functools.partial(awaited.answered, answer.result, error)
+            if self.on_answer(awaited, answer.result, error, deliver):
                 return
-        asked.answered(answer.result, error)
+        awaited.answered(answer.result, error)
 
-    def _asks_in_older_words(self, link: Link, asked: Passed, answer: Answer) -> bool:
+    def _asks_in_older_words(self, link: Link, awaited: PassedRequest, answer: Answer) -> bool:
         """Whether a proxy that does not know `proxy/initialize` is asked again, with the name of older SDKs."""
-        if not (_is_unknown(answer) and link.is_proxy and asked.to is link.plain and link.spelling is TODAY):
+        if not (_is_unknown(answer) and link.is_proxy and awaited.to is link.plain and link.spelling is TODAY):
             return False
         link.spelling = OLDER
-        self.put(link, asked.again(self.new_id()))
+        self.put(link, awaited.again(self.new_id()))
         return True
 
     # Bad input
@@ -312,7 +318,9 @@ class Switchboard:
         if link.is_component and message.code == PARSE_ERROR:
             # A program prints something. It gets no answer: it could answer that in turn.
             link.printed = link.printed or frame[:300].decode("utf-8", "replace")
-        elif (reply := message.reply(named=message.id is None or key_of(message.id) not in link.owed)) is not None:
+        elif (
+            reply := message.reply(named=message.id is None or key_of(message.id) not in link.unanswered)
+        ) is not None:
             link.put(reply)
 
     def _oversized(self, link: Link, frame: Oversized) -> None:
@@ -324,9 +332,11 @@ class Switchboard:
 
     def _spoiled(self, link: Link, request_id: RequestId | None, problem: str) -> None:
         """The answer to this request cannot be read, and no second one follows."""
-        asked = None if request_id is None else link.asked.pop(request_id, None)
-        if asked is not None:
-            asked.failed(Failure(link.name, "failed", f"the answer to {asked.method} cannot be passed on: {problem}"))
+        awaited = None if request_id is None else link.awaited.pop(request_id, None)
+        if awaited is not None:
+            awaited.failed(
+                ComponentFailure(link.name, "failed", f"the answer to {awaited.method} cannot be passed on: {problem}")
+            )
 
     # Out
 
