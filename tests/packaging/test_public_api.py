@@ -24,7 +24,7 @@ def now():
 def test_what_a_released_version_had_is_still_there(frozen, now):
     gone = set(public_api.removed(json.loads(frozen.read_text()), now))
     assert gone - public_api.allowed(POLICIES) == set(), (
-        "deprecate these names and parameters with accord.deprecation instead, or, for a new version that may break "
+        "deprecate these names and parameters instead, as docs/policies.md says, or, for a new version that may break "
         "things, add a row for each to the table of docs/policies.md"
     )
 
