@@ -61,7 +61,8 @@ def test_what_does_not_differ_is_the_very_type_of_version_1():
 def test_the_table_of_upserts_names_every_field_that_may_be_left_out_cleared_or_set():
     rows = re.findall(r"^\| (.+) \| .+ \| (.+) \|$", inspect.getdoc(upserts), flags=re.MULTILINE)[1:]
     table = {cls: re.findall(r"`(\w+)`", fields) for names, fields in rows for cls in re.findall(r"`(\w+)`", names)}
-    types = {name: cls for name, cls in vars(v2).items() if isinstance(cls, type) and issubclass(cls, Shape)}
+    values = {name: getattr(v2, name) for name in dir(v2)}
+    types = {name: cls for name, cls in values.items() if isinstance(cls, type) and issubclass(cls, Shape)}
     patches = {
         name: {field.wire for field in fields_of(cls) if field.unset}
         for name, cls in types.items()

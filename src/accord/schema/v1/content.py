@@ -45,7 +45,7 @@ class ImageContent(Model, tag_field="type", tag="image"):
     def from_file(cls, path: str | Path) -> ImageContent:
         """Reads the file now; its type is told by its name."""
         path = _file(path)
-        return cls.from_bytes(path.read_bytes(), mime_type_of(path) or "image/png", uri=path.as_uri())
+        return cls.from_bytes(path.read_bytes(), _mime_type_of(path) or "image/png", uri=path.as_uri())
 
 
 @needs("prompt_capabilities.audio")
@@ -64,7 +64,7 @@ class AudioContent(Model, tag_field="type", tag="audio"):
     def from_file(cls, path: str | Path) -> AudioContent:
         """Reads the file now; its type is told by its name."""
         path = _file(path)
-        return cls.from_bytes(path.read_bytes(), mime_type_of(path) or "audio/wav")
+        return cls.from_bytes(path.read_bytes(), _mime_type_of(path) or "audio/wav")
 
 
 class ResourceLink(Model, tag_field="type", tag="resource_link"):
@@ -83,7 +83,7 @@ class ResourceLink(Model, tag_field="type", tag="resource_link"):
         """A link to a file, with its type and, where the file exists, its size."""
         path = _file(path)
         size = path.stat().st_size if path.is_file() else None
-        return cls(path.name, path.as_uri(), title, description, mime_type_of(path), size)
+        return cls(path.name, path.as_uri(), title, description, _mime_type_of(path), size)
 
 
 class TextResourceContents(Model):
@@ -135,7 +135,7 @@ class EmbeddedResource(Model, tag_field="type", tag="resource"):
     def from_file(cls, path: str | Path) -> EmbeddedResource:
         """Reads the file now: as text where it is UTF-8, else as bytes."""
         path = _file(path)
-        data, mime_type = path.read_bytes(), mime_type_of(path)
+        data, mime_type = path.read_bytes(), _mime_type_of(path)
         try:
             return cls.from_text(data.decode("utf-8"), path.as_uri(), mime_type)
         except UnicodeDecodeError:
@@ -157,7 +157,7 @@ def _file(path: str | Path) -> Path:
     return Path(path).absolute()
 
 
-def mime_type_of(path: Path) -> str | None:
+def _mime_type_of(path: Path) -> str | None:
     """What the file's name tells."""
     import mimetypes  # likewise
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from typing import TypeAlias
 
 from msgspec import UNSET
 
-from accord.schema.base import Model, Open, Patch, Tolerant, Upsert, ValidItems, needs, unstable, words
+from accord.schema.base import Model, Open, Patch, Tolerant, Upsert, ValidItems, needs, unstable
 from accord.schema.v1.content import ContentBlock
 from accord.schema.v1.messages import MessageId
 from accord.schema.v1.prompt import Usage
@@ -29,11 +29,6 @@ class SubagentSessionCapabilities(Model):
 @unstable
 class RunningStateUpdate(Model, tag_field="state", tag="running"):
     """The session is at work."""
-
-
-IdleStopReason: TypeAlias = Annotated[
-    str, words("end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled", "error")
-]
 
 
 @unstable

@@ -3,6 +3,14 @@
 Each topic has a file of its own, which begins with what differs from version 1; what does not differ comes from there.
 """
 
+# pyright: reportGeneralTypeIssues=false
+# Several topics import UNSET, which is Final.
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from accord.loading import on_first_use
 from accord.schema.v1.auth import (
     AuthAccount as AuthAccount,
     AuthMethodId as AuthMethodId,
@@ -134,212 +142,104 @@ from accord.schema.v1.updates import (
     Notice as Notice,
     NoticeSeverity as NoticeSeverity,
 )
-from accord.schema.v2.auth import (
-    AgentAuthCapabilities as AgentAuthCapabilities,
-    AuthMethod as AuthMethod,
-    AuthMethodAgent as AuthMethodAgent,
-    AuthMethodTerminal as AuthMethodTerminal,
-    ClientAuthCapabilities as ClientAuthCapabilities,
-    LoginAuthRequest as LoginAuthRequest,
-    LoginAuthResponse as LoginAuthResponse,
-    LogoutAuthRequest as LogoutAuthRequest,
-    LogoutAuthResponse as LogoutAuthResponse,
-    TerminalAuthCapabilities as TerminalAuthCapabilities,
-)
-from accord.schema.v2.commands import (
-    AvailableCommand as AvailableCommand,
-    AvailableCommandInput as AvailableCommandInput,
-    AvailableCommandsUpdate as AvailableCommandsUpdate,
-    Command as Command,
-    TextCommandInput as TextCommandInput,
-)
-from accord.schema.v2.config import (
-    ConfigOptionUpdate as ConfigOptionUpdate,
-    SessionConfigBoolean as SessionConfigBoolean,
-    SessionConfigOption as SessionConfigOption,
-    SessionConfigSelect as SessionConfigSelect,
-    SessionConfigSelectGroup as SessionConfigSelectGroup,
-    SessionConfigSelectOptions as SessionConfigSelectOptions,
-    SetSessionConfigOption as SetSessionConfigOption,
-    SetSessionConfigOptionBoolean as SetSessionConfigOptionBoolean,
-    SetSessionConfigOptionId as SetSessionConfigOptionId,
-    SetSessionConfigOptionRequest as SetSessionConfigOptionRequest,
-    SetSessionConfigOptionResponse as SetSessionConfigOptionResponse,
-)
-from accord.schema.v2.content import (
-    Annotations as Annotations,
-    AudioContent as AudioContent,
-    BlobResourceContents as BlobResourceContents,
-    ContentBlock as ContentBlock,
-    EmbeddedResource as EmbeddedResource,
-    EmbeddedResourceResource as EmbeddedResourceResource,
-    Icon as Icon,
-    IconTheme as IconTheme,
-    ImageContent as ImageContent,
-    MediaType as MediaType,
-    ResourceLink as ResourceLink,
-    Role as Role,
-    TextContent as TextContent,
-    TextResourceContents as TextResourceContents,
-    as_block as as_block,
-)
-from accord.schema.v2.diffs import (
-    Diff as Diff,
-    DiffAdd as DiffAdd,
-    DiffChange as DiffChange,
-    DiffCopy as DiffCopy,
-    DiffDelete as DiffDelete,
-    DiffFileType as DiffFileType,
-    DiffModify as DiffModify,
-    DiffMove as DiffMove,
-    DiffPatch as DiffPatch,
-    DiffPatchFormat as DiffPatchFormat,
-    DiffPathChange as DiffPathChange,
-    DiffPathPairChange as DiffPathPairChange,
-)
-from accord.schema.v2.elicitation import (
-    CreateElicitationRequest as CreateElicitationRequest,
-    CreateElicitationResponse as CreateElicitationResponse,
-    ElicitationAcceptAction as ElicitationAcceptAction,
-    ElicitationContentValue as ElicitationContentValue,
-    ElicitationFormMode as ElicitationFormMode,
-    ElicitationMode as ElicitationMode,
-    ElicitationPropertySchema as ElicitationPropertySchema,
-    ElicitationSchema as ElicitationSchema,
-    ElicitationUrlMode as ElicitationUrlMode,
-    StringFormat as StringFormat,
-    StringPropertySchema as StringPropertySchema,
-)
-from accord.schema.v2.initialize import (
-    AgentCapabilities as AgentCapabilities,
-    ClientCapabilities as ClientCapabilities,
-    InitializeRequest as InitializeRequest,
-    InitializeResponse as InitializeResponse,
-    McpAcpCapabilities as McpAcpCapabilities,
-    McpCapabilities as McpCapabilities,
-    McpHttpCapabilities as McpHttpCapabilities,
-    McpStdioCapabilities as McpStdioCapabilities,
-    PromptAudioCapabilities as PromptAudioCapabilities,
-    PromptCapabilities as PromptCapabilities,
-    PromptEmbeddedContextCapabilities as PromptEmbeddedContextCapabilities,
-    PromptImageCapabilities as PromptImageCapabilities,
-    SessionCapabilities as SessionCapabilities,
-)
-from accord.schema.v2.mcp import (
-    McpServer as McpServer,
-    McpServerHttp as McpServerHttp,
-    McpServerStdio as McpServerStdio,
-)
-from accord.schema.v2.messages import (
-    AgentMessage as AgentMessage,
-    AgentMessageChunk as AgentMessageChunk,
-    AgentThought as AgentThought,
-    AgentThoughtChunk as AgentThoughtChunk,
-    ContentChunk as ContentChunk,
-    UserMessage as UserMessage,
-    UserMessageChunk as UserMessageChunk,
-)
-from accord.schema.v2.permission import (
-    CancelledPermissionOutcome as CancelledPermissionOutcome,
-    CommandPermissionSubject as CommandPermissionSubject,
-    PermissionOption as PermissionOption,
-    PermissionOptionKind as PermissionOptionKind,
-    RequestPermissionOutcome as RequestPermissionOutcome,
-    RequestPermissionRequest as RequestPermissionRequest,
-    RequestPermissionResponse as RequestPermissionResponse,
-    RequestPermissionSubject as RequestPermissionSubject,
-    ToolCallPermissionSubject as ToolCallPermissionSubject,
-)
-from accord.schema.v2.plan import (
-    PlanEntry as PlanEntry,
-    PlanEntryPriority as PlanEntryPriority,
-    PlanEntryStatus as PlanEntryStatus,
-    PlanItems as PlanItems,
-    PlanUpdate as PlanUpdate,
-    PlanUpdateContent as PlanUpdateContent,
-)
-from accord.schema.v2.prompt import (
-    CancelSessionNotification as CancelSessionNotification,
-    PromptRequest as PromptRequest,
-    PromptResponse as PromptResponse,
-)
-from accord.schema.v2.protocol import (
-    AbsolutePath as AbsolutePath,
-    CancelRequestNotification as CancelRequestNotification,
-    Error as Error,
-    ErrorData as ErrorData,
-    RequestId as RequestId,
-    SessionNotFoundErrorData as SessionNotFoundErrorData,
-    UnsupportedProtocolVersionErrorData as UnsupportedProtocolVersionErrorData,
-)
-from accord.schema.v2.proxy import (
-    InitializeProxyRequest as InitializeProxyRequest,
-    InitializeProxyResponse as InitializeProxyResponse,
-)
-from accord.schema.v2.session import (
-    ForkSessionRequest as ForkSessionRequest,
-    ForkSessionResponse as ForkSessionResponse,
-    ListSessionsRequest as ListSessionsRequest,
-    ListSessionsResponse as ListSessionsResponse,
-    NewSessionRequest as NewSessionRequest,
-    NewSessionResponse as NewSessionResponse,
-    ReplayFrom as ReplayFrom,
-    ReplayFromStart as ReplayFromStart,
-    ResumeSessionRequest as ResumeSessionRequest,
-    ResumeSessionResponse as ResumeSessionResponse,
-    SessionInfo as SessionInfo,
-    SessionListCursor as SessionListCursor,
-    SessionStatusRequest as SessionStatusRequest,
-    SessionStatusResponse as SessionStatusResponse,
-    SystemPrompt as SystemPrompt,
-)
-from accord.schema.v2.state import (
-    BackgroundSubagent as BackgroundSubagent,
-    BackgroundTerminal as BackgroundTerminal,
-    BackgroundToolCall as BackgroundToolCall,
-    BackgroundWork as BackgroundWork,
-    IdleStateUpdate as IdleStateUpdate,
-    RequiresActionStateUpdate as RequiresActionStateUpdate,
-    RunningStateUpdate as RunningStateUpdate,
-    SessionStateUpdate as SessionStateUpdate,
-    StateUpdate as StateUpdate,
-    UnknownStateUpdate as UnknownStateUpdate,
-)
-from accord.schema.v2.subagents import (
-    SessionMessage as SessionMessage,
-    SessionMessageChunk as SessionMessageChunk,
-    SubagentUpdate as SubagentUpdate,
-)
-from accord.schema.v2.terminal import (
-    CancelTerminalRequest as CancelTerminalRequest,
-    CancelTerminalResponse as CancelTerminalResponse,
-    TerminalCancelCapabilities as TerminalCancelCapabilities,
-    TerminalCapabilities as TerminalCapabilities,
-    TerminalExitStatus as TerminalExitStatus,
-    TerminalOutput as TerminalOutput,
-    TerminalOutputChunk as TerminalOutputChunk,
-    TerminalSize as TerminalSize,
-    TerminalUpdate as TerminalUpdate,
-)
-from accord.schema.v2.tools import (
-    CancelToolCallRequest as CancelToolCallRequest,
-    CancelToolCallResponse as CancelToolCallResponse,
-    Content as Content,
-    ToolCallCancelCapabilities as ToolCallCancelCapabilities,
-    ToolCallCapabilities as ToolCallCapabilities,
-    ToolCallContent as ToolCallContent,
-    ToolCallContentChunk as ToolCallContentChunk,
-    ToolCallLocation as ToolCallLocation,
-    ToolCallProgress as ToolCallProgress,
-    ToolCallStatus as ToolCallStatus,
-    ToolCallUpdate as ToolCallUpdate,
-    ToolKind as ToolKind,
-)
-from accord.schema.v2.updates import (
-    CompactionSummaryChunk as CompactionSummaryChunk,
-    CompactionUpdate as CompactionUpdate,
-    SessionInfoUpdate as SessionInfoUpdate,
-    SessionUpdate as SessionUpdate,
-    UpdateSessionNotification as UpdateSessionNotification,
-    UsageUpdate as UsageUpdate,
-)
+
+if TYPE_CHECKING:
+    from accord.schema.v2.auth import *
+    from accord.schema.v2.commands import *
+    from accord.schema.v2.config import *
+    from accord.schema.v2.content import *
+    from accord.schema.v2.diffs import *
+    from accord.schema.v2.elicitation import *
+    from accord.schema.v2.initialize import *
+    from accord.schema.v2.mcp import *
+    from accord.schema.v2.messages import *
+    from accord.schema.v2.permission import *
+    from accord.schema.v2.plan import *
+    from accord.schema.v2.prompt import *
+    from accord.schema.v2.protocol import *
+    from accord.schema.v2.proxy import *
+    from accord.schema.v2.session import *
+    from accord.schema.v2.state import *
+    from accord.schema.v2.subagents import *
+    from accord.schema.v2.terminal import *
+    from accord.schema.v2.tools import *
+    from accord.schema.v2.updates import *
+
+_TOPICS = {
+    "auth": """
+        AgentAuthCapabilities AuthMethod AuthMethodAgent AuthMethodTerminal ClientAuthCapabilities
+        LoginAuthRequest LoginAuthResponse LogoutAuthRequest LogoutAuthResponse TerminalAuthCapabilities
+    """,
+    "commands": "AvailableCommand AvailableCommandInput AvailableCommandsUpdate Command TextCommandInput",
+    "config": """
+        ConfigOptionUpdate SessionConfigBoolean SessionConfigOption SessionConfigSelect SessionConfigSelectGroup
+        SessionConfigSelectOptions SetSessionConfigOption SetSessionConfigOptionBoolean SetSessionConfigOptionId
+        SetSessionConfigOptionRequest SetSessionConfigOptionResponse
+    """,
+    "content": """
+        Annotations AudioContent BlobResourceContents ContentBlock EmbeddedResource EmbeddedResourceResource
+        Icon IconTheme ImageContent MediaType ResourceLink Role TextContent TextResourceContents as_block
+    """,
+    "diffs": """
+        Diff DiffAdd DiffChange DiffCopy DiffDelete DiffFileType DiffModify DiffMove DiffPatch DiffPatchFormat
+        DiffPathChange DiffPathPairChange
+    """,
+    "elicitation": """
+        CreateElicitationRequest CreateElicitationResponse ElicitationAcceptAction ElicitationContentValue
+        ElicitationFormMode ElicitationMode ElicitationPropertySchema ElicitationSchema ElicitationUrlMode
+        StringFormat StringPropertySchema
+    """,
+    "initialize": """
+        AgentCapabilities ClientCapabilities InitializeRequest InitializeResponse McpAcpCapabilities
+        McpCapabilities McpHttpCapabilities McpStdioCapabilities PromptAudioCapabilities PromptCapabilities
+        PromptEmbeddedContextCapabilities PromptImageCapabilities SessionCapabilities
+    """,
+    "mcp": "McpServer McpServerHttp McpServerStdio",
+    "messages": """
+        AgentMessage AgentMessageChunk AgentThought AgentThoughtChunk ContentChunk UserMessage UserMessageChunk
+    """,
+    "permission": """
+        CancelledPermissionOutcome CommandPermissionSubject PermissionOption PermissionOptionKind
+        RequestPermissionOutcome RequestPermissionRequest RequestPermissionResponse RequestPermissionSubject
+        ToolCallPermissionSubject
+    """,
+    "plan": "PlanEntry PlanEntryPriority PlanEntryStatus PlanItems PlanUpdate PlanUpdateContent",
+    "prompt": "CancelSessionNotification PromptRequest PromptResponse",
+    "protocol": """
+        AbsolutePath CancelRequestNotification Error ErrorData RequestId SessionNotFoundErrorData
+        UnsupportedProtocolVersionErrorData
+    """,
+    "proxy": "InitializeProxyRequest InitializeProxyResponse",
+    "session": """
+        ForkSessionRequest ForkSessionResponse ListSessionsRequest ListSessionsResponse NewSessionRequest
+        NewSessionResponse ReplayFrom ReplayFromStart ResumeSessionRequest ResumeSessionResponse SessionInfo
+        SessionListCursor SessionStatusRequest SessionStatusResponse SystemPrompt
+    """,
+    "state": """
+        BackgroundSubagent BackgroundTerminal BackgroundToolCall BackgroundWork IdleStateUpdate
+        RequiresActionStateUpdate RunningStateUpdate SessionStateUpdate StateUpdate UnknownStateUpdate
+    """,
+    "subagents": "SessionMessage SessionMessageChunk SubagentUpdate",
+    "terminal": """
+        CancelTerminalRequest CancelTerminalResponse TerminalCancelCapabilities TerminalCapabilities
+        TerminalExitStatus TerminalOutput TerminalOutputChunk TerminalSize TerminalUpdate
+    """,
+    "tools": """
+        CancelToolCallRequest CancelToolCallResponse Content ToolCallCancelCapabilities ToolCallCapabilities
+        ToolCallContent ToolCallContentChunk ToolCallLocation ToolCallProgress ToolCallStatus ToolCallUpdate
+        ToolKind
+    """,
+    "updates": """
+        CompactionSummaryChunk CompactionUpdate SessionInfoUpdate SessionUpdate UpdateSessionNotification
+        UsageUpdate
+    """,
+}
+
+_HOMES = {name: topic for topic, names in _TOPICS.items() for name in names.split()}
+
+if not TYPE_CHECKING:
+    __getattr__ = on_first_use(__name__, _HOMES)
+
+
+def __dir__() -> list[str]:
+    return sorted({*_HOMES, *(name for name in globals() if name[0].isupper() and name != "TYPE_CHECKING")})

@@ -17,7 +17,7 @@ from accord.schema.v1.terminal import TerminalId
 from accord.schema.v2.protocol import AbsolutePath
 from accord.schema.v2.upserts import Upsert
 
-AtLeastOne = Annotated[int, Meta(ge=1, le=2**16 - 1)]
+_CellCount = Annotated[int, Meta(ge=1, le=2**16 - 1)]
 
 
 class TerminalExitStatus(Model):
@@ -40,8 +40,8 @@ class TerminalOutput(Model):
 class TerminalSize(Model):
     """The number of columns and rows of a terminal."""
 
-    cols: AtLeastOne
-    rows: AtLeastOne
+    cols: _CellCount
+    rows: _CellCount
 
 
 class TerminalCancelCapabilities(Model):

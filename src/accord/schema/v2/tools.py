@@ -35,7 +35,7 @@ ToolKind: TypeAlias = Annotated[
 ToolCallStatus: TypeAlias = Annotated[
     str, words("pending", "in_progress", "paused", "completed", "failed", "cancelled")
 ]
-LineNumber = Annotated[int, Meta(ge=1, le=2**32 - 1)]
+_LineNumber = Annotated[int, Meta(ge=1, le=2**32 - 1)]
 
 
 class Content(Model, tag_field="type", tag="content"):
@@ -55,7 +55,7 @@ class ToolCallLocation(Model):
     """A place in a file that a tool works on, which an editor can follow."""
 
     path: AbsolutePath
-    line: Tolerant[LineNumber | None] = None
+    line: Tolerant[_LineNumber | None] = None
 
 
 class ToolCallCancelCapabilities(Model):
