@@ -64,17 +64,19 @@ def test_lines_that_are_there_once_keep_their_place_in_a_long_file():
     assert changed == ["+first", "-1000", "+x", "-4000", "-4001"]
 
 
-def test_a_long_stretch_of_the_same_lines_is_not_compared_line_by_line(monkeypatch):
-    compared = []
-    matcher = git_patch.difflib.SequenceMatcher
-    monkeypatch.setattr(
-        git_patch.difflib,
-        "SequenceMatcher",
-        lambda junk, old, new, **options: compared.append(len(old)) or matcher(junk, old, new, **options),
-    )
-    patch = git_patch.write(PATH, "a\nx\n" * 3_000, "a\ny\n" * 3_000, context=None)
-    assert git_patch.read(patch)[0].new == "a\ny\n" * 3_000
-    assert all(count <= git_patch.MOST_COMPARED for count in compared)
+def test_a_long_stretch_with_too_many_equal_lines_is_replaced_as_a_whole():
+    old = [f"{number % 100}\n" for number in range(6_000)]
+    new = [f"{number * 7 % 100}\n" for number in range(6_000)]
+    patch = git_patch.write(PATH, "".join(["same\n", *old]), "".join(["same\n", *new]), context=None)
+    marks = "".join(line[0] for line in patch.splitlines()[5:])
+    assert marks == " " * 2 + "-" * 5_999 + "+" * 5_999
+    assert git_patch.read(patch)[0].new == "".join(["same\n", *new])
+
+
+def test_lines_that_repeat_often_do_not_hide_a_small_change():
+    old = ["a\n", "x\n"] * 3_000
+    patch = git_patch.write(PATH, "".join(old), "".join([*old[:3_000], "y\n", *old[3_001:]]), context=0)
+    assert patch.splitlines()[5:] == ["-a", "+y"]
 
 
 @pytest.mark.parametrize(

@@ -15,23 +15,18 @@ does, and refuses those that are not; `write` with all lines as context gives wh
 
 from __future__ import annotations
 
-import bisect
 import difflib
 import hashlib
 import re
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 CONTEXT = 3
 """Unchanged lines around a change, as git has it."""
 
-MOST_COMPARED = 200
-"""A longer stretch of changes is not compared line by line with every other, which would take for ever."""
-
-MOST_LEVELS = 8
-"""How often a stretch between lines in common is looked at again for such lines."""
+MOST_PAIRS = 250_000
+"""With more pairs of equal lines, difflib would take seconds, and what changed is replaced as a whole."""
 
 _NO_NEWLINE = "\\ No newline at end of file\n"
 _NOTHING = "/dev/null"
@@ -68,71 +63,26 @@ def _lines(text: str) -> list[str]:
     return [f"{line}\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
 
 
-def _compared(old: list[str], new: list[str], level: int = 0) -> list[_Line]:
+def _compared(old: list[str], new: list[str]) -> list[_Line]:
     """Both texts as one list of lines: kept, taken out and put in."""
     shorter = min(len(old), len(new))
     head = next((at for at in range(shorter) if old[at] != new[at]), shorter)
-    rest = shorter - head
-    tail = next((at for at in range(rest) if old[-1 - at] != new[-1 - at]), rest)
-    kept_before = [_Line(" ", text) for text in old[:head]]
-    kept_behind = [_Line(" ", text) for text in old[len(old) - tail :]]
-    return kept_before + _changed(old[head : len(old) - tail], new[head : len(new) - tail], level) + kept_behind
+    tail = next((at for at in range(shorter - head) if old[-1 - at] != new[-1 - at]), shorter - head)
+    before, after = old[head : len(old) - tail], new[head : len(new) - tail]
+    matcher = difflib.SequenceMatcher(None, before, after)
+    places: dict[str, list[int]] = cast("Any", matcher).b2j  # documented, but unknown to type checkers
+    if sum(len(places.get(line, ())) for line in before) > MOST_PAIRS:
+        changes = [_Line("-", text) for text in before] + [_Line("+", text) for text in after]
+    else:
+        changes = [line for code in matcher.get_opcodes() for line in _changed(before, after, *code)]
+    kept_before, kept_behind = old[:head], old[len(old) - tail :]
+    return [*(_Line(" ", text) for text in kept_before), *changes, *(_Line(" ", text) for text in kept_behind)]
 
 
-def _changed(old: list[str], new: list[str], level: int) -> list[_Line]:
-    if level < MOST_LEVELS and old and new and (anchors := _anchors(old, new)):
-        return _between(anchors, old, new, level)
-    if max(len(old), len(new)) > MOST_COMPARED:
-        return _replaced(old, new)
-    lines: list[_Line] = []
-    for what, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        lines += [_Line(" ", text) for text in old[a:b]] if what == "equal" else _replaced(old[a:b], new[c:d])
-    return lines
-
-
-def _replaced(old: list[str], new: list[str]) -> list[_Line]:
-    return [_Line("-", text) for text in old] + [_Line("+", text) for text in new]
-
-
-def _between(anchors: list[tuple[int, int]], old: list[str], new: list[str], level: int) -> list[_Line]:
-    lines: list[_Line] = []
-    a = c = 0
-    for b, d in anchors:
-        lines += _compared(old[a:b], new[c:d], level + 1)
-        lines.append(_Line(" ", old[b]))
-        a, c = b + 1, d + 1
-    return lines + _compared(old[a:], new[c:], level + 1)
-
-
-def _anchors(old: list[str], new: list[str]) -> list[tuple[int, int]]:
-    """Where lines are that each text has once, as many of them as come in the same order in both."""
-    in_old, in_new = _once(old), _once(new)
-    tops: list[int] = []
-    chains: list[_Chain] = []
-    for line, at in in_old.items():
-        if (there := in_new.get(line)) is None:
-            continue
-        length = bisect.bisect_left(tops, there)
-        tops[length : length + 1] = [there]
-        chains[length : length + 1] = [_Chain((at, there), chains[length - 1] if length else None)]
-    found: list[tuple[int, int]] = []
-    chain = chains[-1] if chains else None
-    while chain is not None:
-        found.append(chain.last)
-        chain = chain.before
-    return found[::-1]
-
-
-class _Chain(NamedTuple):
-    """Pairs of places that rise in both texts, the last one first."""
-
-    last: tuple[int, int]
-    before: _Chain | None
-
-
-def _once(lines: list[str]) -> dict[str, int]:
-    count = Counter(lines)
-    return {line: at for at, line in enumerate(lines) if count[line] == 1}
+def _changed(old: list[str], new: list[str], what: str, a: int, b: int, c: int, d: int) -> list[_Line]:
+    if what == "equal":
+        return [_Line(" ", text) for text in old[a:b]]
+    return [_Line("-", text) for text in old[a:b]] + [_Line("+", text) for text in new[c:d]]
 
 
 def _hunks(lines: list[_Line], context: int | None) -> Iterator[str]:
