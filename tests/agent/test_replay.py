@@ -48,7 +48,7 @@ def recorded(some_entries):
     return folded(map(read, some_entries))
 
 
-def replayed(some_entries, version, capabilities=KNOWS_ALL, *, page=7, alive=None):
+def replayed(some_entries, version, capabilities=KNOWS_ALL, *, page=7, closes=False):
     """The replay of a record, as it arrives at the client; pages of the record are this long."""
     survey = Survey()
     for entry in some_entries:
@@ -59,8 +59,8 @@ def replayed(some_entries, version, capabilities=KNOWS_ALL, *, page=7, alive=Non
         if number % page == 0:
             told += replay.now()
     told += replay.rest()
-    if alive is not None:
-        told += replay.closing(alive)
+    if closes:
+        told += replay.closing()
     return [codec.decode(encoded_update(update), UPDATES[version]) for update in told]
 
 
@@ -288,12 +288,10 @@ def test_an_unknown_update_stays_in_its_place_and_gets_no_meaning_in_the_other_v
     assert [type(update) for update in replayed(record, 2)] == [v2.UserMessage, Unknown, v2.AgentMessage]
 
 
-def test_what_a_crash_has_left_open_is_closed_and_what_is_alive_stays_open():
-    record = []
-    for name in ("dead", "alive"):
-        record += entries_of(2, v2.ToolCallProgress(v2.ToolCallId(name), status="in_progress"))
-        record += entries_of(2, v2.TerminalUpdate(v2.TerminalId(f"{name}-terminal")))
-    state = folded(replayed(record, 2, page=1, alive={"alive", "alive-terminal"}))
-    assert [call.status for call in state.tool_calls.values()] == ["failed", "in_progress"]
-    assert [terminal.exit_status for terminal in state.terminals.values()] == [v2.TerminalExitStatus(), None]
-    assert {call.status for call in folded(replayed(record, 1, alive=())).tool_calls.values()} == {"failed"}
+def test_what_a_crash_has_left_open_is_closed():
+    record = entries_of(2, v2.ToolCallProgress(v2.ToolCallId("dead"), status="in_progress"))
+    record += entries_of(2, v2.TerminalUpdate(v2.TerminalId("dead-terminal")))
+    state = folded(replayed(record, 2, page=1, closes=True))
+    assert [call.status for call in state.tool_calls.values()] == ["failed"]
+    assert [terminal.exit_status for terminal in state.terminals.values()] == [v2.TerminalExitStatus()]
+    assert {call.status for call in folded(replayed(record, 1, closes=True)).tool_calls.values()} == {"failed"}

@@ -4,7 +4,7 @@ Each of them is a few lines over the store and `Session`. The specification leav
 
 - A session is open on one connection. Loading or resuming it moves it to the connection that asks. The previous
   connection can save nothing more in it. If it is the same connection, the session is closed first and its running
-  turn is cancelled; only in version 2, a session that works and is resumed without a replay goes on.
+  turn is cancelled; only in version 2, a session that works goes on when it is resumed.
 - Deleting an open session closes it. Loading a deleted session fails like loading an unknown one.
 - A client that only watches a session does not open it: it stays where it is (see `watching`).
 - A fork may work in another folder. A turn that is running in its source continues in the source only.
@@ -128,7 +128,9 @@ class Lifecycle:
             context.after_response(session.known)
         return v1.ResumeSessionResponse(*_choices(session), meta=_answer_meta(session))
 
-    async def rejoin(self, request: v1.ResumeSessionRequest) -> OpenSession | None:
+    async def rejoin(
+        self, request: v1.LoadSessionRequest | v1.ResumeSessionRequest, *, replays: bool
+    ) -> OpenSession | None:
         """The session, if this connection has it open and it works: a resume lets its work go on. Else None.
 
         RequestError if the request brings other folders, servers or a system prompt, which running work cannot take.
@@ -152,7 +154,10 @@ class Lifecycle:
             if other:
                 problem = f"the session works with another {other[0]}: cancel its work, then resume it"
                 raise RequestError.invalid_params(problem, path=f"$.{other[0]}")
-            await session.tell_usage()
+            if replays:
+                await session.record.replay_work(self._surroundings.client.peer)
+            else:
+                await session.tell_usage()
         return session
 
     def _blank(self, request: v1.NewSessionRequest | v1.ForkSessionRequest) -> StoredSession:

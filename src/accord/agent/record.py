@@ -13,9 +13,11 @@ states of version 2, those are saved that say why work has ended.
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import os
-from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -60,6 +62,13 @@ class Record:
         self._stored = stored
         self._state = stored.state
         self._append = store.appending(stored)
+        """Keeps an entry without waiting; None where the store cannot, and during a replay."""
+        self._writing = 0
+        """How many writes the store has not committed yet."""
+        self._written: asyncio.Event | None = None
+        """Set when the last write is committed; None unless a replay waits for that."""
+        self._replayed: asyncio.Event | None = None
+        """Set at the end of a replay that holds back what the session says; None without one."""
         self._mark = marking(version)
         self._apart = classes_apart(version)
         if version == 2:
@@ -84,7 +93,7 @@ class Record:
         if tag == "session_info_update":
             await self._write([encoded], self._changes(update))
         elif tag is None or getattr(update, "stop_reason", None) is not None:
-            await self._store.write(self._stored, (marked(encoded, self.version),))
+            await self._write([encoded])
         return self.frame(encoded)
 
     def keep_now(self, update: Update) -> bytes | None:
@@ -141,7 +150,8 @@ class Record:
         async for page in self._pages():
             for update in page:
                 if sign in update:
-                    await self._store.cut(self._stored, place)
+                    async with self._change():
+                        await self._store.cut(self._stored, place)
                     return
                 place += 1
 
@@ -170,8 +180,9 @@ class Record:
         """The notification with this update."""
         return b"".join((self._head, encoded, b"}}"))
 
-    async def _write(self, updates: Sequence[bytes], changes: Changes) -> None:
-        await self._store.write(self._stored, [marked(update, self.version) for update in updates], changes)
+    async def _write(self, updates: Sequence[bytes], changes: Changes = NOTHING) -> None:
+        async with self._change():
+            await self._store.write(self._stored, [marked(update, self.version) for update in updates], changes)
         if changes.title is not UNSET:
             self.title = changes.title
         if changes.info is not UNSET:
@@ -179,11 +190,46 @@ class Record:
 
     # What has happened
 
-    async def replay(self, peer: Peer, alive: Collection[str] = ()) -> None:
-        """Tell the client everything again, in order, and close the tool calls that a crash has left open.
+    async def replay(self, peer: Peer) -> None:
+        """Tell the client everything again, in order, and close the tool calls that a crash has left open."""
+        retelling = await self._replay(peer)
+        if closed := retelling.closing():
+            entries = [self._entry_of(subagent, encoded_update(update)) for subagent, update in closed]
+            await self._store.write(self._stored, entries)
+            await self._tell(peer, closed)
 
-        `alive` are the ids of tool calls and terminals that still run, in the background.
+    async def replay_work(self, peer: Peer) -> None:
+        """Tell the client of a session that works everything again.
+
+        The client must get each update either in the replay or afterwards. So the replay begins when everything kept
+        was sent, and whoever says something meanwhile waits for its end.
         """
+        append, self._append = self._append, None
+        self._replayed = asyncio.Event()
+        try:
+            if self._writing:
+                self._written = asyncio.Event()
+                await self._written.wait()
+            await self._replay(peer)
+        finally:
+            self._append, self._written = append, None
+            self._replayed.set()
+            self._replayed = None
+
+    @asynccontextmanager
+    async def _change(self) -> AsyncGenerator[None]:
+        """A block that changes the entries, which waits for the end of a replay."""
+        while self._replayed is not None:
+            await self._replayed.wait()
+        self._writing += 1
+        try:
+            yield
+        finally:
+            self._writing -= 1
+            if self._written is not None and not self._writing:
+                self._written.set()
+
+    async def _replay(self, peer: Peer) -> Retelling:
         retelling = Retelling(self._stored.id, self.version, peer.capabilities)
         async for page in self._pages():
             for kept in page:
@@ -193,10 +239,7 @@ class Record:
                 retelling.add(kept)
             await self._tell(peer, retelling.now())
         await self._tell(peer, retelling.rest())
-        closed = retelling.closing(alive)
-        if closed:
-            await self._store.write(self._stored, [self._entry(*told) for told in closed], NOTHING)
-            await self._tell(peer, closed)
+        return retelling
 
     async def _tell(self, peer: Peer, told: Iterable[Told]) -> None:
         for subagent, update in told:
@@ -204,8 +247,8 @@ class Record:
             if peer.connection.tell(b"".join((head, encoded_update(update), b"}}"))):
                 await peer.connection.breathe()
 
-    def _entry(self, subagent: str | None, update: Update) -> bytes:
-        entry = marked(encoded_update(update), self.version)
+    def _entry_of(self, subagent: str | None, encoded: bytes) -> bytes:
+        entry = marked(encoded, self.version)
         return entry if subagent is None else enclosed(subagent, entry)
 
     async def usage(self) -> bytes | None:

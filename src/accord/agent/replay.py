@@ -12,7 +12,7 @@ replay holds little more than what has begun and is not final.
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -85,11 +85,10 @@ class Replay:
             plan = replay_v1.plan_without_ids(self._record)
             yield from () if plan is None else (plan,)
 
-    def closing(self, alive: Collection[str] = ()) -> list[Any]:
-        """Updates that close what a crash has left open, after the rest; what is alive still runs."""
-        calls = [it for it in self._open if it not in alive]
+    def closing(self) -> list[Any]:
+        """Updates that close what a crash has left open, after the rest."""
         terminals = self._record.state.terminals.values()
-        return self._writer.closing(calls, [it.id for it in terminals if it.exit_status is None and it.id not in alive])
+        return self._writer.closing(self._open, [it.id for it in terminals if it.exit_status is None])
 
     def _final(self) -> Iterator[Any]:
         order = self._record.order

@@ -5,7 +5,7 @@ A subagent's words follow its announcement. A fork does not have the subagents o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from accord.agent.entries import Version, read
@@ -55,13 +55,13 @@ class Retelling:
         """The rest, after the last entry."""
         yield from self._each(Replay.rest)
 
-    def closing(self, alive: Collection[str] = ()) -> list[Told]:
-        """What closes what a crash has left open, after the rest; what is alive still runs."""
+    def closing(self) -> list[Told]:
+        """What closes what a crash has left open, after the rest."""
         return [
             Told(teller, update)
             for teller in self._announced
             if (replay := self._replays.get(teller)) is not None
-            for update in (*replay.closing(alive), *ended_by_a_crash(replay.state))
+            for update in (*replay.closing(), *ended_by_a_crash(replay.state))
             if self._is_ours(update)
         ]
 

@@ -132,10 +132,12 @@ class SecondVersion:
             state = self._client.voice().plain_state("idle", None) or b""
             self._client.peer.connection.tell(b"%b%b}}" % (update_head(request.session_id), state))
             return v2.ResumeSessionResponse(to_v2(options))
-        if replays:
-            answer: v1.LoadSessionResponse | v1.ResumeSessionResponse = await self._lifecycle.load(older, context)
-        elif (working := await self._lifecycle.rejoin(older)) is not None:
-            answer = v1.ResumeSessionResponse(meta=working.face.answer_meta or None)
+        if (working := await self._lifecycle.rejoin(older, replays=replays)) is not None:
+            answer: v1.LoadSessionResponse | v1.ResumeSessionResponse = v1.ResumeSessionResponse(
+                meta=working.face.answer_meta or None
+            )
+        elif replays:
+            answer = await self._lifecycle.load(older, context)
         else:
             answer = await self._lifecycle.resume(older, context)
         session = self._lifecycle.session(request.session_id)

@@ -24,11 +24,10 @@ import msgspec
 from msgspec import UNSET
 
 from accord.agent.connected_client import SessionClient
-from accord.agent.entries import marked
 from accord.agent.plans import SessionPlans
 from accord.agent.record import Record, encoded_update
 from accord.agent.running_turn import ASKS_THE_USER, RunningTurn, meant_by
-from accord.agent.subagent_updates import enclosed, subagent_id, update_head
+from accord.agent.subagent_updates import subagent_id, update_head
 from accord.agent.told_errors import error_for
 from accord.agent.tool import Tool
 from accord.agent.updates import SessionUpdates
@@ -297,6 +296,7 @@ class SubagentRecord(Record):
     def __init__(self, parent: Record, subagent: v1.SessionId) -> None:
         super().__init__(parent._store, parent._stored, parent.version)  # noqa: SLF001
         self._head = update_head(subagent)
+        self._parent = parent
         self._subagent = subagent
 
     async def keep(self, update: Update) -> bytes:
@@ -304,19 +304,21 @@ class SubagentRecord(Record):
         encoded = encoded_update(update)
         tag = self._apart.get(update.__class__)
         if tag is None or tag == "session_info_update":
-            await self._store.write(self._stored, (self._entry_of(encoded),))
+            async with self._parent._change():  # noqa: SLF001
+                await self._store.write(self._stored, (self._entry(encoded),))
         return self.frame(encoded)
 
     def keep_now(self, update: Update) -> bytes | None:
         """`keep`, where the store can do that without waiting; else None, and nothing is kept."""
-        if self._append is None or update.__class__ in self._apart:
+        append = self._parent._append  # noqa: SLF001
+        if append is None or update.__class__ in self._apart:
             return None
         encoded = encoded_update(update)
-        self._append(self._entry_of(encoded))
+        append(self._entry(encoded))
         return self.frame(encoded)
 
-    def _entry_of(self, encoded: bytes) -> bytes:
-        return enclosed(self._subagent, marked(encoded, self.version))
+    def _entry(self, encoded: bytes) -> bytes:
+        return self._entry_of(self._subagent, encoded)
 
 
 def way_out_for(parent: RunningTurn, as_tool: Callable[[], Tool]) -> tuple[v1.SessionId, WayOut]:

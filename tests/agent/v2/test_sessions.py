@@ -7,7 +7,10 @@ from dataclasses import make_dataclass
 
 import pytest
 
-from accord import Agent, RequestError
+from accord import Agent, MemoryStore, RequestError, v1, v2
+from accord.schema import codec
+from accord.state import SessionState
+from accord.store.base import NOTHING
 
 COMMAND = {"type": "command", "name": "review", "description": "Review", "input": {"type": "text", "hint": "what"}}
 MODE = {
@@ -129,25 +132,109 @@ async def test_the_status_of_an_open_session_says_what_it_does(speak):
         assert await client.request("session/status", status) == {"status": "saved"}
 
 
-async def test_resuming_with_a_replay_ends_the_work_of_a_session_before_it_is_opened_again(speak):
-    agent = full()
+STEPS = 7
+"""What `stepwise` does in a turn."""
+
+
+def stepwise(store):
+    """An agent whose turn takes a step for each item of its queue; a tool call stays open for three."""
+    agent, steps = Agent("stepwise", store=store), asyncio.Queue()
 
     @agent.on_prompt
     async def work(turn):
-        await turn.say("working")
-        await asyncio.Event().wait()
+        await steps.get()
+        await turn.say("one ")
+        await steps.get()
+        async with turn.tool("Look", kind="read") as tool:
+            await steps.get()
+            await tool.text("first")
+            await steps.get()
+            await tool.text("second")
+            await steps.get()
+        await turn.think("hm")
+        await steps.get()
+        await turn.say("two ")
+        await steps.get()
+        await turn.say("three")
 
-    async with speak(agent) as client:
-        session_id = await client.new()
-        await client.inserted(client.prompt(session_id))
-        assert await client.said() == "working"
+    return agent, steps
+
+
+class Conversation:
+    """What a client is told, folded."""
+
+    def __init__(self, client):
+        self.client = client
+        self.state = SessionState()
+        self.ends = []
+
+    def add(self, message):
+        update = message["params"]["update"]
+        if "stopReason" in update:
+            self.ends.append(update["stopReason"])
+        self.state.add(codec.convert(update, v2.SessionUpdate))
+
+    async def replayed(self, session_id):
         params = {"sessionId": session_id, "cwd": "/project", "replayFrom": {"type": "start"}}
-        request = client.call("session/resume", params)
-        await client.state("idle", stopReason="cancelled")
-        await client.update("user_message")
-        await client.update("agent_message")
-        await client.state("idle")
-        await client.expect_result(request)
+        request = self.client.call("session/resume", params)
+        while (message := await self.client.receive()).get("id") != request:
+            self.add(message)
+        assert "result" in message, message
+
+    def told(self):
+        state = self.state
+        calls = [(it.title, it.status, it.content) for it in state.tool_calls.values()]
+        return [(it.speaker, it.text) for it in state.messages], calls, self.ends
+
+
+class SlowStore(MemoryStore):
+    """A store whose commit is known many turns of the loop later, so that a replay meets writes under way."""
+
+    def appending(self, session):  # noqa: ARG002
+        return None
+
+    async def write(self, session, updates=(), changes=NOTHING):
+        await asyncio.sleep(0)
+        await super().write(session, updates, changes)
+        for _ in range(50):
+            await asyncio.sleep(0)
+
+    async def updates(self, session_id, *, owner="", after=0):
+        async for page in super().updates(session_id, owner=owner, after=after):
+            for entry in page:
+                await asyncio.sleep(0)
+                yield [entry]
+
+
+@pytest.mark.parametrize("store", [MemoryStore, SlowStore])
+@pytest.mark.parametrize("goes_on", ["after the replay", "during the replay"])
+async def test_a_replay_at_any_step_of_a_turn_lets_it_go_on_and_loses_and_repeats_nothing(speak, store, goes_on):
+    expected = (
+        [("user", "hello"), ("agent", "one "), ("thought", "hm"), ("agent", "two three")],
+        [("Look", "completed", [v1.Content.of("firstsecond")])],
+        ["end_turn"],
+    )
+    for count in range(STEPS):
+        agent, steps = stepwise(store())
+        async with speak(agent) as client:
+            session_id = await client.new()
+            conversation = Conversation(client)
+            request = client.prompt(session_id)
+            conversation.add(await client.receive())
+            await client.expect_result(request)
+            for _ in range(count):
+                steps.put_nowait(None)
+                await asyncio.sleep(0)
+            if goes_on == "during the replay":
+                for _ in range(STEPS - count):
+                    steps.put_nowait(None)
+            await conversation.replayed(session_id)
+            if goes_on == "after the replay":
+                for _ in range(STEPS - count):
+                    steps.put_nowait(None)
+            while not conversation.ends:
+                conversation.add(await client.receive())
+            assert conversation.told() == expected, count
 
 
 async def test_resuming_without_a_replay_tells_the_title(speak):
