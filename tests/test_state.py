@@ -175,6 +175,25 @@ def test_what_a_permission_request_says_of_its_tool_call_is_folded_too() -> None
     assert state.tool_calls[v1.ToolCallId("1")].kind == "edit"
 
 
+@pytest.mark.parametrize(
+    ("told", "status"),
+    [
+        ([], "cancelled"),
+        (["failed"], "cancelled"),
+        (["in_progress", "failed"], "cancelled"),
+        (["in_progress", "completed"], "completed"),
+    ],
+)
+def test_a_call_of_a_cancelled_turn_stays_cancelled_unless_it_completes(told: list[Any], status: str) -> None:
+    state = folded(call("1", status="failed"), call("2", status="pending"))
+    state.cancel_unfinished()
+    for each in told:
+        state.add(progress("2", status=each))
+    assert [it.status for it in state.tool_calls.values()] == ["failed", status]
+    state.add(call("2", status="failed"))
+    assert state.tool_calls[v1.ToolCallId("2")].status == "failed", "a later call may have the same id"
+
+
 def test_cancelling_marks_only_what_was_not_finished_and_later_updates_still_count() -> None:
     state = folded(call("1", status="completed"), call("2"), call("3", status="in_progress"))
     state.cancel_unfinished()

@@ -97,7 +97,9 @@ def test_a_spinner_says_what_runs_and_is_gone_before_the_next_line(terminal: Sta
     assert not re.search("[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]", "\n".join(working.screen.display))
 
 
-def test_ctrl_c_says_that_the_agent_was_asked_to_stop(terminal: Start, tmp_path: Path) -> None:
+def test_ctrl_c_says_that_the_agent_was_asked_to_stop_and_its_open_call_was_cancelled(
+    terminal: Start, tmp_path: Path
+) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     working = terminal("run", f"wait {fifo}", *AGENT)
@@ -105,7 +107,9 @@ def test_ctrl_c_says_that_the_agent_was_asked_to_stop(terminal: Start, tmp_path:
     working.process.send_signal(2)
     working.shows("stopping the agent; press Ctrl-C again to end it at once")
     fifo.write_text("")
-    working.to_the_end()
+    seen = working.to_the_end()
+    assert "⊘ Think hard cancelled" in seen
+    assert "✗" not in seen
     assert working.process.returncode == 130
 
 

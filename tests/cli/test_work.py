@@ -55,6 +55,15 @@ def test_a_cancelled_call_is_not_shown_as_failed() -> None:
     assert lines(tool("t", status="cancelled")) == ["⊘ Edit notes.md cancelled"]
 
 
+def test_a_call_that_its_cancelled_turn_ended_is_cancelled_although_the_agent_can_only_say_failed() -> None:
+    work = Work(UNICODE, "/", is_cancelled={"one"}.__contains__)
+    said = [v1.Content(v1.TextContent("stopped"))]
+    shown = {
+        name: [line.text for line in work.lines(tool(name, status="failed", content=said))] for name in ("one", "two")
+    }
+    assert shown == {"one": ["⊘ Edit notes.md cancelled"], "two": ["✗ Edit notes.md", "  stopped"]}
+
+
 def test_a_call_has_failed_if_its_command_has_whatever_the_agent_says() -> None:
     work = Work(UNICODE, "/", failure_of={"one": "exit code 1"}.get)
     for status, terminal, shown in (

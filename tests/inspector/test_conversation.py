@@ -85,6 +85,23 @@ def test_a_cancelled_turn_marks_its_unfinished_tool_calls(recording, indexed):
     assert summary(items(indexed(recording), last)[1]) == ("tool", "cancelled")
 
 
+@pytest.mark.parametrize(("version", "status"), [(1, "cancelled"), (2, "failed")])
+def test_a_call_that_its_cancelled_turn_ended_is_cancelled_where_an_agent_cannot_say_so(
+    recording, indexed, version, status
+):
+    recording.opening(version=version)
+    recording.prompt(2, "Go")
+    recording.update("s1", "tool_call", toolCallId="broken", title="quick", status="failed")
+    recording.update("s1", "tool_call", toolCallId="c", title="slow", status="in_progress")
+    recording.line("out", frame={"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": "s1"}})
+    recording.update("s1", "tool_call_update", toolCallId="c", status="failed")
+    last = recording.stop(2, "cancelled")
+    index = indexed(recording)
+    shown = [summary(item) for item in items(index, last)]
+    assert [it[1] for it in shown if it[0] == "tool"] == ["failed", status]
+    assert [span[5] for span in spans_of(index, 1)["spans"] if span[0] == "tool"] == ["failed", status]
+
+
 def test_an_error_ends_the_turn(recording, indexed):
     recording.opening()
     recording.prompt(2, "Go")

@@ -10,7 +10,7 @@ each kind of output is a *block* of its own, after a blank line, and the answer 
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Literal
 
@@ -69,10 +69,13 @@ class Display(View):
         self._shows_work = shows_work
         self._is_quiet = is_quiet
 
-        def work() -> Work:
-            return Work(streams.aside.symbols, folder, details=details, failure_of=self.failed_commands.ending)
+        def work(is_cancelled: Callable[[v1.ToolCallId], bool] = lambda _: False) -> Work:
+            failure_of = self.failed_commands.ending
+            symbols = streams.aside.symbols
+            return Work(symbols, folder, details=details, failure_of=failure_of, is_cancelled=is_cancelled)
 
-        self._work = work()
+        self._session: RemoteSession | None = None
+        self._work = work(self._was_cancelled)
         self._subagents = SubagentWork(work, details=details)
         self._answer = Wrapped() if streams.together and streams.answer.moves else None
         self._cleaned = Printable()
@@ -103,7 +106,12 @@ class Display(View):
 
     async def prompted(self, session: RemoteSession) -> None:
         """Say that the agent works."""
+        self._session = session
         self.waiting(f"waiting for {label(session.agent, NAME)}")
+
+    def _was_cancelled(self, tool_call_id: v1.ToolCallId) -> bool:
+        call = None if self._session is None else self._session.state.tool_calls.get(tool_call_id)
+        return call is not None and call.status == "cancelled"
 
     async def follow(self, reply: Reply) -> None:
         """Show the updates of a turn until its end."""

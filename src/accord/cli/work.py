@@ -15,6 +15,8 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from accord.cli.appearance import Style, Symbols
 from accord.placeholders import placeholder
 from accord.printable import label, printable
@@ -68,7 +70,8 @@ class Work:
     """Folds the updates of a session into lines.
 
     `folder` is the session's folder, from which files are named. With `details`, changes and outputs are shown too.
-    `failure_of` gives the ending of a command that failed, by the id of its terminal.
+    `failure_of` gives the ending of a command that failed, by the id of its terminal. `is_cancelled` says whether a
+    tool call ended because its turn was cancelled: an agent of version 1 can only say that it failed.
     """
 
     def __init__(
@@ -78,11 +81,13 @@ class Work:
         *,
         details: bool = False,
         failure_of: Callable[[str], str | None] = lambda _: None,
+        is_cancelled: Callable[[v1.ToolCallId], bool] = lambda _: False,
     ) -> None:
         self._symbols = symbols
         self._folder = Path(folder)
         self._details = details
         self._failure_of = failure_of
+        self._is_cancelled = is_cancelled
         self._calls: dict[v1.ToolCallId, ToolCallState] = {}
         self._shown: dict[v1.ToolCallId, None] = {}
         """Finished calls: agents send updates about them all the same."""
@@ -135,6 +140,8 @@ class Work:
         known = self._calls.pop(update.tool_call_id, None)
         call = (known or ToolCallState(update.tool_call_id)).updated(update)
         if call.is_finished:
+            if self._is_cancelled(call.id):
+                call = replace(call, status="cancelled")
             self._shown[call.id] = None
             if len(self._shown) > SHOWN:
                 del self._shown[next(iter(self._shown))]

@@ -109,6 +109,7 @@ class FoldedTurn:
                 self._add_update(row, params)
             elif method == "session/cancel":
                 self._append(Item("cancel", row))
+                self._state.cancel_unfinished()
         elif kind == REQUEST:
             self._add_request(row, method, message, params)
         else:

@@ -64,7 +64,9 @@ class _Tool:
         kind = short(update.get("kind"))
         title = short(update.get("title"))
         self.label = f"{kind} {title}".strip() or self.label
-        self.status = short(update.get("status")) or self.status
+        status = short(update.get("status"))
+        if status and (self.status != "cancelled" or status == "completed"):  # as `ToolCallState.updated`
+            self.status = status
         if self.status != "pending" and self.working is None:
             self.working = time
         if self.status in FINAL and self.end is None:
@@ -101,6 +103,9 @@ class TurnSpans:
             before = time
             if columns.kind[row] == NOTIFICATION and columns.update[row]:
                 self._take_update(row, time)
+            elif columns.kind[row] == NOTIFICATION and self._index.methods[columns.method[row]] == "session/cancel":
+                for tool in self._tools.values() if self._index.version == 1 else ():
+                    tool.status = tool.status if tool.status in FINAL else "cancelled"
             elif columns.kind[row] == REQUEST and not columns.to_agent[row]:
                 self._take_request(row, time)
         self.spans += self._speaking.values()

@@ -225,7 +225,7 @@ class SessionState:
             self._tell(None)
 
     def cancel_unfinished(self) -> None:
-        """Mark unfinished tool calls as `cancelled`, because the turn was; later updates may still change them.
+        """Mark unfinished tool calls as `cancelled`, because the turn was. An agent may still complete them.
 
         Tool calls in the background stay as they are: they outlive their turn.
         """

@@ -139,7 +139,7 @@ class Timeline:
             self._changed.add(place)
 
     def cancel_unfinished(self, spared: Collection[str | None] = ()) -> None:
-        """Mark unfinished tool calls as `cancelled`, except those that are spared; later updates may change them."""
+        """Mark unfinished tool calls as `cancelled`, except those that are spared."""
         if self._appended:
             self._join_appended()
         for tool_call_id in [it for it in self._unfinished if it not in spared]:

@@ -99,12 +99,17 @@ class ToolCallState(msgspec.Struct, frozen=True):
         return (self.status, "") if why is None else ("failed", why)
 
     def updated(self, update: v1.ToolCallUpdate | v1.ToolCall) -> ToolCallState:
-        """This tool call after an update; fields that the update leaves out stay as they were."""
+        """This tool call after an update; fields that the update leaves out stay as they were.
+
+        A call that was unfinished when its turn was cancelled stays `cancelled` unless it completes: an agent of
+        version 1 has no such word, and says `failed`.
+        """
+        is_cancelled = self.status == "cancelled" and update.status != "completed"
         return ToolCallState(
             self.id,
             self.title if update.title is None else update.title,
             update.kind or self.kind,
-            update.status or self.status,
+            self.status if is_cancelled else update.status or self.status,
             self.content if update.content is None else update.content,
             self.locations if update.locations is None else update.locations,
             self.raw_input if update.raw_input is None else update.raw_input,
