@@ -74,7 +74,7 @@ def load_plugin(plugin: EntryPoint) -> Any:
     """Import what this plug-in names; raises PluginError if that fails."""
     try:
         return plugin.load()
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a script that is imported may exit
         raise PluginError(f"{describe(plugin)} cannot be loaded: {type(error).__name__}: {error}") from error
 
 
