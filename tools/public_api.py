@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import accord
-from accord.cli import COMMANDS, parser_of
+from accord.cli.command_table import commands_for, parser_of
 
 ROOT = Path(__file__).parent.parent
 FROZEN = ROOT / "tests" / "packaging" / "api"
@@ -58,7 +58,7 @@ Api = Mapping[str, str | None]
 def public_api() -> dict[str, str | None]:
     """Everything that programs can rely on, sorted."""
     found: dict[str, str | None] = dict(extras())
-    found.update(options(parser_of(COMMANDS), "accord"))
+    found.update(options(parser_of(commands_for()), "accord"))
     for package in PACKAGES:
         found.update(names(package))
     return dict(sorted(found.items()))

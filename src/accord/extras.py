@@ -47,18 +47,16 @@ def install_command(extra: str) -> str:
     >>> install_command("mcp").startswith("pip install ")
     True
     """
+    return _pip_install("accord", f"[{extra}]")
 
-    import shlex  # every start loads this module, and few ask it
 
-    origin = _origin()
-    url = str(origin.get("url", ""))
-    if url.startswith("file://"):
-        editable = "-e " if origin.get("dir_info", {}).get("editable") else ""
-        return f"pip install {editable}{shlex.quote(f'{_folder(url)}[{extra}]')}"
-    if "vcs_info" in origin:
-        requirement = f"accord[{extra}] @ {origin['vcs_info']['vcs']}+{url}"
-        return f"pip install {shlex.quote(requirement)}"
-    return f"pip install {shlex.quote(f'accord[{extra}]')}"
+def missing_package(package: str, what: str) -> AccordError:
+    """The error for something that needs another distribution of Accord, such as `accord-check`.
+
+    >>> print(str(missing_package("accord-check", "accord check")).partition(":")[0])
+    accord check needs the package 'accord-check'
+    """
+    return AccordError(f"{what} needs the package {package!r}: {_pip_install(package)}")
 
 
 def missing_extra(extra: str, what: str) -> AccordError:
@@ -78,6 +76,28 @@ def needs_extra(extra: str, what: str) -> str:
 def extra_of(error: ImportError) -> str | None:
     """The extra whose package an import did not find; None if it is no package of an extra."""
     return PACKAGES.get((error.name or "").partition(".")[0])
+
+
+def _pip_install(package: str, extra: str = "") -> str:
+    """The command that installs one of our distributions from where this one is from."""
+    import shlex  # every start loads this module, and few ask it
+    from pathlib import Path, PurePosixPath
+
+    origin = _origin()
+    url = str(origin.get("url", ""))
+    if url.startswith("file://"):
+        source = Path(_folder(url))
+        if source.suffix == ".whl" and package != "accord":
+            return f"pip install --find-links {shlex.quote(str(source.parent))} {package}"
+        if (beside := source.with_name(package)).is_dir():
+            source = beside
+        editable = "-e " if origin.get("dir_info", {}).get("editable") else ""
+        return f"pip install {editable}{shlex.quote(f'{source}{extra}')}"
+    if "vcs_info" in origin:
+        folder = origin.get("subdirectory")
+        fragment = f"#subdirectory={PurePosixPath(folder).with_name(package)}" if folder else ""
+        return "pip install " + shlex.quote(f"{package}{extra} @ {origin['vcs_info']['vcs']}+{url}{fragment}")
+    return f"pip install {shlex.quote(f'{package}{extra}')}"
 
 
 def _origin() -> dict[str, Any]:

@@ -117,7 +117,7 @@ import sys
 
 def test_mine():
     loaded = sorted(name for name in sys.modules if name.startswith("accord"))
-    assert loaded == ["accord", "accord.loading", "accord.pytest_plugin"]
+    assert loaded == ["accord", "accord.check", "accord.check.pytest_plugin", "accord.loading"]
 """
 
 
@@ -127,7 +127,7 @@ def test_the_plugin_is_loaded_by_itself_and_imports_nothing_of_accord_until_it_i
 
 
 def test_a_project_that_still_names_the_plugin_gets_it_once(run, tmp_path):
-    (tmp_path / "conftest.py").write_text('pytest_plugins = ["accord.pytest_plugin"]\n')
+    (tmp_path / "conftest.py").write_text('pytest_plugins = ["accord.check.pytest_plugin"]\n')
     written(tmp_path / "wire.jsonl")
     assert "1 passed" in run(ASSERTING.format(""))
 

@@ -36,12 +36,12 @@ def test_version_is_printed():
 
 
 def test_every_command_has_a_help():
-    from accord.cli import COMMANDS
+    from accord.cli.command_table import commands_for
 
-    for command in COMMANDS:
+    for command, declared in commands_for().items():
         done = accord(command, "--help")
         assert done.returncode == 0
-        assert COMMANDS[command].summary.split(",")[0] in " ".join(done.stdout.split())
+        assert declared.summary.split(",")[0] in " ".join(done.stdout.split())
 
 
 @pytest.mark.parametrize("version", ["1", "2"])
@@ -172,7 +172,8 @@ def test_a_command_does_not_load_the_others():
 
 def test_every_command_of_the_guide_exists():
     """Each command in the page's blocks is parsed, and none is run."""
-    from accord.cli import COMMANDS, parser_of, target
+    from accord.cli import target
+    from accord.cli.command_table import commands_for, parser_of
 
     page = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text()
     blocks = re.findall(r"^```sh\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
@@ -180,4 +181,4 @@ def test_every_command_of_the_guide_exists():
     assert len(lines) > 20
     for line in lines:
         before, _ = target.split(shlex.split(line, comments=True)[1:])
-        assert parser_of(COMMANDS).parse_known_args(before)[1] == [], line
+        assert parser_of(commands_for()).parse_known_args(before)[1] == [], line

@@ -20,8 +20,9 @@ from typing import NamedTuple
 
 import pytest
 
-from accord.cli import COMMANDS, _options, main, parser_of  # pyright: ignore[reportPrivateUsage]
-from accord.cli.command import commands_of
+from accord.cli import _options, main  # pyright: ignore[reportPrivateUsage]
+from accord.cli.command_table import commands_for, parser_of
+from accord.cli.parser import commands_of
 from accord.store.base import StoredSession
 from accord.store.sqlite import SqliteStore
 
@@ -95,7 +96,7 @@ class Example(NamedTuple):
 
 
 def of_help() -> Iterator[Example]:
-    parsers = [parser_of(COMMANDS)]
+    parsers = [parser_of(commands_for())]
     while parsers:
         parser = parsers.pop()
         parsers += commands_of(parser).values()

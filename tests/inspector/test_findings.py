@@ -1,5 +1,7 @@
 """What the checks find in a trace, by the messages that show it."""
 
+import sys
+
 import pytest
 
 from accord.inspector.findings import TraceFindings
@@ -67,3 +69,13 @@ def test_an_answered_request_is_not_open(recording, indexed):
     assert [
         row for row in range(len(indexed(recording))) if any(it["id"] == "open request" for it in findings.plain(row))
     ] == []
+
+
+def test_without_the_checker_only_open_requests_are_shown(recording, indexed, monkeypatch):
+    monkeypatch.setitem(sys.modules, "accord.check", None)  # as Python marks a module that cannot be imported
+    recording.opening()
+    fault = recording.request("in", 1, "fs/read_text_file", {"sessionId": "s1", "path": "/notes.md"})
+    findings = judged(indexed(recording))
+    assert len(findings) == 0
+    assert [it["id"] for it in findings.plain(fault)] == ["open request"]
+    assert not findings.is_behind

@@ -149,6 +149,35 @@ def test_the_command_fits_the_way_in_which_accord_was_installed(tmp_path, name):
     assert done.stdout.strip() == command
 
 
+PACKAGE_ORIGINS = {
+    "an index": (None, "pip install accord-check"),
+    "a folder": ({"url": "file://{}/accord", "dir_info": {"editable": True}}, "pip install -e {}/accord-check"),
+    "a wheel": (
+        {"url": "file://{}/accord-0.1.0-py3-none-any.whl", "archive_info": {}},
+        "pip install --find-links {} accord-check",
+    ),
+    "a repository": (
+        {"url": "https://git.example/a.git", "vcs_info": {"vcs": "git"}, "subdirectory": "packages/accord"},
+        "pip install 'accord-check @ git+https://git.example/a.git#subdirectory=packages/accord-check'",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PACKAGE_ORIGINS)
+def test_another_package_of_ours_is_installed_from_where_this_one_is(tmp_path, name):
+    origin, command = PACKAGE_ORIGINS[name]
+    (tmp_path / "accord-check").mkdir()
+    installed = tmp_path / "accord-0.1.0.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: accord\nVersion: 0.1.0\n")
+    if origin is not None:
+        (installed / "direct_url.json").write_text(json.dumps(origin).replace("{}", str(tmp_path), 1))
+    program = "from accord.extras import missing_package; print(missing_package('accord-check', 'it'))"
+    script = f"import sys; sys.path[:0] = {[str(tmp_path)]!r}; {program}"
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == f"it needs the package 'accord-check': {command.format(tmp_path)}"
+
+
 def test_the_command_of_a_checkout_that_was_not_installed_names_its_folder(tmp_path):
     program = "from accord.extras import install_command; print(install_command('mcp'))"
     paths = [path for path in sys.path if path and not list(Path(path).glob("accord-*.dist-info"))]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from accord.cli import COMMANDS
+from accord.cli.command_table import commands_for
 
 PAGES = sorted((Path(__file__).parents[2] / "docs" / "coming-from").glob("*.md"))
 WRITTEN = re.compile(r"^accord [^\n]+|`(accord [^`]+)`", re.MULTILINE)
@@ -34,7 +34,7 @@ def options_of_commands():
 
 
 def test_the_pages_name_commands():
-    assert {"run", "chat", "sessions"} <= {parts(it)[0][0] for it in written()} <= set(COMMANDS)
+    assert {"run", "chat", "sessions"} <= {parts(it)[0][0] for it in written()} <= set(commands_for())
 
 
 @pytest.mark.parametrize(("names", "options"), options_of_commands())

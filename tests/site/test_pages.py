@@ -13,7 +13,7 @@ from tools.website.page import FENCED
 
 from accord import errors
 from accord.check.pages import names_of_pages
-from accord.cli import COMMANDS
+from accord.cli.command_table import commands_for
 
 LINK = re.compile(r"\]\((?![a-z]+:|#)([^)#\s]+)")
 
@@ -51,7 +51,7 @@ def test_no_two_pages_differ_only_in_upper_and_lower_case(pages):
 
 
 def test_every_command_update_and_requirement_has_a_page(pages):
-    expected = [f"commands/{it}.md" for it in COMMANDS]
+    expected = [f"commands/{it}.md" for it in commands_for()]
     expected += [f"session-updates/{it}.md" for it in update_pages.kinds()]
     expected += [f"requirements/{it}.md" for it in names_of_pages()]
     assert [it for it in expected if it not in pages] == []

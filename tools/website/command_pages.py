@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from tools.website.page import Page
 
-from accord.cli import COMMANDS, parser_of
-from accord.cli.command import commands_of
+from accord.cli.command_table import commands_for, parser_of
+from accord.cli.parser import commands_of
 
 WIDTH = "88"
 """Columns of a help text; a page shows about 90."""
@@ -33,7 +33,7 @@ GUIDES = {
 
 def command_pages() -> Iterator[Page]:
     os.environ |= {"COLUMNS": WIDTH, "NO_COLOR": "1"}
-    parser = parser_of(COMMANDS)
+    parser = parser_of(commands_for())
     lines = [
         "# The command line",
         "",
@@ -44,14 +44,14 @@ def command_pages() -> Iterator[Page]:
         "|---|---|",
     ]
     for name, inner in sorted(commands_of(parser).items()):
-        lines.append(f"| [`accord {name}`]({name}.md) | {COMMANDS[name].summary} |")
+        lines.append(f"| [`accord {name}`]({name}.md) | {commands_for()[name].summary} |")
         yield Page(f"commands/{name}.md", page_of(inner, name))
     yield Page("commands/index.md", "\n".join([*lines, "", *help_of(parser), ""]))
 
 
 def page_of(parser: argparse.ArgumentParser, name: str) -> str:
     guide = GUIDES.get(name, "command-line.md")
-    summary = f"{COMMANDS[name].summary} See [the guide](../{guide})."
+    summary = f"{commands_for()[name].summary} See [the guide](../{guide})."
     lines = [f"# {parser.prog}", "", summary, "", *help_of(parser)]
     for _, inner in every_command(parser):
         lines += ["", f"## {inner.prog}", "", *help_of(inner)]

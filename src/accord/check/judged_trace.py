@@ -10,9 +10,9 @@ from typing import Any
 
 from accord.check.conversation import object_of
 from accord.check.finding import Finding, Side
-from accord.check.judge import Judge
 from accord.check.passive.catalogue import PASSIVE
 from accord.check.report.report import Report, outcomes_of
+from accord.check.trace_judge import Judge
 from accord.check.traces import BEGINS_LATE, begins_late, conversations
 
 BOTH: tuple[Side, ...] = ("agent", "client")

@@ -14,9 +14,9 @@ from accord.cli import (
     agents_verifying,
     printing,
 )
-from accord.cli.command import CliCommand, add_commands
 from accord.cli.endings import ENDED_WELL, WrongUsage
 from accord.cli.naming import known_agents
+from accord.cli.parser import Command, add_commands
 from accord.cli.table import print_table
 from accord.errors import ConfigurationError
 from accord.masking import mask_urls
@@ -214,58 +214,54 @@ def _no_arguments(_parser: argparse.ArgumentParser) -> None: ...
 
 
 COMMANDS = {
-    "list": CliCommand("List the agents, and whether their programs are found.", _list_arguments, run),
-    "add": CliCommand("Give an agent a name.", agents_changing.add_arguments, agents_changing.add),
-    "remove": CliCommand(
+    "list": Command("List the agents, and whether their programs are found.", _list_arguments, run),
+    "add": Command("Give an agent a name.", agents_changing.add_arguments, agents_changing.add),
+    "remove": Command(
         "Remove an agent from its file, or an installed one.", agents_changing.name_arguments, agents_changing.remove
     ),
-    "default": CliCommand(
-        "Print or set the default agent.", agents_changing.default_arguments, agents_changing.default
-    ),
-    "trust": CliCommand("Trust the project's file as it is now.", _no_arguments, _trust),
-    "search": CliCommand("Search the registry of agents.", agents_registry.search_arguments, agents_registry.search),
-    "info": CliCommand(
-        "Show what the registry says of an agent.", agents_registry.info_arguments, agents_registry.info
-    ),
-    "install": CliCommand(
+    "default": Command("Print or set the default agent.", agents_changing.default_arguments, agents_changing.default),
+    "trust": Command("Trust the project's file as it is now.", _no_arguments, _trust),
+    "search": Command("Search the registry of agents.", agents_registry.search_arguments, agents_registry.search),
+    "info": Command("Show what the registry says of an agent.", agents_registry.info_arguments, agents_registry.info),
+    "install": Command(
         "Install agents of the registry.", agents_installing.install_arguments, agents_installing.install
     ),
-    "update": CliCommand(
+    "update": Command(
         "Install newer versions of installed agents.", agents_installing.update_arguments, agents_installing.update
     ),
-    "which": CliCommand(
+    "which": Command(
         "Print the command that a name means.", agents_installing.which_arguments, agents_installing.which
     ),
-    "lock": CliCommand(
+    "lock": Command(
         "Write installed versions into the lock file.", agents_installing.lock_arguments, agents_installing.lock
     ),
-    "forget": CliCommand(
+    "forget": Command(
         "Forget the checksums of an agent.", agents_installing.forget_arguments, agents_installing.forget
     ),
-    "export": CliCommand(
+    "export": Command(
         "Print an agent as a setting of another client.",
         agents_exchanging.export_arguments,
         agents_exchanging.export,
     ),
-    "import": CliCommand(
+    "import": Command(
         "Add the agents of another client's settings.",
         agents_exchanging.import_arguments,
         agents_exchanging.import_agents,
     ),
-    "check": CliCommand(
+    "check": Command(
         "For authors: check entries by the registry's rules.",
         agents_publishing.check_arguments,
         agents_publishing.check,
     ),
-    "build": CliCommand(
+    "build": Command(
         "For authors: build a registry's files.", agents_publishing.build_arguments, agents_publishing.build
     ),
-    "verify": CliCommand(
+    "verify": Command(
         "For authors: install an agent, ask it as the registry does, and check it.",
         agents_verifying.verify_arguments,
         agents_verifying.verify,
     ),
-    "new": CliCommand(
+    "new": Command(
         "For authors: write an entry, an icon and a job.", agents_publishing.new_arguments, agents_publishing.new
     ),
 }

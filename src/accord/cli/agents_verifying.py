@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 from accord.cli import printing
 from accord.cli.endings import ENDED_WELL, FAILED, WrongUsage
 from accord.cli.installing import ShownProgress
+from accord.extras import missing_package
 from accord.printable import label
 
 if TYPE_CHECKING:
-    from accord.check.agent.lab import Lab
-    from accord.check.report.report import Report
+    from accord.check import Report
     from accord.registry.entry import RegistryEntry
     from accord.registry.progress import Progress
     from accord.registry.publishing.verify import Verified
@@ -50,6 +50,8 @@ def verify_arguments(parser: argparse.ArgumentParser) -> None:
 
 def verify(options: argparse.Namespace) -> int:
     """Install an agent into a folder that is removed again, start it, and ask what the registry asks."""
+    if not options.no_check:
+        _require_checker()
     from accord.registry.publishing.verify import verify as verify_entry
 
     entry, source = _entry(options.what)
@@ -80,11 +82,18 @@ PASSING = ("conformant", "blocked")
 ASKS_FOR_LOGIN = "the agent asks for a login"
 
 
+def _require_checker() -> None:
+    try:
+        import accord.check  # noqa: F401  # pyright: ignore[reportUnusedImport]
+    except ModuleNotFoundError as error:
+        if error.name != "accord.check":
+            raise
+        raise missing_package("accord-check", "`accord agents verify` without --no-check") from error
+
+
 def _checked(entry: RegistryEntry, result: Verified, progress: Progress, within: float) -> Report:
     """The report of the profile smoke, and of the question of a client that opens terminals for logins."""
-    from accord.check.agent.run import check_agent
-    from accord.check.agent.scenarios import Scenario
-    from accord.check.agent.settings import Settings
+    from accord.check import Settings, check_agent
     from accord.client.target import CommandTarget
     from accord.running import run
 
@@ -94,20 +103,13 @@ def _checked(entry: RegistryEntry, result: Verified, progress: Progress, within:
         check_agent(
             subject,
             target.dial,
-            Settings(profile="smoke", start_within=within),
-            also=[Scenario("terminal login", "a client that can open a terminal for a login", _at_a_terminal)],
+            Settings(profile="smoke", terminal_login=True, start_within=within),
             progress=lambda shows: progress.step(f"checking: {shows}"),
         )
     )
     if report.blocked.startswith(ASKS_FOR_LOGIN):  # with an option that this command does not have
         report.blocked = f"{ASKS_FOR_LOGIN} before a session, so only its start was checked"
     return report
-
-
-async def _at_a_terminal(lab: Lab) -> None:
-    """A client that declares `auth.terminal`: the agent answers, and its terminal logins are well formed."""
-    async with lab.link() as link:
-        await lab.initialize(link, terminal_login=True)
 
 
 def _show(entry: RegistryEntry, result: Verified, report: Report | None) -> None:
@@ -117,23 +119,27 @@ def _show(entry: RegistryEntry, result: Verified, report: Report | None) -> None
     for finding in result.findings:
         printing.say("\n".join(f"  {line}" for line in finding.message.splitlines()))
     if report is not None:
-        from accord.check.report.as_text import as_text
+        from accord.check import as_text
 
         _, *lines = as_text(report)  # the heading says what the line above has said
         printing.say("\n".join(f"  {line}" for line in lines if line))
 
 
 def _plain(result: Verified, report: Report | None) -> dict[str, Any]:
-    from accord.check.report.as_json import as_json as report_as_json
     from accord.registry.publishing.findings import as_json
 
+    check = None
+    if report is not None:
+        from accord.check import as_json as report_as_json
+
+        check = report_as_json(report)
     return {
         "kind": result.kind,
         "command": result.command,
         "seconds": result.seconds,
         "methods": list(result.methods),
         "findings": as_json(result.findings),
-        "check": None if report is None else report_as_json(report),
+        "check": check,
     }
 
 

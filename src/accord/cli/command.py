@@ -1,122 +1,101 @@
-"""`CliCommand`: how a command is declared, with its own commands if it has some, and the parser of all of them."""
+"""What a command of another distribution needs: the public module for plug-ins of `accord`.
+
+A plug-in is a `Command` that the distribution names in its entry points. `accord weather` is then there, in
+`accord --help` and in the shell's completion, like a command of Accord itself:
+
+    [project.entry-points."accord.commands"]
+    weather = "weather.command:COMMAND"
+
+    # weather/command.py
+    import argparse
+
+    from accord.cli.command import ENDED_WELL, Command, agent_arguments, chosen_agent, print_line, run_async
+
+    def arguments(parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("place", metavar="PLACE", help="the place to ask about")
+        agent_arguments(parser)
+
+    def run(options: argparse.Namespace) -> int:
+        print_line(run_async(forecast(chosen_agent(options), options.place)))
+        return ENDED_WELL
+
+    COMMAND = Command("Ask an agent about the weather.", arguments, run)
+
+An `AccordError` that `run` raises becomes one line on standard error. Its exit code is that of the table in the guide:
+2 for `WrongUsage`, 3 for `accord.Timeout`, 5 for `OutputLost`, otherwise 1. Any other exception is a bug of the
+command, and prints a traceback.
+
+Completion follows from the parser: it completes options, choices, the agents' names for the metavar `AGENT`, and files
+for the metavar `FILE`.
+"""
 
 from __future__ import annotations
 
-import argparse
-import importlib
-import sys
-from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
+import json
+from collections.abc import Coroutine
+from typing import Any, TypeVar
 
-from accord.cli import printing
-from accord.cli.endings import WrongUsage
-from accord.suggestions import nearest
+from accord.cli.appearance import Style
+from accord.cli.endings import ENDED_WELL, FAILED, WRONG_USAGE, OutputLost, WrongUsage
+from accord.cli.parser import Command, add_commands
+from accord.cli.printing import complain as print_error, say as print_line, write_out
+from accord.cli.protocol import arguments as protocol_argument, versions as protocol_versions
+from accord.cli.streams import streams, width
+from accord.cli.table import print_table
+from accord.cli.target import ChosenAgent, arguments as agent_arguments, chosen as chosen_agent
 
-if TYPE_CHECKING:
-    from _typeshed import SupportsWrite
-
-
-class CliCommand(NamedTuple):
-    """A command: its summary, its arguments and the function that runs it."""
-
-    summary: str
-    arguments: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace], int]
-
-    @classmethod
-    def of_module(cls, module: str, summary: str) -> CliCommand:
-        """The command of this module, which is imported when its arguments are needed."""
-
-        def arguments(parser: argparse.ArgumentParser) -> None:
-            importlib.import_module(module).arguments(parser)
-
-        def run(options: argparse.Namespace) -> int:
-            code: int = importlib.import_module(module).run(options)
-            return code
-
-        return cls(summary, arguments, run)
-
-
-def add_commands(
-    parser: argparse.ArgumentParser,
-    commands: Mapping[str, CliCommand],
-    dest: str,
-    filled: Collection[str] | None = None,
-) -> None:
-    """Give a parser these commands.
-
-    `options.used` is then the parser of the one that is used, and `options.run_command` the function to run it. Only
-    the commands in `filled` get their arguments; by default all.
-    """
-    place = parser.add_subparsers(dest=dest, metavar="COMMAND", title="commands", parser_class=Parser)
-    for name, command in commands.items():
-        added = place.add_parser(name, help=command.summary, description=command.summary)
-        added.set_defaults(run_command=command.run, used=added)
-        if filled is None or name in filled:
-            command.arguments(added)
+__all__ = [
+    "ENDED_WELL",
+    "FAILED",
+    "WRONG_USAGE",
+    "ChosenAgent",
+    "Command",
+    "OutputLost",
+    "Style",
+    "WrongUsage",
+    "add_commands",
+    "agent_arguments",
+    "chosen_agent",
+    "paint",
+    "print_error",
+    "print_json",
+    "print_line",
+    "print_progress",
+    "print_table",
+    "protocol_argument",
+    "protocol_versions",
+    "run_async",
+    "terminal_width",
+    "write_out",
+]
 
 
-def tell_json(parser: argparse.ArgumentParser) -> None:
-    """Print wrong usage of this parser and of its commands as JSON, too."""
-    if isinstance(parser, Parser):
-        parser.tells_json = True
-    for command in commands_of(parser).values():
-        tell_json(command)
+T = TypeVar("T")
 
 
-def commands_of(parser: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:
-    """The parsers of a parser's commands, by their names."""
-    for action in actions_of(parser):
-        if action.nargs == argparse.PARSER:
-            return cast("Mapping[str, argparse.ArgumentParser]", action.choices)
-    return {}
+def run_async(main: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine as `accord.run` does, and return its result. Signals end its agents in order."""
+    from accord.running import run  # `accord --help` loads this module, and runs nothing
+
+    return run(main)
 
 
-def actions_of(parser: argparse.ArgumentParser) -> list[argparse.Action]:
-    """The options and arguments of a parser, for which argparse has no public name."""
-    return parser._actions  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+def paint(style: Style, text: str) -> str:
+    """The text in this style, if standard output shows colours: not in a pipe, and not with `NO_COLOR`."""
+    return streams().answer.painted(style, text)
 
 
-class Parser(argparse.ArgumentParser):
-    """Suggests what is meant by an unknown word, and reports help that could not be written."""
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **{"formatter_class": Formatter, **options})
-
-    tells_json = False
-    """Whether wrong usage is printed as JSON, too, because the user asked for JSON."""
-
-    def error(self, message: str) -> NoReturn:
-        """End the program because of wrong usage."""
-        if self.tells_json:
-            from accord.cli.events import report
-
-            report(WrongUsage(message))
-        super().error(message)
-
-    def _check_value(self, action: argparse.Action, value: Any) -> None:
-        if action.choices is None or value in action.choices:
-            return
-        known = [str(choice) for choice in action.choices]
-        if action.nargs == argparse.PARSER:
-            self.error(f"unknown command {value!r}{nearest(value, known) or f'; {self.prog} --help lists all'}")
-        raise argparse.ArgumentError(action, f"invalid choice: {value!r}{nearest(str(value), known)}")
-
-    def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
-        if file is sys.stdout:  # where argparse would be silent
-            printing.write_out(message)
-        else:
-            super()._print_message(message, file)
+def terminal_width() -> int | None:
+    """The columns of the terminal that standard output is; None if it is a pipe or a file."""
+    return width(1) if streams().answer.is_terminal else None
 
 
-class Formatter(argparse.RawDescriptionHelpFormatter):
-    """Keeps the lines of examples, and lists commands without a heading line that says only COMMAND."""
+def print_json(value: Any) -> None:
+    """Print a value as JSON, for the option `--json`."""
+    print_line(json.dumps(value, indent=2, ensure_ascii=False))
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        # argparse forgets that commands are indented, and would break the line after the longest name.
-        self._action_max_length = 14
 
-    def _format_action(self, action: argparse.Action) -> str:
-        text = super()._format_action(action)
-        return text.partition("\n")[2] if action.nargs == argparse.PARSER else text
+def print_progress(text: str) -> None:
+    """Print a line on standard error if a person reads it there, at a terminal."""
+    if streams().aside.is_terminal:
+        print_error(text)

@@ -10,9 +10,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 
-from accord.cli import printing
-from accord.cli.command import actions_of, commands_of
+from accord.cli import printing, target
+from accord.cli.command_table import commands_for, parser_for
 from accord.cli.endings import ENDED_WELL
+from accord.cli.parser import actions_of, commands_of
 from accord.errors import AccordError
 from accord.printable import label
 
@@ -90,9 +91,13 @@ def run(options: argparse.Namespace) -> int:
     return ENDED_WELL
 
 
-def answer(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
+def answer(words: Sequence[str]) -> int:
     """Print what may stand in the place of the last of these words."""
     *before, started = words or [""]
+    try:
+        parser = parser_for(target.split(before)[0])
+    except AccordError:  # of a plug-in that is broken; an error would be printed into the line that the user types
+        return ENDED_WELL
     lines = list(_candidates(parser, before, started))
     ours = [line for line in lines if line.startswith((started, ":"))]
     if ours:
@@ -150,9 +155,7 @@ def _values(action: argparse.Action) -> Iterator[str]:
     if action.choices is not None:
         yield from (_line(str(choice), None) for choice in action.choices)
     elif action.dest == "words":  # of `accord help`
-        from accord.cli import COMMANDS
-
-        yield from (_line(name, command.summary) for name, command in COMMANDS.items())
+        yield from (_line(name, command.summary) for name, command in commands_for().items())
     elif name in _AGENTS:
         yield from _agents()
     elif name == "DIR":

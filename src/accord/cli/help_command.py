@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from accord.cli.command import commands_of
 from accord.cli.endings import ENDED_WELL, WrongUsage
+from accord.cli.parser import commands_of
 from accord.suggestions import nearest
 
 

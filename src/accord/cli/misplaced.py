@@ -6,7 +6,7 @@ import argparse
 import shlex
 from collections.abc import Sequence
 
-from accord.cli.command import actions_of
+from accord.cli.parser import actions_of
 from accord.suggestions import meant
 
 

@@ -8,9 +8,9 @@ import re
 from pathlib import Path
 
 from accord.cli import printing
-from accord.cli.command import CliCommand, add_commands
 from accord.cli.endings import ENDED_WELL, WrongUsage
 from accord.cli.new_agent import FILES
+from accord.cli.parser import Command, add_commands
 
 EPILOG = """\
 example:
@@ -63,4 +63,4 @@ Then give it a name:    accord agents add {name} -- {name}""")
     return ENDED_WELL
 
 
-COMMANDS = {"agent": CliCommand("Write a project with an agent, its command and a test.", _agent_arguments, _agent)}
+COMMANDS = {"agent": Command("Write a project with an agent, its command and a test.", _agent_arguments, _agent)}

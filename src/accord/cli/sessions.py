@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accord.cli import printing, protocol, session_ids, target
-from accord.cli.command import CliCommand, add_commands
 from accord.cli.endings import ENDED_WELL, WrongUsage
 from accord.cli.opening import absolute
+from accord.cli.parser import Command, add_commands
 from accord.cli.table import print_table
 from accord.errors import AccordError, DecodeError
 from accord.printable import label
@@ -242,8 +242,8 @@ def _may_delete(found: list[str]) -> bool:
 
 
 COMMANDS = {
-    "list": CliCommand("List the sessions of a folder.", _list_arguments, _with_agent(_list)),
-    "show": CliCommand("Print a session as Markdown.", _show_arguments, _with_agent(_show)),
-    "export": CliCommand("Write a session as JSON lines or Markdown.", _export_arguments, _with_agent(_export)),
-    "delete": CliCommand("Delete sessions for good.", _delete_arguments, _with_agent(_delete)),
+    "list": Command("List the sessions of a folder.", _list_arguments, _with_agent(_list)),
+    "show": Command("Print a session as Markdown.", _show_arguments, _with_agent(_show)),
+    "export": Command("Write a session as JSON lines or Markdown.", _export_arguments, _with_agent(_export)),
+    "delete": Command("Delete sessions for good.", _delete_arguments, _with_agent(_delete)),
 }

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from accord.cli import environment_options, protocol, remote_options
-from accord.cli.command import actions_of
 from accord.cli.endings import WrongUsage
+from accord.cli.parser import actions_of
 from accord.errors import ConfigurationError
 from accord.own_commands import own_command
 
 if TYPE_CHECKING:
+    import ssl
+
     from accord.cli.remote_options import RemoteOptions
     from accord.client.target import Target
     from accord.configuration.settings import AgentSettings
@@ -26,7 +28,7 @@ YES = "install an agent of the registry that is not installed, without asking"
 
 
 class ChosenAgent:
-    """The agent that the command line names."""
+    """The agent that the command line names, and how it is reached."""
 
     def __init__(self, settings: AgentSettings, remote: RemoteOptions, *, is_demo: bool = False) -> None:
         self.settings = settings
@@ -42,6 +44,28 @@ class ChosenAgent:
             return self.settings.words
         except ValueError:
             return []
+
+    @property
+    def url(self) -> str | None:
+        """The agent's URL; None for an agent that is a command."""
+        return self.settings.url
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers of requests to the agent's URL, with its token."""
+        token = {"Authorization": f"Bearer {self.remote.token}"} if self.remote.token else {}
+        return self.remote.headers | token
+
+    @property
+    def tls(self) -> ssl.SSLContext | None:
+        """What requests to the agent's URL trust; None for the usual authorities."""
+        return self.remote.tls
+
+    def set_environment(self, variables: Mapping[str, str]) -> None:
+        """Set variables of the agent's process, after those of its settings."""
+        import msgspec
+
+        self.settings = msgspec.structs.replace(self.settings, env={**self.settings.env, **variables})
 
     def target(self, on_stderr: Callable[[str], object] | None = None) -> Target:
         """What `accord.connect` takes; each call gives a new one, which knows nothing of the logins of another.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from accord.cli import printing, target, trace_exchange, trace_figures, trace_rows
-from accord.cli.command import CliCommand, add_commands
 from accord.cli.endings import WrongUsage, one_line
+from accord.cli.parser import Command, add_commands
 from accord.cli.sizes import size
 from accord.errors import AccordError
 
@@ -76,22 +76,20 @@ def run(options: argparse.Namespace) -> int:
 
 
 COMMANDS = {
-    "show": CliCommand("Show the messages of a trace, and what they mean.", trace_rows.show_arguments, trace_rows.show),
-    "grep": CliCommand("Search traces for a regular expression.", trace_rows.grep_arguments, trace_rows.grep),
-    "stats": CliCommand(
+    "show": Command("Show the messages of a trace, and what they mean.", trace_rows.show_arguments, trace_rows.show),
+    "grep": Command("Search traces for a regular expression.", trace_rows.grep_arguments, trace_rows.grep),
+    "stats": Command(
         "Show a trace's latencies, and where the time of each turn went.",
         trace_figures.stats_arguments,
         trace_figures.stats,
     ),
-    "list": CliCommand(
+    "list": Command(
         "List the traces that are kept, and those that grow now.", trace_figures.list_arguments, trace_figures.listed
     ),
-    "export": CliCommand(
+    "export": Command(
         "Write a trace for other people or programs, without secrets.",
         trace_exchange.export_arguments,
         trace_exchange.export,
     ),
-    "import": CliCommand(
-        "Convert a trace of another program.", trace_exchange.import_arguments, trace_exchange.import_
-    ),
+    "import": Command("Convert a trace of another program.", trace_exchange.import_arguments, trace_exchange.import_),
 }

@@ -4,21 +4,23 @@ The judge reads the messages after the index has them, a few at a time. It is no
 trace may grow: a request that is still open is not a fault. It has a note, which says who waits for whom.
 
 A trace that begins after the handshake, or holds several connections, is not judged: the judge would take what it does
-not know for missing.
+not know for missing. Without the checker no trace is judged, and only open requests are shown.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from accord.check import Finding, Judge, Severity
 from accord.errors import DecodeError
 from accord.inspector.index import TraceIndex
 from accord.inspector.lines import ANSWER, ERROR, NOTIFICATION, REQUEST
 from accord.inspector.rows import LARGE
-from accord.trace import IN, OUT, read_event
+from accord.trace import IN, OUT, Direction, read_event
 from accord.trace.unanswered import Unanswered
+
+if TYPE_CHECKING:
+    from accord.check import Finding, Judge, Severity
 
 STEP = 200
 """Messages of one step: about 12 ms of work."""
@@ -66,7 +68,10 @@ class TraceFindings:
             return
         end = min(self._next + STEP, len(index), MOST)
         if self._judge is None:
-            self._judge = Judge(IN if index.header.get("role") == "agent" else OUT)
+            self._judge = _judge(IN if index.header.get("role") == "agent" else OUT)
+        if self._judge is None:
+            self._is_judged = False
+            return
         for row in range(self._next, end):
             kind, is_small = columns.kind[row], columns.size(row) <= LARGE
             if kind in (REQUEST, NOTIFICATION, ANSWER, ERROR) and is_small and not columns.hop[row]:
@@ -143,3 +148,14 @@ class TraceFindings:
             }
             for finding in self._by_row.get(row, ())
         ]
+
+
+def _judge(recorder_reads: Direction) -> Judge | None:
+    """A judge of the checker; None if the checker is not installed."""
+    try:
+        from accord.check import Judge
+    except ModuleNotFoundError as error:
+        if error.name != "accord.check":
+            raise
+        return None
+    return Judge(recorder_reads)

@@ -17,7 +17,7 @@ from accord.check.agent.recording import Recording
 from accord.check.agent.turn import State, Turn
 from accord.check.conversation import MISSING, Exchange, Frame, key_of, object_of, read
 from accord.check.finding import Side
-from accord.check.judge import Judge
+from accord.check.trace_judge import Judge
 from accord.jsonrpc.frames import Oversized
 from accord.trace import Direction, TraceEvent
 from accord.transports.base import End, Transport

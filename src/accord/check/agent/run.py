@@ -13,7 +13,7 @@ from pathlib import Path
 from accord.check.agent.checks import ACTIVE, FIRST_VERSION, SECOND_VERSION
 from accord.check.agent.lab import Blocked, Lab, OtherVersion
 from accord.check.agent.link import Gone, Over, Unanswered
-from accord.check.agent.scenarios import SCENARIOS, Scenario
+from accord.check.agent.scenarios import SCENARIOS, TERMINAL_LOGIN, Scenario
 from accord.check.agent.settings import NOTES, Settings
 from accord.check.catalogue import CHECKS_OF_AGENTS
 from accord.check.conversation import object_of
@@ -31,11 +31,10 @@ async def check_agent(
     settings: Settings,
     *,
     only: Sequence[str] = (),
-    also: Sequence[Scenario] = (),
     trace: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Report:
-    """Run the scenarios of a profile against an agent; with `only`, those of these names; `also` adds scenarios.
+    """Run the scenarios of a profile against an agent; with `only`, those of these names.
 
     `dial` gives a transport for each start. Sessions work in a scratch folder, which is removed at the end. `trace` is
     the file for all conversations; it is written in any case.
@@ -44,7 +43,7 @@ async def check_agent(
     with ExitStack() as stack:
         lab = Lab(dial, settings, _scratch(stack))
         blocked, problems = "", list[str]()
-        for scenario, version in _planned((*SCENARIOS, *also), settings, only):
+        for scenario, version in _planned(settings, only):
             if version in lab.unspoken:
                 continue
             if version not in (0, lab.version):
@@ -84,8 +83,9 @@ async def check_agent(
     return report
 
 
-def _planned(scenarios: Sequence[Scenario], settings: Settings, only: Sequence[str]) -> Iterator[tuple[Scenario, int]]:
+def _planned(settings: Settings, only: Sequence[str]) -> Iterator[tuple[Scenario, int]]:
     """The scenarios of a run, each with its version; 0 for one that belongs to none."""
+    scenarios = (*SCENARIOS, TERMINAL_LOGIN) if settings.terminal_login else SCENARIOS
     for version in (*settings.versions, 0):
         for scenario in scenarios:
             is_chosen = settings.profile in scenario.profiles and (not only or scenario.name in only)

@@ -98,6 +98,12 @@ async def ended_in_turn(lab: Lab) -> None:
         lab.process_ended(link, await link.close(lab.settings.grace), "in a turn")
 
 
+async def terminal_login(lab: Lab) -> None:
+    """A client that declares `auth.terminal`: the agent answers, and its terminal logins are well formed."""
+    async with lab.link() as link:
+        await lab.initialize(link, terminal_login=True)
+
+
 SCENARIOS = (
     Scenario("healthy", "sessions, lists, turns, cancelling, the end", healthy),
     Scenario("bare", "a client without capabilities", bare),
@@ -117,7 +123,10 @@ SCENARIOS = (
     Scenario("restarted", "a session after a restart", restarted, PROMPTING),
     Scenario("ended in a turn", "the end of the input in a turn", ended_in_turn, PROMPTING),
 )
-"""Every scenario, in the order in which they run."""
+"""The scenarios, in the order in which they run."""
+
+TERMINAL_LOGIN = Scenario("terminal login", "a client that can open a terminal for a login", terminal_login)
+"""The scenario of `Settings.terminal_login`."""
 
 
 async def _bad_frame(lab: Lab, link: Link, name: str, data: bytes) -> None:

@@ -68,6 +68,8 @@ class Settings:
     prompts: Prompts = field(default_factory=Prompts)
     auth_method: str | None = None
     """The method to log in with before the first session."""
+    terminal_login: bool = False
+    """Whether one scenario more asks for logins as a client that can open a terminal for them."""
     versions: tuple[int, ...] = (1,)
     """The versions of the protocol to judge; of several, those that the agent speaks."""
     url: str | None = None

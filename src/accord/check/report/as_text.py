@@ -7,22 +7,25 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterator
+from typing import Literal
 
 from accord.check.finding import Finding, Severity
-from accord.check.report.report import Outcome, Report
+from accord.check.report.report import Outcome, Report, Status, Verdict
 from accord.printable import printable
 
-Paint = Callable[[str, str], str]
-"""Paints a text in a style: `bad`, `warning`, `good`, `dim`, `bold`."""
+Style = Literal["bad", "warning", "good", "dim", "bold"]
 
-_WORDS: dict[Severity, tuple[str, str]] = {
+Paint = Callable[[Style, str], str]
+"""Paints a text in a style."""
+
+_WORDS: dict[Severity, tuple[str, Style]] = {
     "fail": ("FAIL", "bad"),
     "warn": ("WARN", "warning"),
     "note": ("NOTE", "dim"),
 }
 
 
-def plain(_style: str, text: str) -> str:
+def plain(_style: Style, text: str) -> str:
     """Leaves a text as it is."""
     return text
 
@@ -62,7 +65,8 @@ def heading(report: Report) -> str:
 
 def verdict(report: Report, paint: Paint = plain) -> str:
     """The verdict with its reason, in one line."""
-    style = {"conformant": "good", "not conformant": "bad"}.get(report.verdict, "warning")
+    styles: dict[Verdict, Style] = {"conformant": "good", "not conformant": "bad"}
+    style = styles.get(report.verdict, "warning")
     took = f" ({report.seconds:.1f} s)" if report.seconds else ""
     return paint(style, report.verdict) + (f": {printable(report.reason)}" if report.reason else "") + took
 
@@ -94,7 +98,8 @@ def _wrapped(text: str, width: int) -> Iterator[str]:
 
 
 def _listed(report: Report, paint: Paint, width: int) -> Iterator[str]:
-    for status, word, style in (("pass", "ok  ", "good"), ("not exercised", "--  ", "dim")):
+    listed: list[tuple[Status, str, Style]] = [("pass", "ok  ", "good"), ("not exercised", "--  ", "dim")]
+    for status, word, style in listed:
         for outcome in report.outcomes:
             if outcome.status == status:
                 yield paint(style, word) + "  " + _one_line(outcome, width)

@@ -142,10 +142,10 @@ def _report(config: pytest.Config) -> Report:
 
         from accord.check.agent.run import check_agent
         from accord.check.agent.settings import Settings
-        from accord.configuration.resolving import resolve_command, target_of
+        from accord.connecting import target_of
 
         command = _command(config)
-        target = target_of(resolve_command(shlex.split(command)))
+        target = target_of(command)
         profile: Profile = config.getoption("--acp-profile") or "smoke"
         settings = Settings(profile=profile)
         config.stash[_REPORT] = asyncio.run(check_agent(command, target.dial, settings))

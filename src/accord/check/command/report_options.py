@@ -6,15 +6,12 @@ import argparse
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from accord.cli import printing
-from accord.cli.endings import OutputLost, WrongUsage
-from accord.cli.streams import streams, width
+from accord.cli.command import OutputLost, WrongUsage, paint, print_line, terminal_width, write_out
 
 if TYPE_CHECKING:
     from accord.check.report.report import Report
-    from accord.cli.appearance import Style
 
 WIDEST = 110
 """Columns beyond which the report does not grow: long lines are hard to read."""
@@ -79,19 +76,12 @@ def give(report: Report, options: argparse.Namespace) -> int:
 
 def _print(report: Report, options: argparse.Namespace) -> None:
     if options.json:
-        printing.say(_rendered(report, "report").rstrip("\n"))
+        print_line(_rendered(report, "report").rstrip("\n"))
         return
     from accord.check.report.as_text import as_text
 
-    answer = streams().answer
-
-    def painted(style: str, text: str) -> str:
-        return answer.painted(cast("Style", style), text)
-
-    lines = as_text(
-        report, painted, width=min(width(1), WIDEST) if answer.is_terminal else WIDEST, verbose=options.verbose
-    )
-    printing.write_out("".join(f"{line}\n" for line in lines))
+    lines = as_text(report, paint, width=min(terminal_width() or WIDEST, WIDEST), verbose=options.verbose)
+    write_out("".join(f"{line}\n" for line in lines))
 
 
 def _rendered(report: Report, form: str) -> str:

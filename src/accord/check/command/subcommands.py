@@ -1,14 +1,21 @@
-"""`accord check`: judges agents, clients and recorded traces by the clauses of the protocol."""
+"""The commands of `accord check`; this file has those that start no program: `trace`, `list`, `explain` and `pages`."""
 
 from __future__ import annotations
 
 import argparse
-import json
 from typing import TYPE_CHECKING, Any
 
-from accord.cli import check_agent, check_client, check_output, printing
-from accord.cli.command import CliCommand, add_commands
-from accord.cli.endings import ENDED_WELL, WRONG_USAGE, WrongUsage
+from accord.check.command import live_runs, report_options
+from accord.cli.command import (
+    ENDED_WELL,
+    WRONG_USAGE,
+    Command,
+    WrongUsage,
+    add_commands,
+    print_json,
+    print_line,
+    print_table,
+)
 from accord.suggestions import nearest
 
 if TYPE_CHECKING:
@@ -52,7 +59,7 @@ def _trace_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = TRACE_EPILOG
     parser.add_argument("file", metavar="FILE", help="a trace of Accord (accord run --trace, accord.TraceFile)")
     parser.add_argument("--of", choices=("agent", "client", "both"), default="both", help="the side to judge")
-    check_output.arguments(parser)
+    report_options.arguments(parser)
 
 
 def _trace(options: argparse.Namespace) -> int:
@@ -65,7 +72,7 @@ def _trace(options: argparse.Namespace) -> int:
         raise WrongUsage(f"cannot read {options.file}: {error.strerror}") from error
     except DecodeError as error:
         raise WrongUsage(f"cannot read {options.file}: {error}") from error
-    return check_output.give(report, options)
+    return report_options.give(report, options)
 
 
 def _list_arguments(parser: argparse.ArgumentParser) -> None:
@@ -76,11 +83,10 @@ def _list_arguments(parser: argparse.ArgumentParser) -> None:
 def _list(options: argparse.Namespace) -> int:
     from accord.check.catalogue import CHECKS
     from accord.check.report.as_json import check_as_json
-    from accord.cli.table import print_table
 
     checks = [check for check in CHECKS.values() if options.of is None or check.of in (options.of, "both", "transport")]
     if options.json:
-        printing.say(json.dumps([check_as_json(check) for check in checks], indent=2, ensure_ascii=False))
+        print_json([check_as_json(check) for check in checks])
     else:
         print_table(("CHECK", "OF", "LEVEL", "DEMANDS"), [(it.id, it.of, it.level, it.clause) for it in checks])
     return ENDED_WELL
@@ -100,9 +106,9 @@ def _explain(options: argparse.Namespace) -> int:
         hint = nearest(options.id, list(CHECKS)) or "; `accord check list` prints all"
         raise WrongUsage(f"no check has the id {options.id!r}{hint}")
     if options.json:
-        printing.say(json.dumps(check_as_json(check), indent=2, ensure_ascii=False))
+        print_json(check_as_json(check))
     else:
-        printing.say("\n".join(_explained(check)))
+        print_line("\n".join(_explained(check)))
     return ENDED_WELL
 
 
@@ -135,19 +141,21 @@ def _pages(options: argparse.Namespace) -> int:
         count = write_pages(options.folder)
     except OSError as error:
         raise WrongUsage(f"cannot write {options.folder}: {error.strerror}") from error
-    printing.say(f"{count} pages, and README.md with the list of them, in {options.folder}")
+    print_line(f"{count} pages, and README.md with the list of them, in {options.folder}")
     return ENDED_WELL
 
 
 COMMANDS = {
-    "agent": CliCommand(
-        "Judge an agent: start it, and drive it through scenarios.", check_agent.arguments, check_agent.run
+    "agent": Command(
+        "Judge an agent: start it, and drive it through scenarios.", live_runs.agent_arguments, live_runs.check_agent
     ),
-    "client": CliCommand(
-        "Judge a client: be the agent that it starts, in each scenario.", check_client.arguments, check_client.run
+    "client": Command(
+        "Judge a client: be the agent that it starts, in each scenario.",
+        live_runs.client_arguments,
+        live_runs.check_client,
     ),
-    "trace": CliCommand("Judge a recorded trace, both sides at once.", _trace_arguments, _trace),
-    "list": CliCommand("List the checks.", _list_arguments, _list),
-    "pages": CliCommand("Write a page for each requirement and check.", _pages_arguments, _pages),
-    "explain": CliCommand("Explain a check: its clause, its page, and what to do.", _explain_arguments, _explain),
+    "trace": Command("Judge a recorded trace, both sides at once.", _trace_arguments, _trace),
+    "list": Command("List the checks.", _list_arguments, _list),
+    "pages": Command("Write a page for each requirement and check.", _pages_arguments, _pages),
+    "explain": Command("Explain a check: its clause, its page, and what to do.", _explain_arguments, _explain),
 }
