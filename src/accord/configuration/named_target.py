@@ -44,6 +44,8 @@ def named_target(
         if word.startswith(PREFIX):
             raise
         return None
+    if settings == AgentSettings(command=[word]):
+        return None  # a program on PATH: another plug-in may know an agent of this name
     if settings.url is not None:
         return url_target(
             settings.url,
