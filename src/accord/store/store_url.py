@@ -20,7 +20,7 @@ from accord.store.memory import MemoryStore
 
 
 def store_at(where: str | Path, argument: str = "store") -> Store:
-    """The store with this path or URL; raises PluginError for a URL whose scheme nobody has registered.
+    """The store with this path or URL; raises PluginError for a URL with an unknown scheme.
 
     `argument` is what errors call a value that is neither text nor a path.
     """
