@@ -177,7 +177,7 @@ def _configuration() -> Iterator[Finding]:
 
 
 def _agents(known: KnownAgents) -> Iterator[Finding]:
-    from accord.cli.agents import found
+    from accord.cli.agents.named_agents import found
 
     agents = [agent for agent in known if not agent.is_hidden]
     for agent in agents:
