@@ -34,6 +34,7 @@ PACKAGES = (
     "accord",
     "accord.adapters",
     "accord.check",
+    "accord.cli.command",
     "accord.http",
     "accord.metrics",
     "accord.sync",
@@ -45,10 +46,10 @@ ROW = re.compile(r"^\| `(?P<name>[^`]+)` \| (?P<version>\d+\.\d+\.\d+) \|", re.M
 """A row of the table of names that went: the name as the lists write it, and the version without it."""
 
 GIVEN = """
-Chain CommandResult Connection ConnectionBlock Context Decision Elicited ElicitedUrl FormQuestion Hop LinkQuestion
-Login MirroredDocument OpenDocument Outcome PermissionQuestion PlanDocument Provider RemoteAgent RemoteClient
-RemoteSession RemoteSubagent RemoteTerminal Reply Restarted RunningCompaction SentMessage ServedSession Session
-Statistics Subagent Suggestion SuggestionRequest Suggestions Terminal Tool Turn TurnPlan
+Chain ChosenAgent CommandResult Connection ConnectionBlock Context Decision Elicited ElicitedUrl FormQuestion Hop
+LinkQuestion Login MirroredDocument OpenDocument Outcome PermissionQuestion PlanDocument Provider RemoteAgent
+RemoteClient RemoteSession RemoteSubagent RemoteTerminal Reply Restarted RunningCompaction SentMessage ServedSession
+Session Statistics Subagent Suggestion SuggestionRequest Suggestions Terminal Tool Turn TurnPlan
 """
 """Classes whose objects Accord makes: what they are made with is its own affair."""
 

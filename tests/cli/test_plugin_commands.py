@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import msgspec
 import pytest
 
 import accord
+from accord.cli import command
 
 GOOD = """
 import sys
@@ -91,6 +93,13 @@ def test_own_commands_and_the_version_read_no_entry_points():
         assert done.stderr == f"{reads}\n"
 
 
+def test_the_guide_lists_every_public_name_for_commands():
+    page = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text()
+    section = page.partition("## Commands of your own")[2].partition("\n## ")[0]
+    named = set(re.findall(r"`(\w+)[^`]*`", section))
+    assert set(command.__all__) - named == set()
+
+
 @pytest.fixture
 def python_without(user, tmp_path):
     """Runs Python where Accord is there without one of its packages; `-S` leaves out all that is installed."""
@@ -146,6 +155,21 @@ def test_without_the_checker_all_other_modules_load_and_a_verification_says_how_
         "accord agents: `accord agents verify` without --no-check needs the package 'accord-check': pip install "
     )
     assert done.stderr.count("\n") == 1
+
+
+CHECKER = """
+import importlib, pkgutil
+import accord.check
+for module in pkgutil.walk_packages(accord.check.__path__, "accord.check."):
+    if not module.name.startswith("accord.check.command"):
+        importlib.import_module(module.name)
+print(*(getattr(accord.check, name) for name in accord.check.__all__))
+"""
+
+
+def test_without_the_command_line_the_checker_is_a_library(python_without):
+    done = python_without("cli", "-c", CHECKER)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_without_the_command_line_the_library_says_how_to_get_it(python_without):

@@ -34,8 +34,7 @@ class ChosenAgent:
         self.settings = settings
         self.is_demo = is_demo
         """Whether the built-in agent is used because the user named no agent."""
-        self.remote = remote
-        """What it is reached with, if it has a URL."""
+        self._remote = remote
 
     @property
     def words(self) -> list[str]:
@@ -53,13 +52,13 @@ class ChosenAgent:
     @property
     def headers(self) -> dict[str, str]:
         """The headers of requests to the agent's URL, with its token."""
-        token = {"Authorization": f"Bearer {self.remote.token}"} if self.remote.token else {}
-        return self.remote.headers | token
+        token = {"Authorization": f"Bearer {self._remote.token}"} if self._remote.token else {}
+        return self._remote.headers | token
 
     @property
     def tls(self) -> ssl.SSLContext | None:
         """What requests to the agent's URL trust; None for the usual authorities."""
-        return self.remote.tls
+        return self._remote.tls
 
     def set_environment(self, variables: Mapping[str, str]) -> None:
         """Set variables of the agent's process, after those of its settings."""
@@ -74,7 +73,7 @@ class ChosenAgent:
         """
         from accord.configuration.resolving import target_of
 
-        return target_of(self.settings, **self.remote._asdict(), on_stderr=on_stderr)
+        return target_of(self.settings, **self._remote._asdict(), on_stderr=on_stderr)
 
 
 def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
