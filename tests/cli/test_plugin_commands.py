@@ -25,7 +25,7 @@ COMMAND = Command("Do good.", lambda parser: None, run)
 """
 BAD = {
     "an import that fails": ("import nothing_like_it\n", "cannot be loaded: ModuleNotFoundError: No module named"),
-    "a module that exits": ("raise SystemExit('no')\n", "cannot be loaded: SystemExit: no"),
+    "a module that exits": ("raise SystemExit('no')\n", "cannot be loaded: it exits with 'no'"),
     "an object that is no command": ("COMMAND = 1\n", "must be a Command of accord.cli.command, got 1"),
 }
 

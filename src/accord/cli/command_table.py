@@ -109,7 +109,10 @@ def commands_for(word: str = "") -> Mapping[str, Command]:
 
 def _loaded(plugin: EntryPoint) -> Command:
     """The command that a plug-in adds; what is wrong with it is a PluginError that names it."""
-    command = load_plugin(plugin)
+    try:
+        command = load_plugin(plugin)
+    except SystemExit as error:  # of a script that runs when it is imported
+        raise PluginError(f"{describe(plugin)} cannot be loaded: it exits with {error.code!r}") from error
     if not isinstance(command, Command):
         raise PluginError(f"{describe(plugin)} must be a Command of accord.cli.command, got {command!r}")
 
