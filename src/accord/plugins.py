@@ -7,9 +7,9 @@
 | `accord.stores` | a URL's scheme | a function (url) to a `Store` |
 | `accord.commands` | a command's name | a command of `accord` |
 
-Listing plug-ins reads the metadata of every installed distribution, which takes tens of milliseconds. So it is read once, when
-a name turns up that Accord does not have itself: its own plug-ins are known without metadata, and no other replaces
-them. A plug-in's code is imported when it is used.
+Listing plug-ins reads the metadata of every installed distribution, which takes tens of milliseconds. So it is read
+once, when a name turns up that Accord does not have itself: its own plug-ins are known without metadata, and no other
+replaces them. A plug-in's code is imported when it is used.
 
 A broken plug-in breaks only what uses it, with an error that names its distribution.
 """
