@@ -15,7 +15,7 @@ from accord import v1
 from accord.schema import codec
 from accord.schema.base import Unknown
 from accord.state import MOST_META, Message, SessionState, Subagent, ToolCallState
-from accord.text import JoinedText, mended, whole_part
+from accord.state.text import JoinedText, mended, whole_part
 
 THUMB = "\U0001f44d"
 HIGH, LOW = "\ud83d", "\udc4d"

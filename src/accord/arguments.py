@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from accord.errors import EncodeError
-from accord.mistakes import check_takes, place_of
+from accord.mistakes import check_takes, meant, place_of
 from accord.schema import codec, v1
 from accord.schema.base import Model, Unknown, Upsert
 from accord.schema.sendable import check_sendable
-from accord.suggestions import meant
 
 CONTENT_BLOCKS = (
     v1.TextContent,

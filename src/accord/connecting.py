@@ -40,8 +40,8 @@ START_WITHIN = 60.0
 """Seconds that an agent has for its answer to `initialize`; wrappers such as npx may have to fetch it first."""
 
 Where: TypeAlias = "Sequence[str] | Agent | Target"
-"""A command, an agent's name, a URL, an Agent in memory, or a target. A string that is neither a name nor a URL is split
-as a shell would, and never run by one."""
+"""A command, an agent's name, a URL, an Agent in memory, or a target. A string that is neither a name nor a URL is
+split as a shell would, and never run by one."""
 
 
 @connection_block

@@ -1,4 +1,4 @@
-"""Extras that are not installed: what an error says of them.
+"""Extras that are not installed, and what an error says of them; the command that runs a module of Accord.
 
 The core needs msgspec only. What needs more says which extra is missing and prints the command that installs it. The
 command depends on how Accord itself was installed: from an index, from a repository, or from a folder with its source,
@@ -7,6 +7,7 @@ where an install by name would fetch another package.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -76,6 +77,15 @@ def needs_extra(extra: str, what: str) -> str:
 def extra_of(error: ImportError) -> str | None:
     """The extra whose package an import did not find; None if it is no package of an extra."""
     return PACKAGES.get((error.name or "").partition(".")[0])
+
+
+def own_command(module: str, *arguments: str) -> list[str]:
+    """The command that runs a module of Accord with these arguments, safe to start in any folder.
+
+    `python -m` searches the current folder before the installed packages. An agent starts in the folder of a project,
+    and a file `json.py` there would run in place of the standard module; `-P` leaves that folder out.
+    """
+    return [sys.executable, "-P", "-m", module, *arguments]
 
 
 def _pip_install(package: str, extra: str = "") -> str:

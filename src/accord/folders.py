@@ -1,9 +1,11 @@
-"""The folders in which a user's files of Accord belong, on each platform."""
+"""The folders in which a user's files of Accord belong, on each platform, and a lock for a file in them."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -50,3 +52,31 @@ def cache_folder() -> Path:
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "accord"
     return Path.home() / ".cache" / "accord"
+
+
+@contextmanager
+def locked(path: Path) -> Generator[None]:
+    """Hold the lock file beside this file; its folder is created if it is missing."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    lock = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        _lock(lock)
+        yield
+    finally:
+        os.close(lock)  # releases the lock
+
+
+if sys.platform == "win32":
+
+    def _lock(fd: int) -> None:
+        import msvcrt
+
+        os.lseek(fd, 0, os.SEEK_SET)
+        msvcrt.locking(fd, msvcrt.LK_LOCK, 1)
+
+else:
+
+    def _lock(fd: int) -> None:
+        import fcntl
+
+        fcntl.flock(fd, fcntl.LOCK_EX)

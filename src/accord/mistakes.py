@@ -1,4 +1,4 @@
-"""What an author did wrong, in words for the author: a forgotten `await`, and an error of a function of theirs.
+"""What an author did wrong, in words for the author: a forgotten `await`, an error of their function, an unknown word.
 
 A forgotten `await` is found at no cost for those that are written. Python itself notices a coroutine that is thrown
 away before it has begun, at the line where that happens, and warns with the name of a function inside of us. While
@@ -15,7 +15,7 @@ import linecache
 import logging
 import re
 import warnings
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any, TextIO
@@ -109,3 +109,25 @@ def check_takes(what: str, function: Callable[..., Any], *names: str) -> None:
         raise TypeError(
             f"{what} calls its function with ({given}), and {place_of(function)}, takes {signature}"
         ) from None
+
+
+MOST_LISTED = 12
+"""Known words that an error lists when none is close."""
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The end of an error about an unknown word: the known word that is meant, or all of them if they are few.
+
+    >>> nearest("comand", ["command", "url"]), nearest("x", ["command", "url"])
+    ('; did you mean command?', '; known are command, url')
+    """
+    words = list(known)
+    return meant(word, words) or (f"; known are {', '.join(words)}" if 0 < len(words) <= MOST_LISTED else "")
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """The end of an error about an unknown word: the known word that is meant, if one is close."""
+    import difflib  # errors are rare
+
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f"; did you mean {close[0]}?" if close else ""

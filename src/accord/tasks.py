@@ -1,13 +1,15 @@
-"""The tasks of one connection: each has a name, and is awaited at the end."""
+"""The tasks of one connection, each with a name and awaited at the end; and how functions of users are called."""
 
 from __future__ import annotations
 
 import asyncio
 import functools
+import inspect
 import logging
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any
+from contextvars import ContextVar
+from typing import Any, TypeAlias
 
 log = logging.getLogger("accord")
 
@@ -97,3 +99,31 @@ async def _logged(awaitable: Awaitable[Any], name: str) -> None:
     except BaseException as error:
         log.exception("%s failed", name)
         pass_on(error)
+
+
+# A client's plain functions are called in the event loop, or in a thread that waits for the loop.
+#
+# A plain function that asks the user (for permission, or to fill in a form) may block. In a program of coroutines its
+# author would write an `async def`; a program without coroutines cannot. So `accord.sync` sets `elsewhere` in the
+# context of its event loops, and everything that a connection does inherits it. Code that calls such a function calls
+# `adapted` of it. Coroutine functions are never called elsewhere.
+
+Caller: TypeAlias = "Callable[[Callable[..., Any], tuple[Any, ...]], Awaitable[Any]]"
+"""Calls a function with these arguments in another thread, and gives what it returned."""
+
+elsewhere: ContextVar[Caller | None] = ContextVar("accord_elsewhere", default=None)
+"""What calls plain functions outside of this event loop; None where they are called in it."""
+
+
+def adapted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function as it has to be called here: itself, or a coroutine function that has it called elsewhere."""
+    call = elsewhere.get()
+    if call is None or inspect.iscoroutinefunction(function):
+        return function
+
+    @functools.wraps(function)
+    async def called(*arguments: Any) -> Any:
+        result = await call(function, arguments)
+        return await result if is_awaitable(result) else result
+
+    return called

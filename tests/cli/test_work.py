@@ -14,9 +14,9 @@ from accord.cli.rows import rows_of
 from accord.cli.usage import usage_lines
 from accord.cli.work import Line, Span, Work
 from accord.cli.wrapping import Wrapped
-from accord.placeholders import placeholder
 from accord.printable import columns
 from accord.services.console.changes import COMPARED, FileChange
+from accord.state.placeholders import placeholder
 
 PLAIN = Appearance(is_terminal=False)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import accord
-from accord.last_lines import MOST_CHARACTERS, MOST_LINES
+from accord.errors import MOST_CHARACTERS, MOST_LINES
 from tests.client import failing_agent
 
 COMMAND = [sys.executable, str(Path(failing_agent.__file__))]

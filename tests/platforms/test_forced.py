@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import accord
+from accord.running import on_signals
 from accord.services.terminals import terminals
-from accord.signals import on_signals
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="forces branches on POSIX")
 

@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from accord.coder.conversation import Text
 from accord.coder.prompts import parts_of as texts_of
-from accord.placeholders import from_base64
 from accord.schema import v1
+from accord.state.placeholders import from_base64
 
 
 class Attachment(Struct, frozen=True):

@@ -22,7 +22,7 @@ from accord.adapters.serving import ServeOptions, adapted_agent, check_served
 from accord.agent.agent import Agent
 from accord.agent.turn import Turn
 from accord.errors import AccordError
-from accord.fences import fenced
+from accord.printable import fenced
 from accord.schema import v1
 
 TOLD = (ModelAPIError, UnexpectedModelBehavior, UsageLimitExceeded)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from accord.fences import fenced
+from accord.printable import fenced
 from accord.schema import v1
 
 

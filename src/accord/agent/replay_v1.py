@@ -26,7 +26,7 @@ from msgspec import UNSET
 from accord.agent.folded_record import FoldedRecord
 from accord.agent.survey import Key
 from accord.errors import ConversionError, DecodeError
-from accord.fences import fenced
+from accord.printable import fenced
 from accord.schema import codec, v1
 from accord.schema.base import Unknown
 from accord.state import Compaction, Message, SessionMessageState, SessionState, Subagent, ToolCallState

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from accord.agent.connected_client import SessionClient
 from accord.errors import AccordError
-from accord.fences import fenced
+from accord.printable import fenced
 from accord.schema import v1
 
 PAUSE = 0.1

@@ -26,7 +26,6 @@ from accord.agent.subagent_updates import opened, update_head
 from accord.capabilities import WATCH
 from accord.engine.peer import Peer
 from accord.errors import ConnectionClosed, RequestError, StoreError
-from accord.light_event import LightEvent
 from accord.schema import codec, v1
 from accord.state import SessionState
 from accord.store.base import Store, StoredSession
@@ -128,7 +127,7 @@ class Watch:
         """The last entry that tells the config options."""
         self._length: int | None = 0
         """How many entries the session had at the last look; None if it did not exist."""
-        self._changed = LightEvent()
+        self._changed = asyncio.Event()
         self._tasks = Tasks(followed.loop)
 
     # The past

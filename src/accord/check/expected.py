@@ -19,7 +19,7 @@ from typing import Any, cast
 from accord.check.catalogue import CHECKS
 from accord.check.report.report import Outcome, Report
 from accord.errors import ConfigurationError
-from accord.suggestions import nearest
+from accord.mistakes import nearest
 
 
 class ExpectationError(ConfigurationError):

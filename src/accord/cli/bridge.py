@@ -12,7 +12,7 @@ from accord.cli import printing, recording, remote_options
 from accord.cli.endings import ENDED_WELL, FAILED, WrongUsage, one_line
 from accord.errors import ConfigurationError
 from accord.plugins import scheme_of
-from accord.signals import on_signals
+from accord.running import on_signals
 
 if TYPE_CHECKING:
     from accord.configuration.settings import AgentSettings

@@ -25,10 +25,10 @@ from accord.cli.usage import usage_lines
 from accord.cli.view import Opened, View
 from accord.cli.work import Line, Span, Work, said_of, thought_of
 from accord.cli.wrapping import Wrapped
-from accord.placeholders import placeholder
 from accord.printable import Printable, label, printable
 from accord.schema import v1
-from accord.text import whole_part
+from accord.state.placeholders import placeholder
+from accord.state.text import whole_part
 
 if TYPE_CHECKING:
     from accord.client.pending_turn import Outcome

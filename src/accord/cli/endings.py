@@ -5,8 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 
-from accord.errors import AccordError, PeerError, Timeout
-from accord.last_lines import last_lines
+from accord.errors import AccordError, PeerError, Timeout, last_lines
 from accord.masking import mask_urls
 from accord.printable import label
 

@@ -6,7 +6,7 @@ import argparse
 
 from accord.cli.endings import ENDED_WELL, WrongUsage
 from accord.cli.parser import commands_of
-from accord.suggestions import nearest
+from accord.mistakes import nearest
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from accord.cli import printing, target
 from accord.cli.endings import ENDED_WELL, WrongUsage, one_line
 from accord.errors import AccordError
-from accord.signals import on_signals
+from accord.running import on_signals
 
 if TYPE_CHECKING:
     from accord.inspector.serving import Inspector

@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 from accord.cli.endings import INTERRUPTED
-from accord.signals import on_signals
+from accord.running import on_signals
 
 
 class Interrupts:

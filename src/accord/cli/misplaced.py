@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Sequence
 
 from accord.cli.parser import actions_of
-from accord.suggestions import meant
+from accord.mistakes import meant
 
 
 def explained(

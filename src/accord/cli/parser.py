@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
 
 from accord.cli import printing
 from accord.cli.endings import WrongUsage
-from accord.suggestions import nearest
+from accord.mistakes import nearest
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite

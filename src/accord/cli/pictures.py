@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from accord.cli.appearance import Pictures
 from accord.pictures.protocols import Cell, fitted, iterm2, kitty
-from accord.placeholders import from_base64, png_size
 from accord.schema import v1
+from accord.state.placeholders import from_base64, png_size
 
 MOST_BYTES = 4 * 1024 * 1024
 MOST_PIXELS = 4096

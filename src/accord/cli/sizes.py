@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from accord.byte_sizes import bytes_in
 from accord.cli.endings import WrongUsage
+from accord.confinement.limits import bytes_in
 
 
 def size(what: str, text: str) -> int:

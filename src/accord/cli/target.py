@@ -10,7 +10,7 @@ from accord.cli import environment_options, protocol, remote_options
 from accord.cli.endings import WrongUsage
 from accord.cli.parser import actions_of
 from accord.errors import ConfigurationError
-from accord.own_commands import own_command
+from accord.extras import own_command
 
 if TYPE_CHECKING:
     import ssl

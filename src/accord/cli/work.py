@@ -18,13 +18,13 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from accord.cli.appearance import Style, Symbols
-from accord.placeholders import placeholder
 from accord.printable import label, printable
 from accord.schema import v1
 from accord.schema.base import Unknown
 from accord.services.console.changes import FileChange
-from accord.sizes import size_of
 from accord.state import ToolCallState
+from accord.state.placeholders import placeholder
+from accord.state.text import size_of
 
 TITLE = 300
 """Columns of a title or a notice."""

@@ -11,8 +11,7 @@ from accord.client.target import Target
 from accord.engine.handlers import Handlers
 from accord.engine.limits import Limits
 from accord.engine.peer import Peer
-from accord.errors import AccordError, ConnectionClosed, PeerError, ProtocolError, Timeout, keep_stderr
-from accord.last_lines import add_note
+from accord.errors import AccordError, ConnectionClosed, PeerError, ProtocolError, Timeout, add_note, keep_stderr
 from accord.spans import Spans
 from accord.trace.events import Observer
 

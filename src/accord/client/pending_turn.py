@@ -23,12 +23,12 @@ from accord.client.safe_markdown import safe
 from accord.client.unread import Unread
 from accord.engine.peer import Posted
 from accord.errors import AccordError, Overflow, PeerError, Timeout
-from accord.light_event import LightEvent
 from accord.schema import v1
 from accord.schema.base import Json
 from accord.spans import SpanEnd
 from accord.state import Message, SessionState, ToolCallState
 from accord.transports.closing import within
+from accord.transports.light_event import LightEvent
 
 LEAVE_WITHIN = 5.0
 """Seconds that leaving an `async with` block waits for the answer to the prompt that it cancels."""

@@ -19,8 +19,7 @@ from accord.client.sessions import absolute
 from accord.endpoints import Endpoint
 from accord.engine.handlers import MessageT, Registrar
 from accord.engine.peer import Peer
-from accord.errors import AccordError, CapabilityMissing
-from accord.last_lines import last_lines
+from accord.errors import AccordError, CapabilityMissing, last_lines
 from accord.schema import v1
 from accord.schema.base import Json, Notification, Request
 from accord.schema.sendable import check_sendable

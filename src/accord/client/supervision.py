@@ -18,7 +18,6 @@ from accord.client.remote_session import RemoteSession
 from accord.client.sessions import Sessions
 from accord.engine.peer import Peer
 from accord.errors import AccordError
-from accord.light_event import LightEvent
 
 log = logging.getLogger("accord")
 
@@ -75,7 +74,7 @@ class Supervisor:
         self._remote = remote
         self._policy = policy
         self._watching: asyncio.Task[None] | None = None
-        self._is_ready = LightEvent()
+        self._is_ready = asyncio.Event()
         self._is_ready.set()
         self._changing = asyncio.Lock()
 

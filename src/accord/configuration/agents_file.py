@@ -23,8 +23,8 @@ from typing import Any, Literal, cast
 from accord.configuration.settings import AgentSettings, placed, read_settings
 from accord.errors import ConfigurationError
 from accord.folders import config_folder
+from accord.mistakes import nearest
 from accord.project.project import Project
-from accord.suggestions import nearest
 
 VARIABLE = "ACCORD_CONFIG"
 IN_PROJECT = Path(".accord", "agents.toml")

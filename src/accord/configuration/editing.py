@@ -18,9 +18,9 @@ import msgspec
 
 from accord.configuration.settings import AgentSettings, read_settings
 from accord.errors import ConfigurationError
-from accord.own_files import locked
+from accord.folders import locked
+from accord.mistakes import nearest
 from accord.services.files.atomic import replace_own
-from accord.suggestions import nearest
 
 _HEADER = re.compile(r"\s*\[")
 _DEFAULT = re.compile(r"default\s*=")

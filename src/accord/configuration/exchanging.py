@@ -22,7 +22,7 @@ from typing import Any, Literal, cast
 
 from accord.configuration.settings import NAME, AgentSettings
 from accord.errors import ConfigurationError
-from accord.own_commands import own_command
+from accord.extras import own_command
 
 Client = Literal["zed", "jetbrains", "acpx"]
 

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from accord.folders import state_folder
-from accord.own_files import locked
+from accord.folders import locked, state_folder
 from accord.services.files.atomic import replace_own
 
 MOST = 200

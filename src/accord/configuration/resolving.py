@@ -28,11 +28,11 @@ from accord.configuration.known_agents import KnownAgents
 from accord.configuration.settings import AgentSettings
 from accord.connecting import url_target
 from accord.errors import ConfigurationError
-from accord.own_commands import own_command
+from accord.extras import own_command
+from accord.mistakes import meant, nearest
 from accord.plugins import scheme_of
 from accord.registry.errors import NotInstalled
 from accord.registry.finding import PREFIX, find_listed, hold_installed, registry_names
-from accord.suggestions import meant, nearest
 from accord.transports.programs import program_file
 
 

@@ -12,8 +12,8 @@ import msgspec
 
 from accord.agent_file import PYTHON_FILE
 from accord.errors import AccordError, ConfigurationError
+from accord.mistakes import nearest
 from accord.plugins import scheme_of
-from accord.suggestions import nearest
 from accord.transports.network_proxy import network_proxy
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")

@@ -22,8 +22,7 @@ import msgspec
 
 from accord.configuration.agents_file import AgentsFile
 from accord.errors import ConfigurationError
-from accord.folders import state_folder
-from accord.own_files import locked
+from accord.folders import locked, state_folder
 from accord.project.git import Repository
 from accord.services.files.atomic import replace_own
 

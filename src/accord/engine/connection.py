@@ -32,11 +32,11 @@ from accord.errors import ConnectionClosed, Overflow
 from accord.jsonrpc import messages
 from accord.jsonrpc.endpoint import Endpoint
 from accord.jsonrpc.frames import Oversized
-from accord.light_event import LightEvent
 from accord.tasks import Tasks
 from accord.trace.events import Observer, Watch
 from accord.transports.base import End, Transport
 from accord.transports.closing import first_of, to_the_end
+from accord.transports.light_event import LightEvent
 
 log = logging.getLogger("accord")
 

@@ -25,8 +25,8 @@ from typing import Protocol
 
 from accord.engine.backlog import Backlog
 from accord.engine.intake import Intake
-from accord.light_event import LightEvent
 from accord.trace.events import OUT, Watch
+from accord.transports.light_event import LightEvent
 
 FLUSH_AT = 64 * 1024
 

@@ -24,7 +24,6 @@ from accord.hosts.view import HostRow, View, not_answering
 from accord.http.client.pool import Requests
 from accord.http.client.socket import Broken, Response
 from accord.http.server.elsewhere import HOP
-from accord.light_event import LightEvent
 from accord.tasks import Tasks
 
 SILENT = 0.6
@@ -63,12 +62,12 @@ class Peer:
         self._signer = signer
         self._ahead = 0.0
         """Seconds that its clock is ahead of ours; late by the time that its last answer took."""
-        self._knows_clock = LightEvent()
+        self._knows_clock = asyncio.Event()
         self.tls = tls
         """Opens connections to its peer port, if that speaks TLS."""
         self.requests = self._requests(PATH)
         self._questions = self._requests(HEALTH)
-        self.silent = LightEvent()
+        self.silent = asyncio.Event()
         """Set while the peer does not answer, and for ever once it is over."""
         self._lease = lease
         self._on_silent = on_silent

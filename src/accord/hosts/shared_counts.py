@@ -19,7 +19,6 @@ from accord.hosts.quota_table import QuotaTable
 from accord.http.server.owner_counts import LocalCounts, Use, owner_key
 from accord.http.server.owner_gate import OwnerGate
 from accord.http.server.quotas import Bucket, Withdrawal
-from accord.light_event import LightEvent
 
 PAUSE = 1.0
 """Seconds before a failed release is repeated, and in which a directory that was away is not asked for posts."""
@@ -39,7 +38,7 @@ class SharedCounts:
         self._alone = LocalCounts(clock)
         self._away_until = 0.0
         self._released: set[str] = set()
-        self._has_released = LightEvent()
+        self._has_released = asyncio.Event()
 
     async def admit(self, use: Use, most: int) -> bool:
         """Count this use if its owner has fewer than `most` of its kind on all hosts; raises StoreError."""

@@ -15,7 +15,6 @@ from contextvars import Context
 from typing import TYPE_CHECKING, cast
 
 from accord.errors import McpServerError
-from accord.light_event import LightEvent
 
 if TYPE_CHECKING:
     import anyio
@@ -38,8 +37,8 @@ class SessionTask:
         """Why the connection has ended, unless we closed it."""
         self._connect = connect
         self._deadline = deadline
-        self._settled = LightEvent()
-        self._stop = LightEvent()
+        self._settled = asyncio.Event()
+        self._stop = asyncio.Event()
         self._scope: anyio.CancelScope | None = None
         # The task lives as long as the session, so it must not inherit the context of the request that starts it.
         self._owner = asyncio.create_task(self._own(), name=f"accord mcp {name}", context=Context())

@@ -38,7 +38,6 @@ from accord.client.target import Target
 from accord.connecting import target_of
 from accord.errors import INVALID_PARAMS, INVALID_REQUEST, AccordError, ConnectionClosed
 from accord.jsonrpc.frames import RequestId
-from accord.light_event import LightEvent
 from accord.mcp.offered import installed
 from accord.proxy.chain_mcp import AgentBridge
 from accord.proxy.envelopes import INITIALIZE, BadVersion, offered_params
@@ -50,6 +49,7 @@ from accord.tasks import Tasks
 from accord.trace import Observer
 from accord.transports.base import End, Transport
 from accord.transports.closing import first_of, to_the_end, within
+from accord.transports.light_event import LightEvent
 from accord.transports.memory import pair
 from accord.transports.stdio import StdioTransport
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, cas
 
 from accord.arguments import wrong_type
 from accord.errors import ConnectionClosed, DecodeError, ProtocolError
-from accord.light_event import LightEvent
 from accord.proxy.chain_mcp import OPENING, ProxyLending, RequestT, as_tool_server
 from accord.proxy.link import Link, Port
 from accord.proxy.own_requests import OwnRequest
@@ -18,6 +17,7 @@ from accord.schema.base import Notification, Request
 from accord.schema.methods import row_for
 from accord.tasks import Tasks
 from accord.transports.base import Transport
+from accord.transports.light_event import LightEvent
 
 if TYPE_CHECKING:
     from mcp.server import Server

@@ -27,8 +27,8 @@ from msgspec import UNSET
 
 from accord.schema import v1
 from accord.schema.base import Json, Unknown
-from accord.sizes import WEIGHT, oldest_beyond, size_of
 from accord.state.subagents import SessionMessageState, Subagent
+from accord.state.text import WEIGHT, oldest_beyond, size_of
 from accord.state.timeline import Timeline
 from accord.state.values import (
     Compaction,

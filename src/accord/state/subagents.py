@@ -9,8 +9,7 @@ from msgspec import UNSET
 
 from accord.schema import v1
 from accord.schema.base import Json, Upsert
-from accord.sizes import WEIGHT
-from accord.text import GrowingContent
+from accord.state.text import WEIGHT, GrowingContent
 
 if TYPE_CHECKING:
     from accord.schema import v2

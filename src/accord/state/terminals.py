@@ -16,7 +16,7 @@ from msgspec import UNSET
 
 from accord.schema import v1
 from accord.schema.base import Json
-from accord.sizes import WEIGHT
+from accord.state.text import WEIGHT
 from accord.state.values import patched_meta
 
 if TYPE_CHECKING:

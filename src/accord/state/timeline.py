@@ -22,9 +22,8 @@ import msgspec
 
 from accord.schema import v1
 from accord.schema.base import Json
-from accord.sizes import WEIGHT, oldest_beyond, size_of
+from accord.state.text import WEIGHT, GrowingContent, oldest_beyond, size_of
 from accord.state.values import Entry, Message, Speaker, ToolCallState
-from accord.text import GrowingContent
 
 
 class GrowingMessage(GrowingContent):

@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType
 
 from accord.schema import v1
 from accord.schema.base import Json, Unknown, words
-from accord.text import GrowingContent
+from accord.state.text import GrowingContent
 
 if TYPE_CHECKING:
     from accord.schema import v2

@@ -23,11 +23,11 @@ from time import monotonic
 from typing import TypeAlias
 
 from accord.errors import StoreError
-from accord.light_event import LightEvent
 from accord.store.base import NOTHING, Changes, Clock, StoredSession, microseconds
 from accord.store.database import FAILURES, OpenedFile, trouble
 from accord.store.queries import changed_columns, refusal
 from accord.store.write_ahead import is_busy
+from accord.transports.light_event import LightEvent
 
 LONG = 256 * 1024
 """Bytes from which on the worker does a commit."""

@@ -16,7 +16,7 @@ from contextlib import suppress
 
 import msgspec
 
-from accord.own_commands import own_command
+from accord.extras import own_command
 from accord.tap.parcels import LOST, PLAN, PROCESS, Parcel, packed
 from accord.tap.plan import RecordingPlan
 

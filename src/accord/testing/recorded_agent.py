@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from accord.errors import INTERNAL_ERROR, METHOD_NOT_FOUND, AccordError, ConnectionClosed
-from accord.own_commands import own_command
+from accord.extras import own_command
 from accord.running import run_until_the_end
 from accord.testing.line import Line
 from accord.testing.recorded import Names, Said, Source, best, conversation

@@ -16,7 +16,7 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from accord.errors import AccordError
-from accord.suggestions import nearest
+from accord.mistakes import nearest
 
 KINDS = ("request", "answer", "error", "notification", "stderr", "process", "note", "malformed")
 """What `kind:` knows beside the kinds of updates; an error is an answer, too."""

@@ -16,9 +16,9 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
-from accord.light_event import LightEvent
 from accord.transports.base import HIGH_WATER, End, Receiver, Transport
 from accord.transports.closing import to_the_end, within
+from accord.transports.light_event import LightEvent
 from accord.transports.reading import HangUp
 from accord.transports.received import Received
 from accord.transports.websocket_frames import (

@@ -19,9 +19,9 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
-from accord.light_event import LightEvent
 from accord.transports.closing import within
 from accord.transports.guard_process import birth_of, recycled
+from accord.transports.light_event import LightEvent
 
 if sys.platform == "win32":
     from accord.windows.processes import contained

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from accord.light_event import LightEvent
 from accord.transports.base import HIGH_WATER, Receiver
+from accord.transports.light_event import LightEvent
 
 
 class Level:

@@ -23,7 +23,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
-from accord.light_event import LightEvent
+from accord.transports.light_event import LightEvent
 
 CHUNK = 64 * 1024
 """Bytes a read asks for: what a pipe holds. Larger buffers come from mmap each time and cost more than they save."""

@@ -17,8 +17,8 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
-from accord.light_event import LightEvent
 from accord.transports.base import Receiver
+from accord.transports.light_event import LightEvent
 from accord.transports.reading import JOIN, pollable
 
 

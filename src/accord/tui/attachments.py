@@ -16,11 +16,11 @@ from pathlib import Path
 
 from accord.file_uris import is_file_uri, path_of_uri
 from accord.folders import state_folder
-from accord.placeholders import png_size
 from accord.printable import label
 from accord.project.project import Project, read_named
 from accord.schema import v1
 from accord.services.files.atomic import replace_own
+from accord.state.placeholders import png_size
 
 WITHIN = 5.0
 """Seconds for the program that reads the clipboard."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from textual.strip import Strip
 
-from accord.placeholders import placeholder
 from accord.printable import label
 from accord.schema import v1
 from accord.state import Entry, Message
+from accord.state.placeholders import placeholder
 from accord.tui.block import Block, Look
 from accord.tui.markdown import GrowingMarkdown
 from accord.tui.rows import Paragraph, Row, all_rows, clean_lines, plain, rows_of

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from accord.client.mentions import MENTION
-from accord.fences import fenced
+from accord.printable import fenced
 from accord.project.git import Git, Repository
 from accord.project.project import CHUNK, Project
 from accord.schema import v1

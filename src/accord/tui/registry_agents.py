@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from accord.errors import AccordError
-from accord.own_commands import own_command
+from accord.extras import own_command
 from accord.tui.connection import AgentChoice
 from accord.tui.pickers import Entry
 

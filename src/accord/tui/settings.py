@@ -18,7 +18,7 @@ import msgspec
 
 from accord.configuration.agents_file import user_file
 from accord.errors import ConfigurationError
-from accord.suggestions import nearest
+from accord.mistakes import nearest
 from accord.tui.keys import KEYS
 
 Images: TypeAlias = Literal["auto", "kitty", "iterm2", "sixel", "blocks"]

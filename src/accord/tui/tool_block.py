@@ -9,12 +9,12 @@ from typing import Any
 
 from textual.strip import Strip
 
-from accord.placeholders import placeholder
 from accord.printable import label
 from accord.schema import v1
 from accord.schema.base import Unknown
 from accord.services.permissions.subject import command_of
 from accord.state import Entry, ToolCallState
+from accord.state.placeholders import placeholder
 from accord.tui.ansi import last_lines, output_lines
 from accord.tui.block import Block, Look, ShownTerminal
 from accord.tui.diffs import DiffLine, counts, diff_lines, side_by_side, unified

@@ -18,7 +18,7 @@ from accord.cli import command
 from accord.cli.command import WrongUsage, print_error, print_progress
 from accord.errors import ConfigurationError
 from accord.masking import mask_urls
-from accord.signals import on_signals
+from accord.running import on_signals
 
 if TYPE_CHECKING:
     from accord.check.agent.settings import Settings

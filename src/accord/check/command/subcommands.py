@@ -16,7 +16,7 @@ from accord.cli.command import (
     print_line,
     print_table,
 )
-from accord.suggestions import nearest
+from accord.mistakes import nearest
 
 if TYPE_CHECKING:
     from accord.check.checks import Check

@@ -252,7 +252,7 @@ def default(options: argparse.Namespace) -> int:
         printing.say("No default: the built-in demo agent is used." if name is None else name)
         return ENDED_WELL
     if options.name is not None and options.name not in known.names:
-        from accord.suggestions import nearest
+        from accord.mistakes import nearest
 
         raise WrongUsage(f"no agent has the name {options.name!r}{nearest(options.name, known.names)}")
     path = _file(options)

@@ -15,8 +15,8 @@ from accord.cli.installing import confirmed, described, installed as install_sho
 from accord.cli.table import print_table
 from accord.errors import AccordError, ConfigurationError
 from accord.masking import mask_urls
+from accord.mistakes import meant
 from accord.printable import label
-from accord.suggestions import meant
 
 if TYPE_CHECKING:
     from accord.registry.agreed import LockedAgent

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from accord.http.ordering import InOrder
 from accord.jsonrpc.frames import Oversized
-from accord.light_event import LightEvent
+from accord.transports.light_event import LightEvent
 
 MISSING = 30.0
 """Seconds that a message may be missing while later ones have arrived."""

@@ -18,8 +18,8 @@ from accord.http.client.socket import Broken, Response
 from accord.http.silence import Silence
 from accord.http.sse import EventReader, ServerSentEvent, TooLong
 from accord.jsonrpc.messages import Answer, parse
-from accord.light_event import LightEvent
 from accord.transports.base import End
+from accord.transports.light_event import LightEvent
 
 SILENCE = 45.0
 """Seconds of silence after which a stream counts as broken; our server sends a comment every 15 seconds."""

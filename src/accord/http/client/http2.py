@@ -18,7 +18,7 @@ from accord.http.h2_events import Arrived, Chore, Event, Failed, Goodbye, Reset,
 from accord.http.h2_frames import Code
 from accord.http.h2_link import Link
 from accord.http.headers import LAST_EVENT_ID, MESSAGE
-from accord.light_event import LightEvent
+from accord.transports.light_event import LightEvent
 
 STREAM_WINDOW = 1024 * 1024
 CONNECTION_WINDOW = 2**31 - 1

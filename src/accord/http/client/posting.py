@@ -15,9 +15,9 @@ from typing import TypeAlias
 from accord.errors import INTERNAL_ERROR, INVALID_REQUEST, DecodeError
 from accord.jsonrpc.frames import RequestId
 from accord.jsonrpc.messages import Answer, Call, Malformed, Message, Tell, error_answer, parse
-from accord.light_event import LightEvent
 from accord.schema import codec, v1
 from accord.tasks import Tasks
+from accord.transports.light_event import LightEvent
 from accord.transports.outgoing import Level
 
 Parsed: TypeAlias = Message | Malformed

@@ -8,8 +8,8 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import cast
 
 from accord.errors import AccordError
-from accord.light_event import LightEvent
 from accord.transports.closing import within
+from accord.transports.light_event import LightEvent
 from accord.transports.network_proxy import NetworkProxy, open_connection, unreachable
 from accord.transports.received import Received
 from accord.transports.unreachable import without_tls

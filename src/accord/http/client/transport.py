@@ -40,13 +40,13 @@ from accord.http.sse import ServerSentEvent
 from accord.jsonrpc.frames import LIMIT, Oversized
 from accord.jsonrpc.glance import glance
 from accord.jsonrpc.messages import Answer, Call, parse
-from accord.light_event import LightEvent
 from accord.masking import mask_urls
 from accord.tasks import Tasks
 from accord.transports.base import HIGH_WATER, End, Receiver, Transport
 from accord.transports.closing import to_the_end, within
 from accord.transports.cookies import Cookies
 from accord.transports.given_headers import checked_headers
+from accord.transports.light_event import LightEvent
 from accord.transports.network_proxy import network_proxy
 from accord.transports.outgoing import Level
 from accord.transports.unreachable import not_found

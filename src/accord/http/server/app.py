@@ -52,11 +52,11 @@ from accord.http.server.responder import Responder
 from accord.http.server.room import Bodies
 from accord.http.server.validation import AnswersBadly, Ends, Headers, Opens, Posts, Reads, Refusal
 from accord.jsonrpc.messages import Answer, error_answer, parse
-from accord.light_event import LightEvent
 from accord.metrics.merging import merged
 from accord.tasks import Tasks
 from accord.transports.base import End, Transport
 from accord.transports.closing import first_of
+from accord.transports.light_event import LightEvent
 
 if TYPE_CHECKING:
     from accord.http.server.websocket import ServerSocket

@@ -11,9 +11,9 @@ from typing import Any
 
 from accord.http.server.calls import Calls
 from accord.http.server.limits import ServerLimits
-from accord.light_event import LightEvent
 from accord.transports.base import End, Receiver, Transport
 from accord.transports.closing import first_of, within
+from accord.transports.light_event import LightEvent
 from accord.transports.outgoing import Outgoing
 from accord.transports.websocket_frames import ABNORMAL, GOING_AWAY, INTERNAL_ERROR, NORMAL, TOO_BIG
 

@@ -26,10 +26,10 @@ from accord.http.silence import Silence
 from accord.http.sse import ALIVE, announcement, event
 from accord.jsonrpc.glance import glance
 from accord.jsonrpc.messages import Answer, Call, Malformed, Message
-from accord.light_event import LightEvent
 from accord.schema import codec, v1
 from accord.transports.base import End, Receiver, Transport
 from accord.transports.closing import within
+from accord.transports.light_event import LightEvent
 
 JOIN = 64 * 1024
 """Bytes of messages to join into one write."""

@@ -22,8 +22,8 @@ from accord.http.server.asgi import ON_LEAVE, OWN_BODY, Scope, scope_of
 from accord.http.server.asgi_request import AsgiRequest, date
 from accord.http.server.lingering import close_after_reading
 from accord.http.server.supervisor import Supervisor
-from accord.light_event import LightEvent
 from accord.transports.framed import DrainProgress
+from accord.transports.light_event import LightEvent
 from accord.transports.received import Received
 from accord.transports.unreachable import HANDSHAKE
 

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from accord.http.h1 import Fields
 from accord.http.server.asgi_request import AsgiRequest, date
-from accord.light_event import LightEvent
+from accord.transports.light_event import LightEvent
 
 
 class Http2Shell(Protocol):

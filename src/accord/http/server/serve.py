@@ -26,7 +26,7 @@ from accord.http.server.hosting import Hosted
 from accord.http.server.limits import ServerLimits
 from accord.http.server.quotas import Quotas
 from accord.http.server.supervisor import Served
-from accord.signals import on_signals
+from accord.running import on_signals
 from accord.transports.closing import to_the_end
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from accord.http.sharing.conversation import SharedConversation
 from accord.http.sharing.questions import AGENT
 from accord.jsonrpc.frames import Oversized
 from accord.jsonrpc.messages import error_answer
-from accord.light_event import LightEvent
 from accord.transports.base import End, Receiver, Transport
 from accord.transports.closing import within
+from accord.transports.light_event import LightEvent
 from accord.transports.memory import pair
 
 log = logging.getLogger("accord.http")

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from accord.own_files import locked
+from accord.folders import locked
 from accord.registry import agreed, installed
 from accord.registry.entry import BinarySource, RegistryEntry
 from accord.registry.errors import InstallError, RegistryError

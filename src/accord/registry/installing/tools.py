@@ -11,8 +11,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from accord.errors import ConnectionClosed
-from accord.last_lines import last_lines
+from accord.errors import ConnectionClosed, last_lines
 from accord.registry.errors import InstallError
 from accord.registry.progress import Progress
 from accord.transports.group import kill_group

@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from accord.errors import ConnectionClosed
+from accord.errors import ConnectionClosed, last_lines
 from accord.jsonrpc.frames import Oversized
-from accord.last_lines import last_lines
 from accord.registry.entry import RegistryEntry
 from accord.registry.errors import InstallError, RegistryError
 from accord.registry.installing.install import install_into

@@ -17,7 +17,6 @@ import sys
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
-from accord.light_event import LightEvent
 from accord.schema import v1
 from accord.services.terminals.output import OutputTail, rest_of_character
 from accord.transports.closing import to_the_end
@@ -63,8 +62,8 @@ class Terminal:
         self.exit_status: v1.TerminalExitStatus | None = None
         """How the command ended; None while it runs."""
         self._tail = OutputTail(limit)
-        self._changed = LightEvent()
-        self._exited = LightEvent()
+        self._changed = asyncio.Event()
+        self._exited = asyncio.Event()
         self._releasing: asyncio.Task[None] | None = None
 
     async def start(self, env: dict[str, str], *, pty: bool = False, folder: int | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Text that comes in chunks, in which an emoji may have been split in two.
+"""Text that comes in chunks, in which an emoji may have been split in two, and the approximate sizes of values.
 
 JavaScript counts a character beyond the first 65,536 as two, and agents written in it split between them. Each half
 comes as a lone surrogate, which UTF-8 cannot encode; together they are the character again.
@@ -7,10 +7,10 @@ comes as a lone surrogate, which UTF-8 cannot encode; together they are the char
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-from accord.schema import v1
-from accord.sizes import size_of
+from accord.schema import codec, v1
 
 
 class JoinedText:
@@ -103,3 +103,28 @@ class GrowingContent:
         if self.run is not None:
             self._blocks.append(v1.TextContent(self.run.read()))
             self.run = None
+
+
+WEIGHT = 350
+"""Bytes that a value takes besides its text."""
+
+
+def size_of(value: Any) -> int:
+    """The approximate size of a value in bytes."""
+    try:
+        return WEIGHT + len(codec.strict_encode(value))
+    except codec.ENCODE_REFUSALS:  # half a surrogate pair, for instance
+        return WEIGHT + len(repr(value))
+
+
+def oldest_beyond(sizes: Sequence[int], room: int) -> int:
+    """How many of the first sizes must be dropped so that the rest fits into `room`.
+
+    >>> oldest_beyond([5, 4, 3], room=8)
+    1
+    """
+    total, gone = sum(sizes), 0
+    while total > room:
+        total -= sizes[gone]
+        gone += 1
+    return gone
