@@ -1,4 +1,4 @@
-"""`Check`: one thing that is judged, with its clause, its severity, and how to mend what it finds. PURE.
+"""`Check`: one thing that is judged, with its clause, its severity, and how to mend what it finds.
 
 A check has the id of the requirement that it shows. What no requirement names has an id that begins with `lint.`.
 The severity follows the keyword: MUST fails, SHOULD warns, MAY is noted. Where a check is lowered, `because` says why.
@@ -6,7 +6,10 @@ The severity follows the keyword: MUST fails, SHOULD warns, MAY is noted. Where 
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from accord.check.finding import Severity
 from accord.check.requirements import Requirement, requirement
@@ -100,6 +103,17 @@ def lint(
         tck=tuple(tck.split()),
         active=active,
     )
+
+
+def active_checks(file: Path) -> dict[str, Check]:
+    """The checks of a file that take a scenario, by id: those of requirements, and those with a clause of their own."""
+    tables: dict[str, dict[str, Any]] = tomllib.loads(file.read_text("utf-8"))
+    return {
+        name: lint(name.removeprefix("lint."), active=True, **words)
+        if "clause" in words
+        else on(name, active=True, **words)
+        for name, words in tables.items()
+    }
 
 
 def _subject(of: str) -> str:
