@@ -171,7 +171,8 @@ def test_another_package_of_ours_is_installed_from_where_this_one_is(tmp_path, m
     if origin is not None:
         (installed / "direct_url.json").write_text(json.dumps(origin).replace("{}", str(tmp_path), 1))
     monkeypatch.syspath_prepend(tmp_path)
-    assert str(extras.missing_package("accord-check", "it")) == f"it needs the package 'accord-check': {command.format(tmp_path)}"
+    missing = extras.missing_package("accord-check", "it")
+    assert str(missing) == f"it needs the package 'accord-check': {command.format(tmp_path)}"
 
 
 def test_the_command_of_a_checkout_that_was_not_installed_names_its_folder(monkeypatch):
