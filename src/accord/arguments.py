@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from accord.errors import EncodeError
-from accord.mistakes import check_takes, meant, place_of
+from accord.mistakes import check_handler, meant, place_of
 from accord.schema import codec, v1
 from accord.schema.base import Model, Unknown, Upsert
 from accord.schema.sendable import check_sendable
@@ -148,16 +148,14 @@ def _hint_for(content: object) -> str:
     return ""
 
 
-def registered_once(
-    what: str, before: Callable[..., Any] | None, function: Callable[..., Any], *arguments: str
-) -> None:
-    """Raise ValueError for a second function in a place that has room for one.
+def registered_once(what: str, before: Callable[..., Any] | None, function: Callable[..., Any]) -> None:
+    """Raise ValueError for a second function in a place that has room for one, and TypeError for one that does not fit.
 
-    With the names of its arguments, raise TypeError for a function that does not take them.
+    >>> registered_once("@agent.on_prompt", None, lambda: None)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    TypeError: @agent.on_prompt calls its function with (turn), and <lambda>() in ..., line 1, takes ()
     """
-    check_callable(what, function)
-    if arguments:
-        check_takes(what, function, *arguments)
+    check_handler(what, function)
     if before is not None and before is not function:
         raise ValueError(
             f"{what} was used twice: {place_of(before)}, is registered already; {place_of(function)}, would replace it"

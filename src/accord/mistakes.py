@@ -18,7 +18,10 @@ import warnings
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from types import FrameType, TracebackType
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    import inspect
 
 NOT_AWAITED = "is not awaited, so it does nothing"
 """Words that no other line has: clients look for them in what an agent writes."""
@@ -74,7 +77,12 @@ class ForgottenAwaits:
 
 
 def error_of_author(error: BaseException) -> tuple[type[BaseException], BaseException, TracebackType | None]:
-    """An error for a log's `exc_info`, without our frames; with all of them if none is the author's."""
+    """An error for a log's `exc_info`, without our frames; with all of them if none is the author's.
+
+    A function that returned something wrong has no frame any more. Its error says where it is.
+    """
+    if isinstance(error, WrongReturn):
+        return type(error), error, None
     frames: list[tuple[FrameType, int, int]] = []
     trace = error.__traceback__
     while trace is not None:
@@ -94,21 +102,62 @@ def place_of(function: Callable[..., Any]) -> str:
     return f"{name}() in {code.co_filename}, line {code.co_firstlineno}" if code is not None else f"{name}()"
 
 
-def check_takes(what: str, function: Callable[..., Any], *names: str) -> None:
-    """Raise TypeError unless a function can be called with these arguments, by place."""
+_MESSAGE = ("message", "context?")
+ARGUMENTS: dict[str, tuple[str, ...]] = {
+    "on_prompt": ("turn",),
+    "on_session": ("session",),
+    "on_config": ("session", "option_id", "value"),
+    "command": ("turn", "text?"),
+    "on_suggest": ("request",),
+    "on_suggestion_outcome": ("suggestion", "outcome"),
+    "on_document_save": ("document",),
+    "on_document_focus": ("document", "offset"),
+    "login": ("login?",),
+    "terminal_login": (),
+    "on_login_check": (),
+    "on_logout": (),
+    "on_auth_status": (),
+    "check": ("endpoint",),
+    "on": _MESSAGE,
+    "before": _MESSAGE,
+    "on_request": ("params", "context?"),
+    "on_notification": ("params", "context?"),
+    "Permissions": ("question",),
+    "Elicitation": ("question",),
+}
+"""What the functions of an author are called with, by place. An argument with a question mark is given to those that
+take it."""
+
+
+def check_handler(what: str, function: Callable[..., Any]) -> None:
+    """Raise TypeError for a function that does not take the `ARGUMENTS` of this decorator: `@agent.on(Message)`."""
     import inspect  # with a decorator only, where an agent's program has it loaded
 
+    if not callable(function):
+        raise TypeError(f"{what} takes a function, got {type(function).__name__} {function!r:.60}")
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # of a function in C, which does not say
         return
+    arguments = ARGUMENTS[what.partition("(")[0].rpartition(".")[2]]
+    names = [name.rstrip("?") for name in arguments]
+    least = sum(not name.endswith("?") for name in arguments)
+    if any(_binds(signature, names[:count]) for count in range(least, len(names) + 1)):
+        return
+    given = " or ".join(f"({', '.join(names[:count])})" for count in range(least, len(names) + 1))
+    raise TypeError(f"{what} calls its function with {given}, and {place_of(function)}, takes {signature}")
+
+
+def _binds(signature: inspect.Signature, names: list[str]) -> bool:
     try:
         signature.bind(*names)
     except TypeError:
-        given = ", ".join(names)
-        raise TypeError(
-            f"{what} calls its function with ({given}), and {place_of(function)}, takes {signature}"
-        ) from None
+        return False
+    return True
+
+
+class WrongReturn(TypeError):
+    """A function of an author returned what it may not; the text names the function and its line."""
 
 
 MOST_LISTED = 12

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 
 import pytest
 
 import accord
+from accord.mistakes import ARGUMENTS
 from accord.schema import v1
 
 HEAD = "import accord\nagent = accord.Agent('mine')\n@agent.on_prompt\n"
@@ -134,3 +136,101 @@ async def test_connect_starts_a_python_file_by_its_name(tmp_path, monkeypatch):
     async with accord.connect("mine.py") as remote:
         assert remote.info is not None
         assert remote.info.name == "mine"
+
+
+# Functions of other decorators
+
+
+async def agents_log(caplog, agent, work):
+    """What the log of an agent says while this works with a client of it."""
+    async with accord.connect(agent) as remote:
+        with contextlib.suppress(accord.AccordError):
+            await work(remote)
+    return caplog.text
+
+
+def decorators():
+    """Each decorator of an agent and a client, with the kind of function that it takes and what an error says of it."""
+    agent, client = accord.Agent("mine", unstable=True), accord.Client()
+    provider = agent.provider("main", supports=["openai"])
+    of_message = "(message) or (message, context)"
+    of_params = "(params) or (params, context)"
+    return {
+        "@agent.on_prompt": (agent.on_prompt, "(turn)"),
+        "@agent.on_session": (agent.on_session, "(session)"),
+        "@agent.on_config": (agent.on_config, "(session, option_id, value)"),
+        "@agent.command('x', ...)": (agent.command("x", "X"), "(turn) or (turn, text)"),
+        "@agent.on_suggest": (agent.on_suggest, "(request)"),
+        "@agent.on_suggestion_outcome": (agent.on_suggestion_outcome, "(suggestion, outcome)"),
+        "@agent.on_document_save": (agent.on_document_save, "(document)"),
+        "@agent.on_document_focus": (agent.on_document_focus, "(document, offset)"),
+        "@agent.login('a', ...)": (agent.login("a", "A"), "() or (login)"),
+        "@agent.terminal_login('t', ...)": (agent.terminal_login("t", "T"), "()"),
+        "@agent.on_login_check": (agent.on_login_check, "()"),
+        "@agent.on_logout": (agent.on_logout, "()"),
+        "@agent.on_auth_status": (agent.on_auth_status, "()"),
+        "@provider.check": (provider.check, "(endpoint)"),
+        "@agent.on(ListSessionsRequest)": (agent.on(v1.ListSessionsRequest), of_message),
+        "@agent.on_request('_mine/ask')": (agent.on_request("_mine/ask"), of_params),
+        "@agent.on_notification('_mine/tell')": (agent.on_notification("_mine/tell"), of_params),
+        "before(Message)": (agent.before(v1.ListSessionsRequest), of_message),
+        "@client.on(SessionNotification)": (client.on(v1.SessionNotification), of_message),
+        "@client.on_request('_mine/ask')": (client.on_request("_mine/ask"), of_params),
+        "@client.on_notification('_mine/tell')": (client.on_notification("_mine/tell"), of_params),
+        "Permissions(ask)": (accord.Permissions, "(question)"),
+        "Elicitation(fill)": (accord.Elicitation, "(question)"),
+    }
+
+
+@pytest.mark.parametrize("name", decorators())
+def test_a_function_with_other_arguments_is_an_error_at_its_decorator(name):
+    decorator, given = decorators()[name]
+
+    async def reply(a, b, c, d):
+        """No function gets as much."""
+
+    line = reply.__code__.co_firstlineno
+    with pytest.raises(TypeError) as raised:
+        decorator(reply)
+    function = f"{reply.__qualname__}() in {__file__}, line {line}"
+    assert str(raised.value) == f"{name} calls its function with {given}, and {function}, takes (a, b, c, d)"
+    with pytest.raises(TypeError, match="takes a function, got int 5"):
+        decorator(5)
+
+
+def test_every_decorator_of_an_agent_and_a_client_is_tried_above():
+    tried = {name.partition("(")[0].rpartition(".")[2] for name in decorators()}
+    assert tried == set(ARGUMENTS)
+
+
+async def test_an_answer_of_a_wrong_class_names_the_handler_and_its_line_and_no_line_of_ours(caplog):
+    agent = accord.Agent("mine")
+    agent.on_prompt(lambda turn: None)  # noqa: ARG005
+
+    @agent.on(v1.ListSessionsRequest)
+    def listed(request):
+        return 5
+
+    async def ask(remote):
+        await remote.request(v1.ListSessionsRequest())
+
+    log = await agents_log(caplog, agent, ask)
+    place = f"{listed.__qualname__}() in {__file__}, line {listed.__code__.co_firstlineno}"
+    assert f"WrongReturn: {place}, returned what is no answer to session/list: " in log
+    assert "must return ListSessionsResponse, got int" in log
+    assert 'File "' not in log
+
+
+async def test_a_wrong_stop_reason_is_told_without_a_line_of_ours(caplog):
+    agent = accord.Agent("mine")
+
+    @agent.on_prompt
+    async def reply(turn):
+        return "done!"
+
+    async def prompt(remote):
+        await (await remote.new_session("/")).prompt("hi")
+
+    log = await agents_log(caplog, agent, prompt)
+    assert f"WrongReturn: {reply.__qualname__}() in {__file__}, line " in log
+    assert 'File "' not in log

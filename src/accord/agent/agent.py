@@ -34,7 +34,6 @@ from accord.agent.suggestions.functions import Wish
 from accord.agent.system_prompt import Mode, check_modes
 from accord.agent.turn import Turn
 from accord.arguments import (
-    check_callable,
     check_sequence,
     check_text,
     check_word,
@@ -46,6 +45,7 @@ from accord.engine.context import Context
 from accord.engine.handlers import MessageT, RawHandlerT, Registrar
 from accord.engine.interceptors import Interception
 from accord.engine.limits import Limits
+from accord.mistakes import check_handler
 from accord.running import OWNER, STORE, Unwritable, explain_at_a_terminal, run_until_the_end
 from accord.schema import v1
 from accord.services.service import Service as LentService
@@ -158,13 +158,13 @@ class Agent(Generic[StateT]):
         It may be an `async def`, a `def`, or a generator (`async` or not) of what to say. It returns nothing when all
         is said, or another stop reason than `end_turn`.
         """
-        registered_once("@agent.on_prompt", self._definition.on_prompt, function, "turn")
+        registered_once("@agent.on_prompt", self._definition.on_prompt, function)
         self._definition.on_prompt = function
         return function
 
     def on_session(self, function: Callable[[Session[StateT]], ResultT]) -> Callable[[Session[StateT]], ResultT]:
         """Call this function with each `Session` that is opened, before the client has it."""
-        registered_once("@agent.on_session", self._definition.on_session, function, "session")
+        registered_once("@agent.on_session", self._definition.on_session, function)
         self._definition.on_session = function
         return function
 
@@ -189,7 +189,7 @@ class Agent(Generic[StateT]):
             raise wrong_type(f"@agent.command({name!r}, ...)", "a name and a description, as text", description)
 
         def register(function: CommandT) -> CommandT:
-            check_callable(f"@agent.command({name!r}, ...)", function)
+            check_handler(f"@agent.command({name!r}, ...)", function)
             if any(it.name == name for it in self._definition.commands):
                 raise ValueError(f"the command {name!r} is registered already; each name can be used once")
             self._definition.commands.append(Command(name, description, function, hint))
@@ -254,6 +254,7 @@ class Agent(Generic[StateT]):
         """
 
         def register(function: LoginT) -> LoginT:
+            check_handler(f"@agent.login({method_id!r}, ...)", function)
             self._definition.logins.add(
                 Way(v1.AuthMethodAgent(v1.AuthMethodId(method_id), name, description), function)
             )
@@ -280,6 +281,7 @@ class Agent(Generic[StateT]):
         )
 
         def register(function: LoginCheckT) -> LoginCheckT:
+            check_handler(f"@agent.terminal_login({method_id!r}, ...)", function)
             self._definition.logins.add(Way(method, function))
             return function
 
@@ -304,11 +306,13 @@ class Agent(Generic[StateT]):
 
     def on_login_check(self, function: LoginCheckT) -> LoginCheckT:
         """Ask this function whether the user is logged in already, before a login on this connection is required."""
+        registered_once("@agent.on_login_check", self._definition.logins.check, function)
         self._definition.logins.check = function
         return function
 
     def on_logout(self, function: LogoutT) -> LogoutT:
         """Let the user log out; this function forgets who they are."""
+        registered_once("@agent.on_logout", self._definition.logins.logout, function)
         self._definition.logins.logout = function
         return function
 

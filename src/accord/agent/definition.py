@@ -30,7 +30,7 @@ from accord.arguments import shown
 from accord.capabilities import WATCH
 from accord.engine.handlers import Handlers
 from accord.engine.limits import Limits
-from accord.mistakes import place_of
+from accord.mistakes import WrongReturn, place_of
 from accord.schema import v1
 from accord.schema.base import Json
 from accord.schema.v1.prompt import StopReason
@@ -69,9 +69,9 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
     change_capabilities: Callable[[v1.AgentCapabilities], v1.AgentCapabilities] | None
     keep_unknown: bool = False
     """Whether what clients send keeps the members that its types do not know."""
-    handlers: Handlers = msgspec.field(default_factory=lambda: Handlers(versions=(1,)))
+    handlers: Handlers = msgspec.field(default_factory=lambda: Handlers(versions=(1,), author="@agent"))
     """The messages that the author handles on the low level."""
-    second_handlers: Handlers = msgspec.field(default_factory=Handlers)
+    second_handlers: Handlers = msgspec.field(default_factory=lambda: Handlers(author="@agent"))
     """Those of version 2."""
     commands: list[Command] = msgspec.field(default_factory=list[Command])
     """The slash commands that every session begins with."""
@@ -171,7 +171,7 @@ def stop_reason(result: Any, function: Callable[..., Any]) -> str:
         return "end_turn"
     if result in STOP_REASONS:
         return str(result)
-    raise TypeError(
+    raise WrongReturn(
         f"{place_of(function)}, must return None or one of {', '.join(STOP_REASONS)}, got {shown(result)}; "
         "to show text to the user, write `await turn.say(...)`"
     )

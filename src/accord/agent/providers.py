@@ -17,7 +17,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from accord.arguments import check_callable, registered_once, shortened
+from accord.arguments import registered_once, shortened
 from accord.endpoints import Endpoint
 from accord.engine.handlers import Handlers
 from accord.errors import RequestError
@@ -70,8 +70,7 @@ class Provider:
         It refuses it by returning False, or with a `RequestError`. What it logs may end up anywhere, so it should not
         log headers.
         """
-        check_callable("provider.check()", function)
-        registered_once(f"the check of provider {self.id!r}", self._check, function)
+        registered_once("@provider.check", self._check, function)
         self._check = function
         return function
 

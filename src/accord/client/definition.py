@@ -30,7 +30,7 @@ class ClientDefinition:
     ) -> None:
         self.info = info
         self.services = list(services)
-        self.handlers = Handlers()
+        self.handlers = Handlers(author="@client")
         """The handlers that the caller registered for all connections."""
         self.keep_unknown = keep_unknown
         """Whether what agents send keeps the members that its types do not know."""

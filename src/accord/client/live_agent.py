@@ -84,7 +84,7 @@ class LiveAgent:
         self._spans = spans
         self.providers = Providers(providers)
         """Where the agent's models are, as the client wants it."""
-        self._handlers = Handlers({1, *versions})
+        self._handlers = Handlers({1, *versions}, author="@remote")
         """The handlers that the caller registered for this agent."""
         self.interceptors = Interceptors()
         """The handlers of single sessions, also after a restart."""

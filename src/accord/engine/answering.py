@@ -38,7 +38,7 @@ from accord.jsonrpc import messages
 from accord.jsonrpc.endpoint import Endpoint, key_of
 from accord.jsonrpc.frames import RequestId
 from accord.jsonrpc.messages import Call
-from accord.mistakes import error_of_author
+from accord.mistakes import WrongReturn, error_of_author, place_of
 from accord.tasks import Tasks, give_up, pass_on
 
 log = logging.getLogger("accord")
@@ -281,7 +281,8 @@ class Answering:
         try:
             frame = route.answer(owed.id, result)
         except Exception as error:
-            self._fail(owed, error)
+            wrong = WrongReturn(f"{place_of(route.handler)}, returned what is no answer to {owed.method}: {error}")
+            self._fail(owed, error if self._debug else wrong)
         else:
             self._answer(owed, frame, True)
 

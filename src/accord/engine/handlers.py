@@ -17,6 +17,7 @@ from accord.engine.incoming import Incoming
 from accord.engine.interceptors import Interception, Interceptors
 from accord.engine.peer import Peer
 from accord.engine.routes import Route, Routes
+from accord.mistakes import check_handler
 from accord.schema import legacy
 from accord.schema.base import Json, Notification, Request
 from accord.schema.methods import is_spoken, methods, version_of
@@ -71,7 +72,9 @@ class Registrar(Generic[MessageT_co]):
 class Handlers:
     """Functions that handle messages, by message class, or by method for plain JSON values."""
 
-    def __init__(self, versions: Collection[int] | None = None) -> None:
+    def __init__(self, versions: Collection[int] | None = None, *, author: str = "") -> None:
+        self._author = author
+        """What an author calls these handlers, as `@agent`: then their functions are checked; empty for our own."""
         self.versions = versions
         """The versions of the protocol that the peer may speak; None if that is not known here."""
         self.typed: dict[tuple[str, bool], tuple[type[Request[Any] | Notification], Callable[..., Any]]] = {}
@@ -96,6 +99,8 @@ class Handlers:
             _must_be_spoken(cls, self.versions)
 
         def register(handler: Callable[..., Any]) -> None:
+            if self._author:
+                check_handler(f"{self._author}.on({message.__name__})", handler)
             self.typed[_key_of(cls)] = (cls, handler)
 
         return Registrar(register)
@@ -162,6 +167,9 @@ class Handlers:
 
     def _register_raw(self, method: str, *, is_request: bool) -> Callable[[RawHandlerT], RawHandlerT]:
         def register(handler: RawHandlerT) -> RawHandlerT:
+            if self._author:
+                kind = "on_request" if is_request else "on_notification"
+                check_handler(f"{self._author}.{kind}({method!r})", handler)
             self.raw[method, is_request] = handler
             return handler
 

@@ -68,6 +68,7 @@ class Incoming:
             **self._decoders(row.params),
             "lane_of": lane_of(message),
             "suspends": _suspends(handler),
+            "handler": handler,
             **_traits(message),
         }
         if not issubclass(message, Request):
@@ -116,6 +117,7 @@ class Incoming:
             "decode": alone.decode,
             "decode_tolerantly": alone.decode_tolerantly,
             "lane_of": alone.lane_of,
+            "handler": _nothing_more if inner is None else inner.handler,
             "suspends": False,  # it is a function that may return an awaitable, whatever the handlers are
             **_traits(message),
         }
@@ -167,6 +169,7 @@ def _plain(
         decode_tolerantly=_object_in,
         lane_of=plain_lane,
         suspends=_suspends(handler),
+        handler=handler,
         call=call,
         tell=tell,
         answer=None if call is None else _answer_plainly,

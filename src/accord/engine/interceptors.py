@@ -19,12 +19,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast, overload
 
-from accord.arguments import check_callable
 from accord.engine.context import Context
 from accord.engine.incoming import Incoming, with_context
 from accord.engine.peer import Peer
 from accord.engine.routes import Route, Routes
 from accord.errors import RequestError
+from accord.mistakes import check_handler
 from accord.schema.base import Notification, Request
 from accord.tasks import is_awaitable
 
@@ -43,12 +43,15 @@ class Removable:
 
     __slots__ = ("_register", "_removals")
 
+    _decorator = "before(Message)"
+    """What an author calls it."""
+
     def __init__(self, register: Callable[[Callable[..., Any]], Callable[[], None]]) -> None:
         self._register = register
         self._removals: list[Callable[[], None]] = []
 
     def _add(self, function: Callable[..., Any]) -> Any:
-        check_callable("the decorator of a handler", function)
+        check_handler(self._decorator, function)
         self._removals.append(self._register(function))
         return function
 
@@ -72,6 +75,8 @@ class Registration(Removable, Generic[MessageT_co]):
     """
 
     __slots__ = ()
+
+    _decorator = "session.on(Message)"
 
     @overload
     def __call__(

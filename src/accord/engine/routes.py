@@ -30,6 +30,7 @@ class Route:
         "call",
         "decode",
         "decode_tolerantly",
+        "handler",
         "handshake",
         "head",
         "immediate",
@@ -47,6 +48,7 @@ class Route:
         decode_tolerantly: Callable[[bytes | Raw], Any],
         lane_of: Callable[[Any], str | None],
         suspends: bool,
+        handler: Callable[..., Any] | None = None,
         tell: Callable[[Any], Any] | None = None,
         call: Callable[[Any, Any], Any] | None = None,
         answer: Callable[[RequestId, Any], bytes] | None = None,
@@ -61,6 +63,8 @@ class Route:
         """For params that the strict decoder refused; raises DecodeError."""
         self.lane_of = lane_of
         """The session that these params belong to."""
+        self.handler = handler or _no_handler
+        """The function that was registered, for errors that name it."""
         self.suspends = suspends
         """Whether the handler is an `async def`."""
         self.arrived: Callable[[Any, bytes | Raw], None] | None = None

@@ -18,6 +18,7 @@ import msgspec
 
 from accord.engine.handlers import Handlers
 from accord.errors import RequestError
+from accord.mistakes import check_handler
 from accord.schema import v1
 from accord.schema.base import Unknown
 from accord.services.elicitation.form import FormField, asked_for, defaults, fields_of, problems
@@ -101,6 +102,9 @@ class Elicitation(Service):
         *,
         on_complete: Callable[[LinkQuestion], object] | None = None,
     ) -> None:
+        for name, function in (("fill", fill), ("visit", visit)):
+            if function is not None:
+                check_handler(f"Elicitation({name})", function)
         self._fill = fill
         self._visit = visit
         self._on_complete = on_complete

@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
-from accord.arguments import check_callable, wrong_type
+from accord.arguments import wrong_type
 from accord.engine.handlers import Handlers
+from accord.mistakes import check_handler
 from accord.schema import codec, v1
 from accord.services.files.atomic import write_all
 from accord.services.permissions.policy import Answer, PermissionPolicy
@@ -57,7 +58,7 @@ class Permissions(Service):
         remembered: RememberedAnswers | None = None,
         audit: str | Path | None = None,
     ) -> None:
-        check_callable("Permissions(ask)", ask)
+        check_handler("Permissions(ask)", ask)
         if policy is not None and not isinstance(cast("object", policy), PermissionPolicy):
             raise wrong_type("Permissions(policy=...)", "a PermissionPolicy", policy, "use PermissionPolicy.load(path)")
         if remembered is not None and not isinstance(cast("object", remembered), RememberedAnswers):
