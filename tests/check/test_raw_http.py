@@ -112,3 +112,9 @@ async def test_an_agent_without_an_address_is_asked_nothing(tmp_path: Path):
     lab = Lab(never, Settings(), tmp_path)
     await raw_http(lab)
     assert lab.reasons["http.post.accepted"] == "the agent has no http address"
+
+
+async def test_checks_behind_a_proxy_of_another_kind_are_skipped_and_say_so(tmp_path: Path):
+    lab = Lab(never, Settings(url="http://agent.invalid/acp", proxy="socks5://127.0.0.1:1080"), tmp_path)
+    await raw_http(lab)
+    assert lab.reasons["http.post.accepted"].endswith("the agent is behind socks5://127.0.0.1:1080")

@@ -5,12 +5,17 @@ import socket
 import ssl
 from base64 import b64encode
 from contextlib import asynccontextmanager
+from urllib.parse import urlsplit
 
 import pytest
 
 import accord
+from accord.check.agent.lab import Lab
+from accord.check.agent.remote import raw_http
+from accord.check.agent.settings import Settings
 from accord.http import Access, connect_transport, serving
 from accord.transports.network_proxy import NetworkProxy, network_proxy
+from tests.check.test_raw_http import never, serving as answers_of_a_server
 from tests.http.talking import DEADLINE, an_agent, editor_of, nobody_is_connected
 
 PASSWORD = "s3 cret/ä"
@@ -286,3 +291,20 @@ def test_an_invalid_proxy_is_one_clear_error(written):
 def test_a_user_name_that_socks_cannot_carry_is_refused():
     with pytest.raises(accord.AccordError, match="at most 255 bytes"):
         NetworkProxy.read(f"socks5://{'u' * 256}@p")
+
+
+# Checks
+
+
+async def test_the_raw_requests_of_a_check_go_through_the_http_proxy_and_log_in_there(tmp_path):
+    with answers_of_a_server("") as url:
+        address = urlsplit(url)
+        proxy = LittleProxy((address.hostname, address.port), wants_login=True)
+        async with await asyncio.start_server(proxy.connected, "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            through = f"http://ada:{WRITTEN}@127.0.0.1:{port}"
+            settings = Settings(url=f"http://agent.invalid:8000{address.path}", proxy=through, answer_within=20)
+            lab = Lab(never, settings, tmp_path)
+            await raw_http(lab)
+    assert lab.bench.findings == []
+    assert set(proxy.asked) == {"agent.invalid:8000"}

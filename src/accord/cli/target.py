@@ -60,6 +60,11 @@ class ChosenAgent:
         """What requests to the agent's URL trust; None for the usual authorities."""
         return self._remote.tls
 
+    @property
+    def proxy(self) -> str | bool:
+        """The proxy on the way to the agent's address: its URL, or whether the environment chooses."""
+        return self._remote.proxy
+
     def set_environment(self, variables: Mapping[str, str]) -> None:
         """Set variables of the agent's process, after those of its settings."""
         import msgspec

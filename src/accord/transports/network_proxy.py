@@ -79,6 +79,14 @@ class NetworkProxy(msgspec.Struct, frozen=True):
         name = mask_urls(f"{parts.scheme}://{parts.netloc}") + source
         return cls(parts.scheme, parts.hostname, port or PORTS[parts.scheme], user, password, name)
 
+    @property
+    def credentials(self) -> dict[str, str]:
+        """The header that logs in to an HTTP proxy; none without a user."""
+        if not self.user:
+            return {}
+        encoded = b64encode(f"{self.user}:{self.password}".encode()).decode()
+        return {"Proxy-Authorization": f"Basic {encoded}"}
+
     async def tunnel(self, host: str, port: int) -> asyncio.Transport:
         """Open a tunnel to this host; its transport is paused. Raises ProxyError."""
         loop = asyncio.get_running_loop()
@@ -114,9 +122,7 @@ class NetworkProxy(msgspec.Struct, frozen=True):
         name = f"[{host}]" if ":" in host else host.encode("idna").decode()
         target = f"{name}:{port}"
         lines = [f"CONNECT {target} HTTP/1.1", f"Host: {target}"]
-        if self.user:
-            credentials = b64encode(f"{self.user}:{self.password}".encode()).decode()
-            lines.append(f"Proxy-Authorization: Basic {credentials}")
+        lines += [f"{name}: {value}" for name, value in self.credentials.items()]
         transport.write("\r\n".join([*lines, "", ""]).encode())
         head = await reader.readuntil(b"\r\n\r\n")
         found = STATUS.match(head)

@@ -1,7 +1,8 @@
 """Raw HTTP: what an agent with a URL answers to requests that are wrong, and to the end of a connection.
 
 The page is a proposal, so a broken MUST is a warning. The requests are made by the standard library, each over a
-connection of its own: an HTTP client would not send what is wrong.
+connection of its own: an HTTP client would not send what is wrong. They go through HTTP proxies. Behind
+a proxy of another kind they are skipped, with the reason.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from urllib.parse import urlsplit
 from accord.check.agent import dialect
 from accord.check.agent.lab import Lab
 from accord.check.conversation import object_of
+from accord.transports.network_proxy import network_proxy
 
 _JSON, _EVENTS = "application/json", "text/event-stream"
 _TOLD: dict[str, Any] = {"jsonrpc": "2.0", "method": "_accord.check/nothing"}
@@ -48,6 +50,11 @@ async def raw_http(lab: Lab) -> None:
     if url is None or not url.startswith(("http://", "https://")):
         for name in _NAMES:
             lab.skip(name, "the agent has no http address")
+        return
+    proxy = network_proxy(url, lab.settings.proxy)
+    if proxy is not None and proxy.scheme != "http":
+        for name in _NAMES:
+            lab.skip(name, f"these requests go through HTTP proxies only, and the agent is behind {proxy.name}")
         return
     hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": dialect.handshake(lab.version, can_do=False)}
     opened = await _ask(lab, "POST", hello)
@@ -121,12 +128,18 @@ async def _ask(lab: Lab, method: str, message: Any, headers: dict[str, str] | No
 def _send(lab: Lab, method: str, body: bytes | None, headers: dict[str, str]) -> _Reply:
     address = urlsplit(lab.settings.url or "")
     within = lab.settings.answer_within
+    proxy = network_proxy(lab.settings.url or "", lab.settings.proxy)
+    near = address.netloc if proxy is None else f"{proxy.host}:{proxy.port}"
     connection: http.client.HTTPConnection
     if address.scheme == "https":
         trusted = lab.settings.tls or ssl.create_default_context()
-        connection = http.client.HTTPSConnection(address.netloc, timeout=within, context=trusted)
+        connection = http.client.HTTPSConnection(near, timeout=within, context=trusted)
     else:
-        connection = http.client.HTTPConnection(address.netloc, timeout=within)
+        connection = http.client.HTTPConnection(near, timeout=within)
+    if proxy is not None:
+        connection.set_tunnel(
+            address.hostname or "", address.port or (443 if address.scheme == "https" else 80), proxy.credentials
+        )
     try:
         connection.request(method, address.path or "/", body, headers)
         reply = connection.getresponse()

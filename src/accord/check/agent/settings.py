@@ -78,6 +78,8 @@ class Settings:
     """The headers of these requests, such as a token."""
     tls: ssl.SSLContext | None = None
     """What these requests trust."""
+    proxy: str | bool = True
+    """The proxy on their way: its URL, True for that of the environment, or False for none."""
     max_prompts: int | None = None
     """The most prompts that a run may send; None for as many as its scenarios have."""
     allow_delete: bool = False
