@@ -23,7 +23,7 @@ async def table(directory):
 
 
 def beat(name, *, judges=False, lease=LEASE, state="live"):
-    return Beat(HostRow(name, "127.0.0.1:1", name, state=state), lease, judges)
+    return Beat(HostRow(name, "127.0.0.1:1", name, state=state), lease, ("one", "two") if judges else ())
 
 
 def states(hosts):

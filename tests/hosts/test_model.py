@@ -2,7 +2,7 @@
 
 The real memberships, directories and stores of three hosts run against one database, and a reference of plain lists
 says what must come of each step. Time passes only when a rule says so: the loop's clock is moved on, and all leases in
-the table are moved back.
+the table are moved back. Where the database is a server, its clock may also be set forward: then only the leases move.
 """
 
 import asyncio
@@ -15,7 +15,14 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings, strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from accord.errors import StoreError
 from accord.hosts.directory import REMEMBERED, Directory, directory_of
@@ -51,6 +58,9 @@ class MovedLoop(asyncio.SelectorEventLoop):
 class SqliteDatabase:
     """Directory and store in files of a folder."""
 
+    counts = 0
+    """How much a beat adds to a host's count."""
+
     def __init__(self):
         self._folder = tempfile.TemporaryDirectory(prefix="accord-model-")
         self._hosts = Path(self._folder.name, "hosts.sqlite3")
@@ -75,6 +85,8 @@ class SqliteDatabase:
 
 class PostgresDatabase:
     """Directory and store in a schema of a server; the stores reach it by relays that can lose answers."""
+
+    counts = 1
 
     def __init__(self, server):
         self._server = server
@@ -142,6 +154,8 @@ class Host:
     beats: list[tuple[float, bool]] = field(default_factory=list)
     """When it tried to beat, and whether it learned that it had."""
     held: StoredSession | None = None
+    seen: dict[str, tuple[int, float]] = field(default_factory=dict)
+    """Of each host how many of its beats were read, and when they were read first."""
 
     def may_judge(self, now):
         """Whether its beats have succeeded without a gap for long enough."""
@@ -161,9 +175,11 @@ class Hosts(RuleBasedStateMachine):
         self.loop = MovedLoop()
         self.database = database
         self.hosts = []
-        self.now = 0.0
+        self.now = self.ahead = 0.0
         self.rows = {}
         """Of each id that was ever told: the state, and when its lease ends."""
+        self.counts = {}
+        """How often each host has beaten, where the database counts."""
         self.hold = 1
         self.updates = []
 
@@ -221,17 +237,33 @@ class Hosts(RuleBasedStateMachine):
         me = host.membership.host.id
         assert not was_dead or me not in self.rows, "the id of a host is never used twice"
         self.rows[me] = ("live", self.now + LEASE)
+        self.counts[me] = self.counts[me] + self.database.counts if me in self.counts else 0
         if may_judge:
             for other, (state, ends) in self.rows.items():
-                if state == "live" and ends < self.now:
+                is_silent = other in host.seen and self.now - host.seen[other][1] > LEASE / 2
+                if state == "live" and ends < self.now and is_silent:
                     self.rows[other] = ("dead", ends)
+        if knows:
+            for other, count in self.counts.items():
+                if host.seen.get(other, (-1, 0))[0] != count:
+                    host.seen[other] = (count, self.now)
 
     @rule(seconds=st.sampled_from(STEPS))
     def time_passes(self, seconds):
-        if self.now > MOST:
+        if self.now + self.ahead > MOST:
             return
         self.loop.moved += seconds
         self.now += seconds
+        self.run(self.database.move_leases(seconds))
+
+    @precondition(lambda self: self.database.counts)
+    @rule(seconds=st.sampled_from(STEPS))
+    def the_clock_of_the_server_is_set_forward(self, seconds):
+        """No host that beats is declared dead, although all leases end at once."""
+        if self.now + self.ahead > MOST:
+            return
+        self.ahead += seconds
+        self.rows = {name: (state, ends - seconds) for name, (state, ends) in self.rows.items()}
         self.run(self.database.move_leases(seconds))
 
     @rule(seconds=st.sampled_from(STEPS[:2]), times=st.integers(3, 8), others=st.sets(HOSTS, max_size=2))
@@ -299,3 +331,20 @@ def test_hosts_agree_on_who_is_dead_and_who_may_write(where, examples, request):
             max_examples=examples, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
         ),
     )
+
+
+def test_a_clock_of_the_server_that_is_set_forward_ends_no_host_that_beats(postgres):
+    hosts = Hosts(PostgresDatabase(postgres))
+    hosts.start()
+    try:
+        hosts.all_but_these_beat_as_time_passes(seconds=1_700, times=8, others=set())
+        hosts.the_clock_of_the_server_is_set_forward(seconds=11_300)
+        for number in range(3):
+            hosts.beat(number=number)
+        hosts.the_table_is_as_expected()
+        assert [state for state, _ in hosts.rows.values()] == ["live"] * 3
+        hosts.all_but_these_beat_as_time_passes(seconds=1_700, times=8, others={2})
+        hosts.the_table_is_as_expected()
+        assert sorted(state for state, _ in hosts.rows.values()) == ["dead", "live", "live"]
+    finally:
+        hosts.teardown()

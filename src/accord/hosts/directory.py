@@ -3,11 +3,14 @@
 A beat is one round: it renews the row of this host, declares hosts dead whose rows have expired if this host may, and
 reads all rows. A host may, if it has itself beaten without a gap (`membership` knows), and if its own row is as fresh
 as a beat makes it when the database looks: a database that was away for a while must not end hosts that could not beat.
+The clock of a database server may be set forward, which ends all leases at once. So only suspects are declared dead:
+hosts of which this one has read no new beat for half a lease of its own clock.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -28,8 +31,8 @@ class Beat(NamedTuple):
     host: HostRow
     lease: float
     """Seconds until the row expires."""
-    judges: bool = False
-    """Whether hosts with expired rows are declared dead."""
+    suspects: Sequence[str] = ()
+    """The hosts that are declared dead if their rows have expired."""
 
     @property
     def fresh(self) -> float:

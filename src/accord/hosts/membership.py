@@ -59,6 +59,8 @@ class Membership:
         self._looked = 0.0
         self._steady_since: float | None = None
         self._is_fenced = False
+        self._seen: dict[str, tuple[int, float]] = {}
+        """Of each host how often it has beaten, and when that was read first, by the clock of this process."""
         self._beating = asyncio.Lock()
 
     @property
@@ -112,15 +114,22 @@ class Membership:
         steady = None if is_late else self._steady_since
         load, connections = self._load()
         self.host = self.host._replace(load=load, connections=connections)
-        judges = steady is not None and began - steady > JUDGES_AFTER * self._lease
+        suspects: list[str] = []
+        if steady is not None and began - steady > JUDGES_AFTER * self._lease:
+            suspects = [host for host, (_, since) in self._seen.items() if began - since > self._lease / 2]
         try:
-            hosts = await self._directory.beat(Beat(self.host, self._lease, judges))
+            hosts = await self._directory.beat(Beat(self.host, self._lease, suspects))
         except StoreError:
             self._steady_since = None
             raise
         self._steady_since = self._loop.time() if steady is None else steady
         self._latest = began
         self._is_fenced = False
+        if hosts is not None:
+            seen = self._seen
+            self._seen = {
+                it.id: was if (was := seen.get(it.id, (-1, 0.0)))[0] == it.beats else (it.beats, began) for it in hosts
+            }
         return hosts
 
     def _join_again(self) -> None:

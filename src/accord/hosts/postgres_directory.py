@@ -26,21 +26,25 @@ CREATE TABLE IF NOT EXISTS {schema}.hosts (
     load double precision NOT NULL,
     connections int NOT NULL,
     started timestamptz NOT NULL DEFAULT clock_timestamp(),
-    expires timestamptz NOT NULL
+    expires timestamptz NOT NULL,
+    beats bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50)
 """
+
+_ADD_BEATS = "ALTER TABLE {schema}.hosts ADD COLUMN IF NOT EXISTS beats bigint NOT NULL DEFAULT 0"
+"""For the table of an earlier release. Its hosts do not count: they are judged by the database's clock alone."""
 
 _RENEW = """
 INSERT INTO {schema}.hosts (id, name, address, speaks, state, load, connections, expires)
 VALUES ($1, $2, $3, $4, $5, $6, $7, clock_timestamp() + $8 * interval '1 second')
 ON CONFLICT (id) DO UPDATE SET state = excluded.state, load = excluded.load, connections = excluded.connections,
-    expires = excluded.expires
+    expires = excluded.expires, beats = hosts.beats + 1
 WHERE hosts.state <> 'dead' RETURNING id
 """
 
 _JUDGE = """
 UPDATE {schema}.hosts SET state = 'dead'
-WHERE state NOT IN ('dead', 'gone') AND expires < clock_timestamp() AND EXISTS (
+WHERE state NOT IN ('dead', 'gone') AND expires < clock_timestamp() AND id = ANY($3::text[]) AND EXISTS (
     SELECT FROM {schema}.hosts AS me
     WHERE me.id = $1 AND me.state <> 'dead' AND me.expires > clock_timestamp() + $2 * interval '1 second')
 """
@@ -51,7 +55,7 @@ WHERE state IN ('dead', 'gone') AND expires < clock_timestamp() - $1 * interval 
 """
 
 _READ = """
-SELECT id, address, name, state, load, connections, speaks,
+SELECT id, address, name, state, load, connections, speaks, beats,
     extract(epoch FROM expires - clock_timestamp())::float8 AS expires_in
 FROM {schema}.hosts ORDER BY started, id
 """
@@ -82,6 +86,7 @@ class PostgresDirectory(Directory):
             if await connection.fetchval("SELECT to_regnamespace($1)", self._schema) is None:
                 await connection.execute(f"CREATE SCHEMA {self._schema}")
             await connection.execute(self._table)
+            await connection.execute(_ADD_BEATS.format(schema=self._schema))
             await connection.execute(TABLES.format(schema=self._schema))
 
     async def close(self) -> None:
@@ -96,8 +101,8 @@ class PostgresDirectory(Directory):
             values = (host.id, host.name, host.address, host.speaks, host.state, host.load, host.connections)
             if await connection.fetchrow(self._renew, *values, beat.lease) is None:
                 return None
-            if beat.judges:
-                await connection.execute(self._judge, host.id, beat.fresh)
+            if beat.suspects:
+                await connection.execute(self._judge, host.id, beat.fresh, list(beat.suspects))
                 await connection.execute(self._sweep, REMEMBERED)
             return _hosts(await connection.fetch(self._read))
 

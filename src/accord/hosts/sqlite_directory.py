@@ -8,6 +8,7 @@ deleted. The file also keeps the key with which the processes sign, so only its 
 from __future__ import annotations
 
 import asyncio
+import json
 import secrets
 import sqlite3
 import time
@@ -55,7 +56,7 @@ WHERE hosts.state <> 'dead'
 
 _JUDGE = """
 UPDATE hosts SET state = 'dead'
-WHERE state NOT IN ('dead', 'gone') AND expires < :now AND EXISTS (
+WHERE state NOT IN ('dead', 'gone') AND expires < :now AND id IN (SELECT value FROM json_each(:suspects)) AND EXISTS (
     SELECT 1 FROM hosts AS me WHERE me.id = :id AND me.state <> 'dead' AND me.expires > :now + :fresh)
 """
 
@@ -92,14 +93,15 @@ class SqliteDirectory(Directory):
     async def beat(self, beat: Beat) -> list[HostRow] | None:
         host = beat.host
         values = {**host._asdict(), "boot": self._boot, "lease": beat.lease}
-        del values["expires_in"]
+        del values["expires_in"], values["beats"]  # the clock of a machine's processes cannot be set
 
         def work(connection: sqlite3.Connection) -> list[HostRow] | None:
             now = time.monotonic()
             if connection.execute(_RENEW, {**values, "now": now}).rowcount == 0:
                 return None
-            if beat.judges:
-                connection.execute(_JUDGE, {"now": now, "id": host.id, "fresh": beat.fresh})
+            if beat.suspects:
+                suspects = json.dumps(list(beat.suspects))
+                connection.execute(_JUDGE, {"now": now, "id": host.id, "fresh": beat.fresh, "suspects": suspects})
                 connection.execute(_SWEEP, {"now": now, "boot": self._boot, "remembered": REMEMBERED})
             return self._read(connection, now)
 

@@ -39,6 +39,8 @@ class HostRow(NamedTuple):
     expires_in: float = 0.0
     """Seconds until it may be declared dead, when it was read."""
     speaks: int = SPEAKS
+    beats: int = 0
+    """How often it has beaten, where the directory's clock can be set; else 0."""
 
     @property
     def is_over(self) -> bool:
