@@ -1,10 +1,8 @@
 """Signatures between hosts: what they cover, over the real stacks, and that each is taken once."""
 
 import asyncio
-import re
 import time
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
@@ -29,7 +27,6 @@ from accord.jsonrpc.messages import answer, parse
 from accord.transports.base import Receiver
 from tests.hosts.hosting import INITIALIZE, JSON, KEY as TEXT_KEY, editor_on
 from tests.http.talking import DEADLINE, an_agent
-from tests.named_tests import named
 from tests.waiting import eventually
 
 KEY, OTHER = TEXT_KEY.encode(), b"o" * 32
@@ -447,11 +444,3 @@ async def test_a_host_whose_key_is_another_gets_no_requests_and_the_log_says_why
         serving(an_agent(), hosts=accord.Hosts(directory, key=KEY, weight=0, lease=0.5)),
     ):
         await eventually(lambda: "another key" in caplog.text)
-
-
-def test_the_tests_that_the_page_on_security_names_exist():
-    page = (Path(__file__).parents[2] / "docs" / "security.md").read_text()
-    there = {name.partition("::")[2] for folder in ("hosts", "http", "pictures", "tui") for name in named(folder)}
-    on_the_page = set(re.findall(r"`(test_\w+)`", page))
-    assert len(on_the_page) > 25
-    assert on_the_page <= there

@@ -1,7 +1,6 @@
 """A hostile folder through the library, `accord run`, the chat's list of files, and git."""
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +17,6 @@ from accord.tui.attachments import described, sent_as
 from accord.tui.folder_files import files_of
 from accord.tui.prompt_mentions import mentioned, working_diff
 from accord.tui.worktrees import new_worktree
-from tests.named_tests import named
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="pipes and links of POSIX")
 
@@ -217,10 +215,3 @@ def test_a_file_that_the_user_names_elsewhere_must_be_ordinary(hostile, tmp_path
             read_named(path, 100)
     with pytest.raises(ValueError, match="larger than 10 bytes"):
         read_named(hostile.secret, 10)
-
-
-def test_the_page_names_tests_that_there_are():
-    page = (Path(__file__).parents[2] / "docs" / "security.md").read_text()
-    told = set(re.findall(r"`(test_hostile_folder::test_\w+)`", page))
-    assert len(told) > 15
-    assert told <= named("project") | named("coder") | named("tui")

@@ -86,3 +86,27 @@ def links() -> list:
 @pytest.mark.parametrize(("document", "target"), links())
 def test_a_link_leads_somewhere(document, target):
     assert (document.parent / target).exists()
+
+
+def tests_that_there_are() -> set[str]:
+    """The names of all files of tests, and of all tests, also as `file::test` without `.py`."""
+    found = set[str]()
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        names = re.findall(r"^(?:async )?def (test_\w+)", path.read_text(), re.MULTILINE)
+        found |= {path.name, *names, *(f"{path.stem}::{name}" for name in names)}
+    return found
+
+
+def test_each_sentence_on_security_names_a_test_that_there_is():
+    page = (ROOT / "docs" / "security.md").read_text()
+    name = re.compile(r"`(test_\w+(?:::test_\w+|\.py)?)`")
+    said = [
+        row
+        for table in page.split("| what holds | test |\n|---|---|\n")[1:]
+        for row in table.split("\n\n")[0].split("\n")
+    ]
+    screen = page.partition("## A hostile agent and the screen\n")[2].partition("\n## ")[0]
+    said += re.findall(r"^- .*(?:\n  .*)*", screen, re.MULTILINE)
+    assert len(said) > 40
+    assert [it for it in said if not name.search(it)] == []
+    assert set(name.findall(page)) - tests_that_there_are() == set()
