@@ -8,12 +8,11 @@ import struct
 import pytest
 
 from accord import v1
-from accord.cli.appearance import ASCII, UNICODE, Appearance, appearance
-from accord.cli.pictures import MOST_BYTES, drawn
-from accord.cli.rows import rows_of
-from accord.cli.usage import usage_lines
-from accord.cli.work import Line, Span, Work
+from accord.cli.display import MOST_BYTES, drawn
+from accord.cli.streams import ASCII, UNICODE, Appearance, appearance
+from accord.cli.work_lines import Work, line_of, usage_lines
 from accord.cli.wrapping import Wrapped
+from accord.presentation.styled_text import rows_of, text_of
 from accord.printable import columns
 from accord.services.console.changes import COMPARED, FileChange
 from accord.state.placeholders import placeholder
@@ -24,7 +23,7 @@ PLAIN = Appearance(is_terminal=False)
 def lines(*updates: v1.SessionUpdate, details: bool = False) -> list[str]:
     work = Work(UNICODE, "/srv/project", details=details)
     shown = [line for update in updates for line in work.lines(update)]
-    return [("… " if line.is_passing else "") + line.text for line in (*shown, *work.rest())]
+    return [("… " if line.is_passing else "") + text_of(line.first) + line.text for line in (*shown, *work.rest())]
 
 
 def tool(call_id: str, **fields: object) -> v1.ToolCall:
@@ -254,14 +253,14 @@ def test_what_cannot_be_drawn_has_a_placeholder(image: v1.ImageContent) -> None:
 
 def test_a_line_is_wrapped_between_words_and_keeps_its_colours() -> None:
     look = Appearance(is_terminal=True, colours=True)
-    line = Line([Span("✓ ", "good"), Span("one two three four five six")])
-    assert list(rows_of(line, look, 22)) == ["\x1b[32m✓ \x1b[0mone two three", "  four five six"]
-    assert list(rows_of(line, PLAIN, None)) == ["✓ one two three four five six"]
+    line = line_of(("✓ ", "good"), ("one two three four five six", ""))
+    assert list(map(look.row, rows_of(line, 22))) == ["\x1b[32m✓ \x1b[0mone two three four", "  five six"]
+    assert list(map(PLAIN.row, rows_of(line._replace(wrap="whole"), 22))) == ["✓ one two three four five six"]
 
 
 def test_code_is_cut_at_the_width() -> None:
-    line = Line([Span("+" + "日本" * 20, "good")], is_cut=True, indent=4)
-    [row] = rows_of(line, PLAIN, 30)
+    line = line_of(("+" + "日本" * 20, "good"), wrap="crop").under((("    ", ""),))
+    [row] = map(PLAIN.row, rows_of(line, 30))
     assert columns(row) <= 30
     assert row.startswith("    +日本")
 

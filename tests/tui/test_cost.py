@@ -10,7 +10,7 @@ from accord.tui.ansi import output_lines
 from accord.tui.diffs import diff_lines, unified
 from accord.tui.highlight import highlighted_line
 from accord.tui.markdown import GrowingMarkdown
-from accord.tui.rows import all_rows
+from accord.tui.palette import all_rows
 from tests.waiting import eventually
 
 

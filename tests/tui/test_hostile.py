@@ -5,11 +5,11 @@ from hypothesis import given, settings, strategies
 from rich.cells import cell_len
 
 import accord
+from accord.presentation.styled_text import Paragraph, text_of
 from accord.tui.ansi import output_lines
 from accord.tui.diffs import diff_lines, side_by_side, unified
 from accord.tui.markdown import GrowingMarkdown, markdown
-from accord.tui.palette import Palette
-from accord.tui.rows import Paragraph, all_rows, rows_of, text_of
+from accord.tui.palette import Palette, all_rows, rows_of
 
 TEXTS = {
     "controls": "a\x1b[31mred\x1b]0;title\x07\x9b2J\x00\x08b",

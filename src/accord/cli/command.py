@@ -35,13 +35,11 @@ import json
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from accord.cli.appearance import Style
 from accord.cli.endings import ENDED_WELL, FAILED, WRONG_USAGE, OutputLost, WrongUsage
 from accord.cli.parser import Command, add_commands
-from accord.cli.printing import complain as print_error, say as print_line, write_out
+from accord.cli.printing import complain as print_error, print_table, say as print_line, write_out
 from accord.cli.protocol import arguments as protocol_argument, versions as protocol_versions
-from accord.cli.streams import streams, width
-from accord.cli.table import print_table
+from accord.cli.streams import Style, streams, width
 from accord.cli.target import ChosenAgent, arguments as agent_arguments, chosen as chosen_agent
 
 __all__ = [

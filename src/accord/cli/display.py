@@ -6,6 +6,9 @@
 
 A pipe or a file gets the answer as it is. Only where both streams are one terminal does one know of the other: then
 each kind of output is a *block* of its own, after a blank line, and the answer is wrapped between words.
+
+Of images only PNG is drawn: its size can be read without decoding it. An image that would fill the screen or the
+terminal's memory gets the placeholder.
 """
 
 from __future__ import annotations
@@ -16,18 +19,16 @@ from typing import TYPE_CHECKING, Literal
 
 from accord.cli import printing
 from accord.cli.output import Output
-from accord.cli.pictures import drawn
-from accord.cli.rows import rows_of
 from accord.cli.spinner import Spinner
-from accord.cli.streams import Streams, width
-from accord.cli.subagents import SubagentWork
-from accord.cli.usage import usage_lines
+from accord.cli.streams import Pictures, Streams, width
 from accord.cli.view import Opened, View
-from accord.cli.work import Line, Span, Work, said_of, thought_of
-from accord.cli.wrapping import Wrapped
+from accord.cli.work_lines import SubagentWork, Work, line_of, said_of, thought_of, usage_lines
+from accord.cli.wrapping import NARROW, Wrapped
+from accord.pictures.protocols import Cell, fitted, iterm2, kitty
+from accord.presentation.styled_text import Paragraph, rows_of
 from accord.printable import Printable, label, printable
 from accord.schema import v1
-from accord.state.placeholders import placeholder
+from accord.state.placeholders import from_base64, placeholder, png_size
 from accord.state.text import whole_part
 
 if TYPE_CHECKING:
@@ -35,6 +36,25 @@ if TYPE_CHECKING:
     from accord.client.remote_session import RemoteSession
     from accord.client.reply import Reply
     from accord.errors import AccordError
+
+MOST_BYTES = 4 * 1024 * 1024
+MOST_PIXELS = 4096
+"""Of each side."""
+CELL = Cell()
+"""Pixels of a character, roughly: terminals differ, and a command does not ask them."""
+ROWS = 20
+"""Rows that an image may take."""
+
+
+def drawn(image: v1.ImageContent, protocol: Pictures, columns: int) -> str | None:
+    """The sequence that shows an image in at most so many columns; None if only the placeholder will do."""
+    data = from_base64(image.data) if len(image.data) <= MOST_BYTES else None
+    size = None if data is None else png_size(data)
+    if data is None or size is None or not 0 < max(size) <= MOST_PIXELS or min(size) == 0:
+        return None
+    wide, high = fitted(size, columns, ROWS, CELL)
+    return kitty(data, wide, high) if protocol == "kitty" else iterm2(data, wide, high)
+
 
 Block = Literal["answer", "thought", "work", "note"]
 NO_WIDTH = 1_000_000_000
@@ -137,21 +157,23 @@ class Display(View):
         self.catching_up.was_shown(update)
         await self._output.room()
 
-    def line(self, line: Line, block: Block = "work") -> None:
+    def line(self, line: Paragraph, block: Block = "work") -> None:
         """Show a line beside the answer."""
         if line.is_passing and self._may_spin and self._spinner.is_able:
             self._spinner.text = line.text.strip()
             return
         self._begin(block)
         look = self._streams.aside
-        for row in rows_of(line, look, width(2) if look.is_terminal else None):
-            self._aside(f"{row}\n")
+        columns = width(2) if look.is_terminal else NO_WIDTH
+        for row in rows_of(line if columns >= NARROW else line._replace(wrap="whole"), columns):
+            self._aside(f"{look.row(row)}\n")
 
     def note(self, text: str) -> None:
         """Show a line of ours, whether or not the work is shown."""
-        self.line(Line([Span(printing.for_people(text))]), "note")
+        for line in printing.for_people(text).split("\n"):
+            self.line(line_of((line.expandtabs(4), "")), "note")
 
-    def summary(self, *groups: Iterable[Line]) -> None:
+    def summary(self, *groups: Iterable[Paragraph]) -> None:
         """Show the written files, and the session where the work is shown, each after a blank line."""
         if self._is_quiet:
             return
@@ -185,15 +207,15 @@ class Display(View):
             return
         more = len(lines) - TAIL
         heading = f"{heading.removesuffix(':')}{f' ({more} more with --stderr)' if more > 0 else ''}:"
-        self.line(Line([Span(heading, "bold")]))
+        self.line(line_of((heading, "bold")))
         for line in lines[-TAIL:]:
-            self.line(Line([Span(line.expandtabs(4), "dim")], is_cut=True))
+            self.line(line_of((line.expandtabs(4), "dim"), wrap="crop"))
 
     def agent_line(self, text: str) -> None:
         """Show a line of the agent's standard error: as it is in a pipe or a file."""
         self._shown_agent_lines = True
         is_terminal = self._streams.aside.is_terminal
-        self.line(Line([Span(printable(text).expandtabs(4) if is_terminal else text, "dim")]))
+        self.line(line_of((printable(text).expandtabs(4) if is_terminal else text, "dim")))
 
     async def ended(self, session: RemoteSession, outcome: Outcome) -> None:
         """End the turn, and show what it has used."""
@@ -329,7 +351,7 @@ class Display(View):
         if protocol is not None and isinstance(block, v1.ImageContent):
             picture = drawn(block, protocol, self._aside_width)
         if picture is None:
-            self.line(Line([Span(placeholder(block), "dim")]))
+            self.line(line_of((placeholder(block), "dim")))
             return
         self._begin("work")
         self._aside(f"{picture}\n")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 from accord import __version__
 from accord.cli import printing
 from accord.cli.endings import ENDED_WELL, FAILED
-from accord.cli.table import print_table
+from accord.cli.printing import print_table
 from accord.errors import ConfigurationError
 from accord.extras import PACKAGES, install_command
 from accord.folders import state_folder

@@ -27,10 +27,10 @@ from accord.errors import AccordError, ConnectionClosed, Overflow, PeerError
 from accord.printable import printable
 
 if TYPE_CHECKING:
-    from accord.cli.work import Line
     from accord.client.pending_turn import Outcome
     from accord.client.remote_session import RemoteSession
     from accord.client.reply import Reply
+    from accord.presentation.styled_text import Paragraph
     from accord.trace import TraceEvent
 
 MOST_EARLY = 64 * 1024 * 1024
@@ -122,7 +122,7 @@ class Events(View):
         """Print the error that ended the turn."""
         await self._print(error_event(error))
 
-    def summary(self, *groups: Iterable[Line]) -> None:
+    def summary(self, *groups: Iterable[Paragraph]) -> None:
         """Print the written files on standard error; the session is in the last event."""
         for line in groups[0]:
             self.note(line.text)

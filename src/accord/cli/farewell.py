@@ -6,19 +6,20 @@ import argparse
 import shlex
 from collections.abc import Iterator
 
-from accord.cli.work import Line, Span
+from accord.cli.work_lines import line_of
+from accord.presentation.styled_text import Paragraph
 from accord.printable import label, printable
 
 LONGEST_ID = 500
 
 
-def lines(options: argparse.Namespace, session_id: str, *, can_reopen: bool) -> Iterator[Line]:
+def lines(options: argparse.Namespace, session_id: str, *, can_reopen: bool) -> Iterator[Paragraph]:
     """One line, with the command if the agent can open the session again."""
     command = command_for(options, session_id) if can_reopen else None
     if command is None:
-        yield Line([Span(f"session {label(session_id, LONGEST_ID)}", "dim")])
+        yield line_of((f"session {label(session_id, LONGEST_ID)}", "dim"))
     else:
-        yield Line([Span(f"session {session_id}, continue it with: ", "dim"), Span(command)], is_whole=True)
+        yield line_of((f"session {session_id}, continue it with: ", "dim"), (command, ""), wrap="whole")
 
 
 def command_for(options: argparse.Namespace, session_id: str) -> str | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from accord.cli import printing
 from accord.cli.endings import ENDED_WELL, WrongUsage
-from accord.cli.table import print_table
+from accord.cli.printing import print_table
 
 if TYPE_CHECKING:
     from accord.hosts.view import HostRow

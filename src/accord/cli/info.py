@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from accord.cli import printing, protocol, target
 from accord.cli.endings import ENDED_WELL, one_line
-from accord.cli.table import print_table
+from accord.cli.printing import print_table
 from accord.errors import AccordError
 from accord.masking import mask_urls
 

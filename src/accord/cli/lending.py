@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from accord.cli.endings import WrongUsage
 from accord.cli.refusals import Refusals
-from accord.cli.writes import Writes
+from accord.cli.work_lines import Writes
 from accord.errors import ConfigurationError
 
 if TYPE_CHECKING:

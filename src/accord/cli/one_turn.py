@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from accord.cli.lending import Lent
     from accord.cli.output import Output
     from accord.cli.view import View
-    from accord.cli.work import Line
     from accord.client.pending_turn import Outcome
     from accord.client.remote_agent import RemoteAgent
     from accord.client.remote_session import RemoteSession
     from accord.client.reply import Reply
+    from accord.presentation.styled_text import Paragraph
     from accord.tap.recording import Recording
     from accord.trace import Observer
 
@@ -140,7 +140,7 @@ class OneTurn:
         await self._output.flush()
         return self._code(outcome, lent)
 
-    def _resume_hint(self) -> Iterator[Line]:
+    def _resume_hint(self) -> Iterator[Paragraph]:
         """The session, also of a turn that was lost with its agent, and the command that continues it."""
         if self._remote is None or self._opened is None:
             return

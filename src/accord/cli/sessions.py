@@ -15,7 +15,7 @@ from accord.cli import printing, protocol, session_ids, target
 from accord.cli.endings import ENDED_WELL, WrongUsage
 from accord.cli.opening import absolute
 from accord.cli.parser import Command, add_commands
-from accord.cli.table import print_table
+from accord.cli.printing import print_table
 from accord.errors import AccordError, DecodeError
 from accord.printable import label
 

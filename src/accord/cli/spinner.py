@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from accord.cli.appearance import Appearance
+from accord.cli.streams import Appearance
 from accord.printable import cut
 
 QUIET = 0.4

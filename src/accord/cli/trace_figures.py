@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from accord.cli import printing, trace_files
 from accord.cli.endings import ENDED_WELL
-from accord.cli.table import print_table
+from accord.cli.printing import print_table
 
 if TYPE_CHECKING:
     from accord.tap import KeptTrace

@@ -15,7 +15,7 @@ from accord.cli.streams import streams, width
 from accord.printable import columns, cut, label
 
 if TYPE_CHECKING:
-    from accord.cli.appearance import Appearance, Style
+    from accord.cli.streams import Appearance, Style
     from accord.trace import TraceEvent, TraceHeader
     from accord.trace.entries import Entry
     from accord.trace.filters import Filter

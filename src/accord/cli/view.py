@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from accord.cli.catching_up import CatchingUp
 
 if TYPE_CHECKING:
-    from accord.cli.work import Line
     from accord.client.pending_turn import Outcome
     from accord.client.remote_session import RemoteSession
     from accord.client.reply import Reply
     from accord.errors import AccordError
+    from accord.presentation.styled_text import Paragraph
     from accord.schema import v1
     from accord.services.service import ServedSession
     from accord.services.terminals.terminal import Terminal
@@ -95,7 +95,7 @@ class View(ABC):
         """Show the error that ended the turn, but for the line on standard error."""
 
     @abstractmethod
-    def summary(self, *groups: Iterable[Line]) -> None:
+    def summary(self, *groups: Iterable[Paragraph]) -> None:
         """Show what is to be said after the turn: the written files, and the session."""
 
     @abstractmethod

@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from accord.presentation.styled_text import LATER, LONGEST_LINE, TAB, Paragraph, Span, printed
 from accord.printable import CUT, printable
-from accord.tui.rows import LATER, LONGEST_LINE, TAB, Paragraph, Span, printed
 
 _PIECE = re.compile(
     r"\x1b\[[0-9;:?]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[()][A-Z0-9]|\x1b[=>78]|[\r\b]|[^\x1b\r\b]+|\x1b"

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len
 
 from accord.extensions import goal_of
+from accord.presentation.styled_text import Paragraph, Row, Span
 from accord.printable import cut, label
 from accord.schema import v1
 from accord.state import SessionState, choices_of
 from accord.tui import keys
 from accord.tui.attachments import described
-from accord.tui.rows import Paragraph, Row, Span
 
 if TYPE_CHECKING:
     from accord.tui.conversation import Conversation

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from markdown_it.token import Token
 
+from accord.presentation.styled_text import Paragraph, Row, Span, printed
 from accord.tui.highlight import MOST_LINES, highlighted, highlighted_line
-from accord.tui.rows import Paragraph, Row, Span, printed
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*([^`\n]*)$")
 _CODE: Row = (("  ", "code"),)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
-from accord.tui.rows import Paragraph, Row, Span, printed
+from accord.presentation.styled_text import Paragraph, Row, Span, printed
 
 COMPARED = 500
 """Lines of each side that are compared one by one."""

@@ -14,7 +14,7 @@ from pygments import lexers
 from pygments.token import Token
 from pygments.util import ClassNotFound
 
-from accord.tui.rows import Span
+from accord.presentation.styled_text import Span
 
 MOST_LINES, MOST_CHARACTERS = 1_000, 20_000
 """Of what is highlighted as a whole."""

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from textual.geometry import Size
 from textual.strip import Strip
 
-from accord.tui.palette import Palette
+from accord.presentation.styled_text import Paragraph, Row
+from accord.tui.palette import Palette, all_rows
 from accord.tui.redrawn import Redrawn
-from accord.tui.rows import Paragraph, Row, all_rows
 
 
 class Lines(Redrawn):

@@ -16,10 +16,10 @@ from collections.abc import Sequence
 
 from markdown_it.token import Token
 
+from accord.presentation.styled_text import Paragraph
 from accord.tui.code_fence import CodeFence
 from accord.tui.highlight import LONGEST
 from accord.tui.markdown_blocks import parsed, rendered
-from accord.tui.rows import Paragraph
 
 LIST_TAIL = 1_000
 """Characters of an unfinished list; a longer one is cut between its items."""

@@ -14,10 +14,10 @@ from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from rich.cells import cell_len
 
+from accord.presentation.styled_text import TAB, Paragraph, Row, Span, clean
 from accord.printable import printable
 from accord.tui.code_fence import code_line, code_text
 from accord.tui.highlight import highlighted, highlighted_line
-from accord.tui.rows import TAB, Paragraph, Row, Span, clean
 
 MOST_COLUMNS, MOST_ROWS = 30, 500
 """Of a table; a larger one is shown as it was written."""

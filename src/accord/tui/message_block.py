@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from textual.strip import Strip
 
+from accord.presentation.styled_text import Paragraph, Row, clean_lines, plain
 from accord.printable import label
 from accord.schema import v1
 from accord.state import Entry, Message
 from accord.state.placeholders import placeholder
 from accord.tui.block import Block, Look
 from accord.tui.markdown import GrowingMarkdown
-from accord.tui.rows import Paragraph, Row, all_rows, clean_lines, plain, rows_of
+from accord.tui.palette import all_rows, rows_of
 
 THOUGHT_ROWS = 1
 """Rows of a folded thought."""

@@ -12,7 +12,8 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from accord.tui.rows import Row
+from accord.presentation import styled_text
+from accord.presentation.styled_text import Paragraph, Row
 
 _BASE = {
     "bold": Style(bold=True),
@@ -100,6 +101,16 @@ class Palette:
     def strips(self, rows: Iterable[tuple[Row, str]], width: int) -> list[Strip]:
         """Several rows as strips."""
         return [self.strip(row, width, fill) for row, fill in rows]
+
+
+def rows_of(paragraph: Paragraph, width: int) -> list[Row]:
+    """The rows of a paragraph, each at most `width` columns wide, as Rich measures them."""
+    return styled_text.rows_of(paragraph, width, cell_len)
+
+
+def all_rows(paragraphs: Iterable[Paragraph], width: int) -> list[tuple[Row, str]]:
+    """The rows of several paragraphs, each with the style that fills it."""
+    return [(row, paragraph.fill) for paragraph in paragraphs for row in rows_of(paragraph, width)]
 
 
 def palette_of(widget: Any) -> Palette:

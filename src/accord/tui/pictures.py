@@ -25,11 +25,11 @@ from textual.strip import Strip
 
 from accord.pictures.asking import NO_GRAPHICS, Graphics
 from accord.pictures.protocols import Cell, fitted, iterm2, kitty, kitty_row
+from accord.presentation.styled_text import Paragraph
 from accord.schema import v1
 from accord.state.placeholders import from_base64, placeholder
-from accord.tui.palette import Palette
+from accord.tui.palette import Palette, rows_of
 from accord.tui.picture_strip import Overlay, PictureStrip
-from accord.tui.rows import Paragraph, rows_of
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -8,11 +8,12 @@ from rich.cells import cell_len
 from textual import events
 from textual.message import Message
 
+from accord.presentation.styled_text import Paragraph, Row, Span
 from accord.tui.chat_options import Clock
 from accord.tui.key_owner import QUIET, KeyOwner
 from accord.tui.line_widget import Lines
+from accord.tui.palette import all_rows
 from accord.tui.questions import Question
-from accord.tui.rows import Paragraph, Row, Span, all_rows
 from accord.tui.soon import Soon
 
 _TARGET = "answer:"

@@ -10,13 +10,13 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from accord.presentation.styled_text import Paragraph, Row, clean, plain
 from accord.printable import label
 from accord.schema import v1
 from accord.services.elicitation.elicitation import FormQuestion, LinkQuestion
 from accord.services.permissions.question import PermissionQuestion
 from accord.tui.block import Block, Look
 from accord.tui.diffs import counts, diff_lines
-from accord.tui.rows import Paragraph, Row, clean, plain
 from accord.tui.tool_block import drawn_diff, shortened_path
 
 KINDS = {"allow_once": "y", "allow_always": "a", "reject_once": "n", "reject_always": "N"}

@@ -13,12 +13,12 @@ from textual.screen import ModalScreen
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from accord.presentation.styled_text import Paragraph
 from accord.tui.block import Look
 from accord.tui.line_widget import Lines
 from accord.tui.markdown import markdown
-from accord.tui.palette import Palette, palette_of
+from accord.tui.palette import Palette, all_rows, palette_of
 from accord.tui.questions import Question
-from accord.tui.rows import Paragraph, all_rows
 
 
 class Page(ScrollView, can_focus=True):

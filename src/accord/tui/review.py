@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.screen import ModalScreen
 
 from accord.errors import AccordError
+from accord.presentation.styled_text import Paragraph
 from accord.printable import label
 from accord.services.files.encoding import NotText, decode
 from accord.services.files.journal import Change
@@ -19,7 +20,6 @@ from accord.tui.hunks import Hunk, hunks, lines_of, without
 from accord.tui.line_widget import Lines
 from accord.tui.palette import palette_of
 from accord.tui.reader import Page
-from accord.tui.rows import Paragraph
 from accord.tui.tool_block import drawn_diff, shortened_path
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from textual.containers import Container
 from textual.timer import Timer
 
 from accord.client.remote_session import RemoteSession
+from accord.presentation.styled_text import Paragraph, Row, Span
 from accord.tui import bars, keeping, keys
 from accord.tui.ascii_filter import AsciiFilter
 from accord.tui.chat_options import ChatOptions
@@ -27,7 +28,6 @@ from accord.tui.line_widget import Lines
 from accord.tui.palette import palette_of
 from accord.tui.question_bar import QuestionBar
 from accord.tui.redrawn import Redrawn
-from accord.tui.rows import Paragraph, Row, Span
 from accord.tui.soon import Soon
 from accord.tui.transcript import Transcript
 

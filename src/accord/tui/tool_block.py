@@ -9,6 +9,7 @@ from typing import Any
 
 from textual.strip import Strip
 
+from accord.presentation.styled_text import Paragraph, Row, Span, plain
 from accord.printable import label
 from accord.schema import v1
 from accord.schema.base import Unknown
@@ -19,7 +20,7 @@ from accord.tui.ansi import last_lines, output_lines
 from accord.tui.block import Block, Look, ShownTerminal
 from accord.tui.diffs import DiffLine, counts, diff_lines, side_by_side, unified
 from accord.tui.highlight import highlighted_line, language_of
-from accord.tui.rows import Paragraph, Row, Span, all_rows, plain
+from accord.tui.palette import all_rows
 
 FOLDED_DIFF, FOLDED_TEXT, FOLDED_TERMINAL, FOLDED_FAILURE = 12, 3, 6, 8
 ASKED_DIFF = 40

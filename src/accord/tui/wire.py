@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from accord.jsonrpc.messages import Answer, Call, Tell
+from accord.presentation.styled_text import Paragraph, Row, plain
 from accord.printable import label
 from accord.redaction import masked
 from accord.trace import TraceEvent
@@ -14,7 +15,6 @@ from accord.tui.block import Look
 from accord.tui.connection import AgentConnection
 from accord.tui.highlight import highlighted_line
 from accord.tui.reader import Page, ReaderScreen
-from accord.tui.rows import Paragraph, Row, plain
 
 LONGEST = 20_000
 """Characters of a message that are shown."""

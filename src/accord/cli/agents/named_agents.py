@@ -17,7 +17,7 @@ from accord.cli.agents.registry_agents import remove_installed
 from accord.cli.endings import ENDED_WELL, WrongUsage
 from accord.cli.lending import ALLOW
 from accord.cli.naming import known_agents
-from accord.cli.table import print_table
+from accord.cli.printing import print_table
 from accord.errors import ConfigurationError
 from accord.masking import mask_urls
 from accord.plugins import scheme_of

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from accord.cli import printing
 from accord.cli.endings import ENDED_WELL, FAILED, WrongUsage, one_line
 from accord.cli.installing import confirmed, described, installed as install_shown, size
-from accord.cli.table import print_table
+from accord.cli.printing import print_table
 from accord.errors import AccordError, ConfigurationError
 from accord.masking import mask_urls
 from accord.mistakes import meant

@@ -2,20 +2,18 @@
 
     Paragraph (spans, how its rows begin) ──▶ rows_of(paragraph, width) ──▶ rows of spans
 
-A span is a text and the *name* of a style. Which colour a name is, the palette decides when strips are made, so nothing
-here knows a theme. Widths are those of the terminal library that paints the rows: a row that it takes to be narrower
-than it is would push what stands beside it.
+A span is a text and the *name* of a style: which colour that is, the terminal's appearance or the chat's theme decides.
+Who paints the rows gives the function that measures them (`Measure`): a row that a terminal library takes to be
+narrower than it is would push what stands beside it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from rich.cells import cell_len
-
-from accord.printable import CUT, printable
+from accord.printable import CUT, columns, printable
 
 Span: TypeAlias = tuple[str, str]
 """A text and the names of its styles, separated by blanks."""
@@ -23,9 +21,12 @@ Span: TypeAlias = tuple[str, str]
 Row: TypeAlias = tuple[Span, ...]
 """What stands in one row of the screen."""
 
-Wrap = Literal["words", "groups", "fold", "cut"]
-"""How a paragraph that is too long goes on: broken between words, broken at spans of blanks only, broken anywhere, or
-cut off."""
+Measure: TypeAlias = Callable[[str], int]
+"""Says how many columns a text takes."""
+
+Wrap = Literal["words", "groups", "fold", "cut", "crop", "whole"]
+"""How a paragraph that is too long goes on: broken between words, broken at spans of blanks only, broken anywhere, cut
+off with a sign, cut off without one, because code may end with it, or whole, so that a command can be copied."""
 
 TAB = 4
 LONGEST_LINE = 20_000
@@ -47,6 +48,8 @@ class Paragraph(NamedTuple):
     wrap: Wrap = "words"
     fill: str = ""
     """The style that a row has up to its end, as the background of code."""
+    is_passing: bool = False
+    """Whether it only says what has begun."""
 
     @property
     def text(self) -> str:
@@ -83,20 +86,21 @@ def printed(line: str, most: int = LONGEST_LINE) -> str:
     return shown if more <= 0 else f"{shown}{CUT} ({more:,} more characters)"
 
 
-def rows_of(paragraph: Paragraph, width: int) -> list[Row]:
+def rows_of(paragraph: Paragraph, width: int, measure: Measure = columns) -> list[Row]:
     """The rows of a paragraph, each at most `width` columns wide."""
-    first, rest = _width(paragraph.first), _width(paragraph.rest)
+    first, rest = (sum(measure(text) for text, _ in row) for row in (paragraph.first, paragraph.rest))
     if max(first, rest) >= width - 3:  # no room is left beside what the rows begin with
         paragraph, first, rest = paragraph._replace(first=(), rest=()), 0, 0
     plain_text = paragraph.text
-    if len(plain_text) <= 8 * width and first + cell_len(plain_text) <= width:
+    if paragraph.wrap == "whole" or (len(plain_text) <= 8 * width and first + measure(plain_text) <= width):
         return [(*paragraph.first, *paragraph.spans)]
-    if paragraph.wrap == "cut":
-        kept = _fitting(plain_text, max(1, width - first - cell_len(CUT)))
-        return [(*paragraph.first, *_between(paragraph.spans, 0, kept), (CUT, "dim"))]
+    if paragraph.wrap in ("cut", "crop"):
+        sign: Row = ((CUT, "dim"),) if paragraph.wrap == "cut" else ()
+        kept = _fitting(plain_text, max(1, width - first - len(sign)), measure)
+        return [(*paragraph.first, *_between(paragraph.spans, 0, kept), *sign)]
     rows: list[Row] = []
     spans, place = list(reversed(paragraph.spans)), 0
-    for start, end in _breaks(paragraph, max(1, width - first), max(1, width - rest)):
+    for start, end in _breaks(paragraph, max(1, width - first), max(1, width - rest), measure):
         row = list(paragraph.rest if rows else paragraph.first)
         while spans and place < end:  # each span is looked at once, and once more for each row that it goes on in
             text, style = spans.pop()
@@ -111,18 +115,9 @@ def rows_of(paragraph: Paragraph, width: int) -> list[Row]:
     return rows
 
 
-def all_rows(paragraphs: Iterable[Paragraph], width: int) -> list[tuple[Row, str]]:
-    """The rows of several paragraphs, each with the style that fills it."""
-    return [(row, paragraph.fill) for paragraph in paragraphs for row in rows_of(paragraph, width)]
-
-
 def text_of(row: Row) -> str:
     """A row without styles."""
     return "".join(text for text, _ in row)
-
-
-def _width(row: Row) -> int:
-    return sum(cell_len(text) for text, _ in row)
 
 
 def _pieces(paragraph: Paragraph, text: str) -> list[tuple[int, int]]:
@@ -140,40 +135,40 @@ def _pieces(paragraph: Paragraph, text: str) -> list[tuple[int, int]]:
     return [*pieces, (begin, place)]
 
 
-def _breaks(paragraph: Paragraph, first: int, rest: int) -> Iterator[tuple[int, int]]:
+def _breaks(paragraph: Paragraph, first: int, rest: int, measure: Measure) -> Iterator[tuple[int, int]]:
     """Where the rows of a paragraph begin and end; blanks at a break belong to no row unless it is broken anywhere."""
     text, by_words = paragraph.text, paragraph.wrap != "fold"
     most, start, used, place = first, 0, 0, 0
     for begin, end in _pieces(paragraph, text):
         word = text[begin:end]
-        if used and not _fits(word.rstrip(" "), most - used):
+        if used and not _fits(word.rstrip(" "), most - used, measure):
             yield start, start + len(text[start:begin].rstrip(" "))
             most, start, used = rest, begin + len(word) - len(word.lstrip(" ")), 0
             word = word.lstrip(" ")
         place = max(begin, start)
-        while not _fits(word.rstrip(" ") if by_words else word, most - used):
-            kept = max(1, _fitting(word, most - used))
+        while not _fits(word.rstrip(" ") if by_words else word, most - used, measure):
+            kept = max(1, _fitting(word, most - used, measure))
             yield start, place + kept
             most, start, used = rest, place + kept, 0
             place, word = place + kept, word[kept:]
-        used += cell_len(word)
+        used += measure(word)
     if start < len(text):
         yield start, len(text)
 
 
-def _fits(text: str, most: int) -> bool:
+def _fits(text: str, most: int, measure: Measure) -> bool:
     """Whether a text fits into so many columns; one with that many marks of no width is broken, too."""
-    return len(text) <= most if text.isascii() else len(text) <= 8 * most and cell_len(text) <= most
+    return len(text) <= most if text.isascii() else len(text) <= 8 * most and measure(text) <= most
 
 
-def _fitting(text: str, most: int) -> int:
+def _fitting(text: str, most: int, measure: Measure) -> int:
     """How many characters of a text fit into so many columns."""
     if text.isascii():
         return min(len(text), most)
     low, high = 0, min(len(text), most * 8)
     while low < high:
         middle = (low + high + 1) // 2
-        if cell_len(text[:middle]) <= most:
+        if measure(text[:middle]) <= most:
             low = middle
         else:
             high = middle - 1
