@@ -13,10 +13,8 @@ from accord.configuration.known_agents import KnownAgents
 from accord.configuration.trust import is_folder_trusted, trust_folder
 from accord.project.git import FolderNotTrusted, Git, find_repository
 from accord.project.project import Project, read_named
-from accord.tui.attachments import described, sent_as
-from accord.tui.folder_files import files_of
-from accord.tui.prompt_mentions import mentioned, working_diff
-from accord.tui.worktrees import new_worktree
+from accord.tui.attachments import described, files_of, mentioned, sent_as, working_diff
+from accord.tui.session_list import new_worktree
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="pipes and links of POSIX")
 

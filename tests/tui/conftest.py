@@ -15,7 +15,7 @@ from accord.configuration.trust import trust_folder
 from accord.project.git import find_repository
 from accord.tui.app import ChatApp, ChatOptions
 from accord.tui.connection import AgentChoice, ConnectionOptions
-from accord.tui.key_owner import QUIET
+from accord.tui.question_bar import QUIET
 from tests.tui.real_terminal import Terminal
 from tests.waiting import DEADLINE, eventually
 

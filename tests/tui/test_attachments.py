@@ -10,7 +10,7 @@ from textual import events
 import accord
 from accord.tui import attachments
 from accord.tui.attachments import clipboard_image, pasted_path
-from accord.tui.hunks import hunks, lines_of, without
+from accord.tui.diffs import hunks, lines_of, without
 from tests.pictures.test_image import png_of
 from tests.waiting import eventually
 

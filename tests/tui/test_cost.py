@@ -5,11 +5,10 @@ import sys
 import pytest
 
 import accord
-from accord.tui import markdown_blocks
 from accord.tui.ansi import output_lines
 from accord.tui.diffs import diff_lines, unified
 from accord.tui.highlight import highlighted_line
-from accord.tui.markdown import GrowingMarkdown
+from accord.tui.markdown import GrowingMarkdown, parser
 from accord.tui.palette import all_rows
 from tests.waiting import eventually
 
@@ -77,14 +76,14 @@ async def test_only_what_is_in_sight_is_drawn_of_a_long_session(chat):
 def parsed_characters(monkeypatch, chunk, count):
     """How many characters the parser of Markdown sees while a text grows by these chunks."""
     seen = 0
-    parse = markdown_blocks.parser().parse
+    parse = parser().parse
 
     def counting(text):
         nonlocal seen
         seen += len(text)
         return parse(text)
 
-    monkeypatch.setattr(markdown_blocks.parser(), "parse", counting)
+    monkeypatch.setattr(parser(), "parse", counting)
     growing, text = GrowingMarkdown(), "```python\n" if chunk.startswith("    ") else ""
     for _ in range(count):
         text += chunk
@@ -149,7 +148,7 @@ def counted(work):
 def test_no_markdown_holds_the_screen_longer_than_a_frame(name):
     """A message that comes at once is drawn in slices, each with a bound, and as many as its length needs."""
     text, growing, slices, drawn = HOSTILE[name][:20_000], GrowingMarkdown(), 0, 0
-    markdown_blocks.parser()
+    parser()
 
     def slice_of_work():
         growing.update(text)

@@ -9,8 +9,7 @@ import msgspec
 
 import accord
 from accord import v1
-from accord.tui.connection import AgentChoice
-from accord.tui.registry_agents import RegistryChoice, registry_entries
+from accord.tui.connection import AgentChoice, RegistryChoice, registry_entries
 from tests.waiting import eventually
 
 

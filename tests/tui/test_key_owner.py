@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from accord.tui.key_owner import QUIET, KeyOwner
+from accord.tui.question_bar import QUIET, KeyOwner
 
 EVENTS = ("ask", "withdraw", "paint", "key", "quiet", "fill", "empty", "tab")
 

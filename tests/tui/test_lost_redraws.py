@@ -7,8 +7,7 @@ from textual import events
 
 import accord
 from accord.tui import bars
-from accord.tui.line_widget import Lines
-from accord.tui.redrawn import TIMES
+from accord.tui.widgets import TIMES, Lines
 
 DEADLINE = 30
 """Seconds until a redraw is lost for ever."""

@@ -4,7 +4,7 @@ import pytest
 
 import accord
 from accord.tui.connection import ConnectionOptions
-from accord.tui.scopes import SCOPES
+from accord.tui.questions import SCOPES
 
 
 @pytest.fixture(autouse=True)

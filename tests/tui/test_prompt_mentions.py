@@ -5,7 +5,7 @@ import pytest
 import accord
 from accord import v1
 from accord.configuration.trust import is_folder_trusted
-from accord.tui.prompt_mentions import mentioned, working_diff
+from accord.tui.attachments import mentioned, working_diff
 from tests.tui.conftest import git
 from tests.waiting import eventually
 

@@ -9,8 +9,8 @@ pytest.importorskip("textual")
 from textual import _time as clock_of_textual
 from textual.app import App
 
-from accord.tui import soon
-from accord.tui.soon import Soon
+from accord.tui import widgets
+from accord.tui.widgets import Debounce
 from tests.waiting import eventually
 
 
@@ -18,7 +18,7 @@ async def test_it_is_made_once_however_often_it_is_asked_for():
     calls = []
     app = App()
     async with app.run_test():
-        soon = Soon(app, lambda: calls.append(1))
+        soon = Debounce(app, lambda: calls.append(1))
         for _ in range(3):
             soon.ask(0.0)
         await eventually(lambda: calls)
@@ -31,10 +31,10 @@ async def test_one_that_was_cancelled_is_not_made():
     calls = []
     app = App()
     async with app.run_test() as pilot:
-        soon = Soon(app, lambda: calls.append("cancelled"))
+        soon = Debounce(app, lambda: calls.append("cancelled"))
         soon.ask(0.0)
         soon.cancel()
-        other = Soon(app, lambda: calls.append("other"))
+        other = Debounce(app, lambda: calls.append("other"))
         other.ask(0.0)
         await eventually(lambda: calls)
         await pilot.pause()
@@ -55,10 +55,10 @@ async def test_it_is_made_although_the_process_stood_still_while_it_was_asked_fo
             return real() + late[0]
 
         monkeypatch.setattr(clock_of_textual, "get_time", get_time)
-        Soon(app, lambda: calls.append(1)).ask(0.01)
+        Debounce(app, lambda: calls.append(1)).ask(0.01)
         await eventually(lambda: calls)
 
 
 def test_nothing_else_in_the_chat_waits_for_a_timer_that_may_never_come():
-    modules = Path(soon.__file__).parent.glob("*.py")
+    modules = Path(widgets.__file__).parent.glob("*.py")
     assert [it.name for it in modules if ".set_timer(" in it.read_text()] == []

@@ -7,7 +7,7 @@ import pytest
 
 import accord
 from accord.configuration.trust import is_folder_trusted
-from accord.tui.worktrees import new_worktree
+from accord.tui.session_list import new_worktree
 from tests.tui.conftest import git
 from tests.waiting import eventually
 

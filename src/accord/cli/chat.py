@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from accord.pictures.asking import Graphics
     from accord.tui.app import ChatOptions
     from accord.tui.connection import AgentChoice
-    from accord.tui.worktrees import Worktree
+    from accord.tui.session_list import Worktree
 
 EPILOG = """\
 examples:
@@ -112,7 +112,7 @@ def _worktree(options: argparse.Namespace, folder: Path) -> Worktree:
     from accord.cli.trusting import ask_for_folder
     from accord.configuration.trust import is_folder_trusted
     from accord.project.git import FolderNotTrusted
-    from accord.tui.worktrees import new_worktree
+    from accord.tui.session_list import new_worktree
 
     try:
         try:

@@ -15,8 +15,7 @@ from textual.strip import Strip
 from accord.presentation.styled_text import Paragraph, Row, clean, plain
 from accord.state import Entry
 from accord.tui.palette import Palette, all_rows
-from accord.tui.picture_strip import PictureStrip
-from accord.tui.pictures import Pictures
+from accord.tui.pictures import Pictures, PictureStrip
 
 
 class ShownTerminal(Protocol):

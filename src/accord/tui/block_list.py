@@ -8,13 +8,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from accord.state import Entry
+from accord.state import Entry, ToolCallState
 from accord.tui.block import Block
-from accord.tui.entries import block_of, is_same_kind
+from accord.tui.message_block import AgentBlock, PromptBlock, ThoughtBlock
 from accord.tui.tool_block import ToolBlock
 
 if TYPE_CHECKING:
     from accord.tui.conversation import Conversation
+
+_SPEAKERS: dict[str, type[AgentBlock | PromptBlock | ThoughtBlock]] = {
+    "user": PromptBlock,
+    "agent": AgentBlock,
+    "thought": ThoughtBlock,
+}
+
+
+def block_of(entry: Entry) -> Block:
+    """A block for this entry."""
+    return ToolBlock(entry) if isinstance(entry, ToolCallState) else _SPEAKERS[entry.speaker](entry)
+
+
+def is_same_kind(block: Block, entry: Entry) -> bool:
+    """Whether a block can show this entry."""
+    wanted = ToolBlock if isinstance(entry, ToolCallState) else _SPEAKERS[entry.speaker]
+    return isinstance(block, wanted)
 
 
 class BlockList:

@@ -2,24 +2,29 @@
 
 The connection lives in a task of its own, from the start of the chat until the chat closes it. Conversations wait for
 `ready`. What the agent asks reaches the conversation that it is about.
+
+Errors of an agent are explained here: what failed, what the agent said of it, and what to do.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
+import subprocess
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from accord.client.client import Client
 from accord.client.remote_agent import RemoteAgent
 from accord.client.remote_session import RemoteSession
 from accord.client.supervision import Restart, Restarted
 from accord.connecting import Where, connect
-from accord.errors import AccordError
+from accord.errors import AUTH_REQUIRED, AccordError, ConnectionClosed, PeerError
 from accord.extensions import with_display_terminals
+from accord.extras import own_command
 from accord.mistakes import ForgottenAwaits
 from accord.services.elicitation.elicitation import Elicitation, FormQuestion, LinkQuestion
 from accord.services.files.files import Files
@@ -31,8 +36,8 @@ from accord.services.service import ServedSession
 from accord.services.terminals.terminal import Terminal
 from accord.services.terminals.terminals import Terminals
 from accord.trace import TraceEvent
-from accord.tui.questions import FormAsked, LinkAsked, PermissionAsked, Question
-from accord.tui.scopes import ScopedAnswers
+from accord.tui.pickers import Entry
+from accord.tui.questions import FormAsked, LinkAsked, PermissionAsked, Question, ScopedAnswers
 
 STDERR_LINES = 200
 FRAMES, FRAME_BYTES = 500, 4 * 1024 * 1024
@@ -265,3 +270,95 @@ class AgentConnection:
             if not event.agent_is_back:
                 what = "The agent could not be restarted."
             conversation.note(what, str(event.why), "warning" if back else "bad")
+
+
+TAIL = 8
+"""Lines of the agent's standard error that an error shows."""
+DATA = 2_000
+
+
+def explained(error: AccordError, connection: AgentConnection) -> tuple[str, str]:
+    """The title of an error, and the lines below it."""
+    lines = [*_said(error), *_tail(error, connection), *_advice(error, connection)]
+    return _title(error, connection), "\n".join(lines)
+
+
+def _title(error: AccordError, connection: AgentConnection) -> str:
+    if isinstance(error, PeerError):
+        return f"{connection.name} answered with an error: {error.message} ({error.code})"
+    return str(error).partition("\n")[0]
+
+
+def _said(error: AccordError) -> Iterator[str]:
+    """What the agent adds to its error."""
+    yield from str(error).partition("\n")[2].splitlines() if not isinstance(error, PeerError) else ()
+    data = getattr(error, "data", None)
+    if not data:
+        return
+    if isinstance(data, dict):
+        members = cast("dict[str, Any]", data)
+        if isinstance(details := members.get("details", members.get("message")), str):
+            yield from details[:DATA].splitlines()
+            return
+    yield from (data if isinstance(data, str) else json.dumps(data, indent=2, ensure_ascii=False))[:DATA].splitlines()
+
+
+def _tail(error: AccordError, connection: AgentConnection) -> Iterator[str]:
+    lines = list(connection.stderr)[-TAIL:]
+    text = str(error)
+    lines = [line for line in lines if line.strip() and line.strip() not in text]
+    if lines:
+        yield "The agent wrote to its standard error:"
+        yield from (f"  {line}" for line in lines)
+
+
+def _advice(error: AccordError, connection: AgentConnection) -> Iterator[str]:
+    if isinstance(error, PeerError) and error.code == AUTH_REQUIRED:
+        yield "Log in: /login"
+    elif isinstance(error, ConnectionClosed) or connection.remote is None:
+        yield f"The command is: {connection.choice.where}" if connection.choice.where else ""
+        yield "Try again: /restart    Check the agent: accord doctor"
+
+
+OFFERED = "Agents of the registry"
+
+
+@dataclass(frozen=True)
+class RegistryChoice:
+    """An agent of the registry that is not among the known ones."""
+
+    name: str
+    is_installed: bool
+
+
+async def registry_entries(known: Iterable[AgentChoice]) -> list[Entry]:
+    """The agents of the registry that have no name here yet, the installed ones first. An old index will do."""
+    names = {choice.name for choice in known}
+    try:
+        return await asyncio.to_thread(_entries, names)
+    except AccordError as error:
+        return [Entry("the registry cannot be read", None, str(error), group=OFFERED)]
+
+
+def _entries(known: set[str]) -> list[Entry]:
+    from accord.registry import installed
+    from accord.registry.index import load_index
+
+    here = {agent.id: agent for agent in installed.all_installed()}
+    entries = [
+        Entry(agent.name or agent.id, RegistryChoice(agent.id, True), f"{agent.id} {agent.version}", group="Installed")
+        for agent in here.values()
+        if agent.id not in known
+    ]
+    for entry in load_index():
+        if entry.id not in known and entry.id not in here:
+            about = f"{entry.id} {entry.version}  {entry.description}  enter installs it"
+            entries.append(Entry(entry.name, RegistryChoice(entry.id, False), about, group=OFFERED))
+    return entries
+
+
+def install(name: str) -> None:
+    """Install an agent in the terminal, which the chat has left; raises ValueError if it was not installed."""
+    done = subprocess.run(own_command("accord", "agents", "install", name), check=False)
+    if done.returncode:
+        raise ValueError(f"{name} was not installed; `accord agents install {name}` says why")

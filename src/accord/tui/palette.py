@@ -1,4 +1,6 @@
-"""The palette: which colours the names of styles are, in the theme that the user chose, and rows as strips."""
+"""`Palette`, the styles by their names in the theme that the user chose; and `AsciiFilter`, for terminals that do not
+use UTF-8.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +12,61 @@ from rich.cells import cell_len
 from rich.color import Color, ColorParseError
 from rich.segment import Segment
 from rich.style import Style
+from textual.filter import LineFilter
 from textual.strip import Strip
 
 from accord.presentation import styled_text
 from accord.presentation.styled_text import Paragraph, Row
+
+_SIGNS = {
+    **dict.fromkeys("─━═┄┈▔▁⎺⎻⎼⎽", "-"),
+    **dict.fromkeys("│┃║▌▐▎▏▕┆┊", "|"),
+    **dict.fromkeys("┌┐└┘╭╮╰╯├┤┬┴┼╔╗╚╝", "+"),
+    **dict.fromkeys("▀▄█▊▋▅▆▇░▒▓", "#"),
+    **dict.fromkeys("▸▶❯›", ">"),
+    **dict.fromkeys("◀‹", "<"),
+    **dict.fromkeys("●•◆⊘·", "*"),
+    **dict.fromkeys("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", "*"),
+    "✓": "+",
+    "✗": "x",
+    "○": "o",
+    "▾": "v",
+    "…": ".",
+    "⋯": ".",
+    "±": "~",
+    "↪": ">",
+    "‖": "=",
+    "\xa0": " ",
+    "‘": "'",
+    "’": "'",
+    "“": '"',
+    "”": '"',
+    "–": "-",
+    "—": "-",
+    "←": "<",
+    "→": ">",
+}
+
+
+class AsciiFilter(LineFilter):
+    """Puts a sign of ASCII in the place of every other character; each takes as many columns as before."""
+
+    def apply(self, segments: list[Segment], background: Any) -> list[Segment]:
+        """The segments in ASCII."""
+        return [Segment(_ascii(text), style) for text, style, _ in segments]
+
+
+@lru_cache(maxsize=4096)
+def _ascii(text: str) -> str:
+    """This text in ASCII.
+
+    >>> _ascii("▸ café 日本")
+    '> caf? ????'
+    """
+    if text.isascii():
+        return text
+    return "".join(it if it.isascii() else _SIGNS.get(it, "?" * cell_len(it)) for it in text)
+
 
 _BASE = {
     "bold": Style(bold=True),

@@ -1,8 +1,8 @@
-"""`Picker`: a list to choose from, with a filter; and the form in which agents ask for values."""
+"""`Picker`: a list to choose from, with a filter; and screens for a form, a line or variables."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple, cast
 
 from rich.text import Text
@@ -17,6 +17,7 @@ from accord.printable import label, printable
 from accord.schema import v1
 from accord.services.elicitation.elicitation import FormQuestion
 from accord.services.elicitation.form import FormField
+from accord.state import ConfigOption, SessionState, choices_of
 
 COLUMNS = 90
 
@@ -263,3 +264,95 @@ class FormScreen(ModalScreen[Any]):
             return field.parse(widget.value), None
         except ValueError as error:
             return None, str(error)
+
+
+_CSS = """
+    NAME { align: center middle; }
+    NAME > Vertical { width: 80%; max-width: 90; height: auto; border: round $accent; background: $surface;
+                      padding: 0 1; }
+    NAME Input, NAME Input:focus { border: none; height: 1; background: $surface; padding: 0; }
+    NAME .about { color: $text-muted; }
+"""
+
+
+class LineScreen(ModalScreen[str | None]):
+    """Asks for one line."""
+
+    DEFAULT_CSS = _CSS.replace("NAME", "LineScreen")
+    BINDINGS: ClassVar[list[Any]] = [("escape", "leave", "Leave")]
+
+    def __init__(self, title: str) -> None:
+        super().__init__()
+        self._title = title
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            yield Label(Text(self._title, "bold"))
+            yield Input()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        self.dismiss(event.value)
+
+    def action_leave(self) -> None:
+        """Leave without a text."""
+        self.dismiss(None)
+
+
+class VariablesScreen(ModalScreen[dict[str, str] | None]):
+    """Asks for the variables of a login. They are used for this login, and kept nowhere."""
+
+    DEFAULT_CSS = _CSS.replace("NAME", "VariablesScreen")
+    BINDINGS: ClassVar[list[Any]] = [("escape", "leave", "Leave")]
+
+    def __init__(self, method: v1.AuthMethodEnvVar, missing: Sequence[v1.AuthEnvVar]) -> None:
+        super().__init__()
+        self._method = method
+        self._missing = list(missing)
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            yield Label(Text(label(self._method.name, 80), "bold"))
+            if self._method.link:
+                yield Static(Text(f"See {label(self._method.link, 300)}"), classes="about")
+            for wanted in self._missing:
+                yield Label(Text(label(wanted.label or wanted.name, 80)))
+                yield Input(password=bool(wanted.secret))
+            yield Static(Text("enter: next, then log in   esc: leave"), classes="about")
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        inputs = list(self.query(Input))
+        empty = next((it for it in inputs if not it.value), None)
+        if empty is not None:
+            empty.focus()
+            return
+        self.dismiss({wanted.name: it.value for wanted, it in zip(self._missing, inputs, strict=True)})
+
+    def action_leave(self) -> None:
+        """Leave without logging in."""
+        self.dismiss(None)
+
+
+def option_entries(state: SessionState) -> list[Entry]:
+    """The entries. The value of each is the id of an option and its value; `""` stands for the model, None the mode."""
+    entries = [entry for option in state.config for entry in _of(option)]
+    if state.model_option is None:
+        entries += [
+            Entry(it.name, ("", it.model_id), it.description or "", it.model_id == state.model, "Model")
+            for it in state.models
+        ]
+    if state.mode_option is None:
+        entries += [
+            Entry(it.name, (None, it.id), it.description or "", it.id == state.mode, "Mode") for it in state.modes
+        ]
+    return entries
+
+
+def _of(option: ConfigOption) -> Iterator[Entry]:
+    if isinstance(option, v1.SessionConfigSelect):
+        for value in choices_of(option):
+            is_current = value.value == option.current_value
+            yield Entry(value.name, (option.id, value.value), value.description or "", is_current, option.name)
+    else:
+        now, other = ("on", "off") if option.current_value else ("off", "on")
+        about = f"{now}; choose to turn it {other}"
+        yield Entry(option.name, (option.id, not option.current_value), about, group=option.name)

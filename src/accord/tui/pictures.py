@@ -13,10 +13,10 @@ row that is painted shows its part of the image, and painting something else in 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import cycle
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.color import Color
 from rich.segment import Segment
@@ -29,10 +29,57 @@ from accord.presentation.styled_text import Paragraph
 from accord.schema import v1
 from accord.state.placeholders import from_base64, placeholder
 from accord.tui.palette import Palette, rows_of
-from accord.tui.picture_strip import Overlay, PictureStrip
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+
+class Overlay(NamedTuple):
+    """What is drawn over some cells of a row."""
+
+    start: int
+    end: int
+    """The columns."""
+    sequence: Callable[[], str]
+
+
+class PictureStrip(Strip):
+    """A row with a part of an image over some of its cells."""
+
+    def __init__(self, segments: Iterable[Segment], cell_length: int, overlay: Overlay) -> None:
+        super().__init__(segments, cell_length)
+        self.overlay = overlay
+
+    def render(self, console: Any) -> str:
+        """The cells, then the image over them; the cursor ends where the cells end."""
+        back = self.cell_length - self.overlay.start
+        return f"{super().render(console)}\x1b7\x1b[{back}D{self.overlay.sequence()}\x1b8"
+
+    def crop(self, start: int, end: int | None = None) -> Strip:
+        """Some of the cells, with the image if it is whole."""
+        return self._kept(super().crop(start, end), start)
+
+    def divide(self, cuts: Iterable[int]) -> Sequence[Strip]:
+        """The parts between cuts; the image stays with a part that has all of it."""
+        parts: list[Strip] = []
+        start = 0
+        for part in super().divide(cuts):
+            parts.append(self._kept(part, start))
+            start += part.cell_length
+        return parts
+
+    def over(self, strip: Strip) -> PictureStrip:
+        """The same image over other cells."""
+        return PictureStrip(strip, strip.cell_length, self.overlay)
+
+    def _kept(self, part: Strip, start: int) -> Strip:
+        overlay = self.overlay
+        if part is self or start > overlay.start or overlay.end > start + part.cell_length:
+            return part
+        return PictureStrip(
+            part, part.cell_length, Overlay(overlay.start - start, overlay.end - start, overlay.sequence)
+        )
+
 
 COLUMNS, ROWS = 60, 16
 """The largest size of an image in the transcript."""

@@ -15,12 +15,11 @@ from accord.printable import label
 from accord.services.files.encoding import NotText, decode
 from accord.services.files.journal import Change
 from accord.tui.block import Look
-from accord.tui.diffs import AROUND, diff_lines
-from accord.tui.hunks import Hunk, hunks, lines_of, without
-from accord.tui.line_widget import Lines
+from accord.tui.diffs import AROUND, Hunk, diff_lines, hunks, lines_of, without
 from accord.tui.palette import palette_of
 from accord.tui.reader import Page
 from accord.tui.tool_block import drawn_diff, shortened_path
+from accord.tui.widgets import Lines
 
 if TYPE_CHECKING:
     from accord.tui.conversation import Conversation

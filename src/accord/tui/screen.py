@@ -17,19 +17,16 @@ from textual.timer import Timer
 
 from accord.client.remote_session import RemoteSession
 from accord.presentation.styled_text import Paragraph, Row, Span
-from accord.tui import bars, keeping, keys
-from accord.tui.ascii_filter import AsciiFilter
-from accord.tui.chat_options import ChatOptions
+from accord.tui import bars, chat_storage, keys
 from accord.tui.completion import NOTHING, Completions, FileList
 from accord.tui.connection import AgentChoice, AgentConnection
 from accord.tui.conversation import Conversation
 from accord.tui.editor import Editor
-from accord.tui.line_widget import Lines
-from accord.tui.palette import palette_of
+from accord.tui.palette import AsciiFilter, palette_of
 from accord.tui.question_bar import QuestionBar
-from accord.tui.redrawn import Redrawn
-from accord.tui.soon import Soon
+from accord.tui.settings import ChatOptions
 from accord.tui.transcript import Transcript
+from accord.tui.widgets import Debounce, Lines, Redrawn
 
 BARS = 0.1
 """Seconds between two looks at the lines around the conversation."""
@@ -66,7 +63,7 @@ class ChatScreen(App[int]):
         self.plan_open = False
         self._choice = choice
         self._paths: dict[Path, FileList] = {}
-        self._bars = Soon(self, self._show_bars)
+        self._bars = Debounce(self, self._show_bars)
         self._looks: Timer | None = None
         self.quit_asked = False
         """Whether the user has pressed the key that quits once."""
@@ -90,7 +87,7 @@ class ChatScreen(App[int]):
         yield Lines(id="list")
         yield Lines(id="attached")
         with Container(id="editor-box"):
-            prompts = keeping.prompts() if self.options.keeps else ()
+            prompts = chat_storage.prompts() if self.options.keeps else ()
             yield Editor(self.complete, prompts, self.offer_to_question)
         yield Lines(id="foot")
 

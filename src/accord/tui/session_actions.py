@@ -1,23 +1,31 @@
-"""What the keys and commands for sessions do: list, open, fork, close, delete, and other agents."""
+"""What the keys and commands for sessions, their agents and their permissions do."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Hashable
 from pathlib import Path
 
 from accord.configuration import last_sessions
 from accord.configuration.trust import is_folder_trusted
+from accord.extensions import GOAL_ACTIONS, control_goal, goal_actions, goal_of
 from accord.printable import label
-from accord.tui.connection import AgentChoice
+from accord.schema import v1
+from accord.schema.base import Unknown
+from accord.services.permissions.remembered import EVERYWHERE, RememberedAnswer, covered
+from accord.tui.connection import AgentChoice, AgentConnection, RegistryChoice, install, registry_entries
 from accord.tui.conversation import Conversation
-from accord.tui.pickers import Entry, Picker
-from accord.tui.registry_agents import RegistryChoice, install, registry_entries
+from accord.tui.pickers import Entry, Picker, option_entries
+from accord.tui.questions import SCOPES, HeldAnswer, LoginAsked, PermissionAsked
+from accord.tui.session_list import new_worktree
 from accord.tui.shell import WORKTREE, ChatShell
-from accord.tui.worktrees import new_worktree
+
+FOLDER = 24
+"""Letters of a folder that are shown."""
 
 
 class SessionActions(ChatShell):
-    """The actions for sessions."""
+    """The actions for sessions and agents."""
 
     async def action_sessions(self) -> None:
         """Choose a session of the agent, to open or to delete it."""
@@ -202,3 +210,253 @@ class SessionActions(ChatShell):
                 install(chosen.name)
         assert self.options.find_agent is not None
         return await asyncio.to_thread(self.options.find_agent, chosen.name)
+
+    # The agent
+
+    def action_stop(self) -> None:
+        """Stop the agent; or leave the chosen block."""
+        transcript = self.transcript
+        if transcript is not None and transcript.cursor is not None:
+            transcript.choose(None)
+            transcript.go_to_end()
+            self.editor.focus()
+        elif self.front is not None and self.front.is_busy:
+            self.work_on(self.front.stop())
+
+    async def action_steer(self, text: str = "") -> None:
+        """Send a message into the running turn."""
+        said = text or self.editor.take()
+        if said.strip():
+            await self.in_front.steer(said)
+
+    async def action_next_mode(self) -> None:
+        """Set the next mode."""
+        session = self.session_in_front
+        if not session.state.modes:
+            raise ValueError("the agent offers no modes")
+        ids: list[str | None] = [mode.id for mode in session.state.modes]
+        place = ids.index(session.state.mode) if session.state.mode in ids else -1
+        await session.set_mode(str(ids[(place + 1) % len(ids)]))
+
+    async def action_set_mode(self, mode: str = "") -> None:
+        """Set the mode, by its id or name."""
+        session = self.session_in_front
+        state = session.state
+        entries = [Entry(it.name, it.id, it.description or "", it.id == state.mode) for it in state.modes]
+        if (chosen := await self.choose_from("Mode", entries, mode)) is not None:
+            await session.set_mode(chosen)
+
+    async def action_set_model(self, model: str = "") -> None:
+        """Set the model, by its id or name."""
+        session = self.session_in_front
+        state = session.state
+        entries = [Entry(it.name, it.model_id, it.description or "", it.model_id == state.model) for it in state.models]
+        if (chosen := await self.choose_from("Model", entries, model)) is not None:
+            await session.set_model(chosen)
+
+    async def action_config(self) -> None:
+        """Choose the model and every other option."""
+        session = self.session_in_front
+        entries = option_entries(session.state)
+        if not entries:
+            raise ValueError("the agent offers no options")
+        chosen = await self.ask_for(Picker("Options", entries))
+        if chosen is None:
+            return
+        option_id, value = chosen
+        if option_id is None:
+            await session.set_mode(value)
+        elif option_id == "":
+            await session.set_model(value)
+        else:
+            await session.set_config(option_id, value)
+
+    async def action_goal(self, goal: str = "") -> None:
+        """Show the goal of the agent, set it, or have the agent pause, resume or clear it."""
+        conversation = self.in_front
+        session = self.session_in_front
+        remote = await conversation.connection.ready()
+        offered = goal_actions(remote)
+        if not offered:
+            raise ValueError(f"{conversation.connection.name} knows no goals")
+        if not goal:
+            now = goal_of(session.state.meta)
+            title = "No goal" if now is None else f"Goal: {label(now.objective, 300)}"
+            conversation.note(title, f"The agent offers: {', '.join(offered)}.  /goal TEXT sets it.", "accent")
+            return
+        action = next((it for it in GOAL_ACTIONS if it == goal and it != "set"), "set")
+        if action not in offered:
+            raise ValueError(f"{conversation.connection.name} cannot {action} a goal; it offers {', '.join(offered)}")
+        await control_goal(remote, session.id, action, goal if action == "set" else None)
+
+    async def action_login(self) -> None:
+        """Log in to the agent, then go on."""
+        conversation = self.in_front
+        for question in conversation.questions:
+            if isinstance(question, LoginAsked):
+                question.decline()
+        remote = await conversation.connection.ready()
+        methods = [it for it in remote.auth_methods if not isinstance(it, Unknown)]
+        if not methods:
+            raise ValueError(f"{conversation.connection.name} offers no login")
+        entries = [Entry(it.name, it, it.description or "") for it in methods]
+        method = await self.ask_for(Picker(f"Log in to {conversation.connection.name}", entries))
+        if method is None:
+            return
+        env = await self._variables(method) if isinstance(method, v1.AuthMethodEnvVar) else {}
+        if env is None:
+            return
+        at_terminal = isinstance(method, v1.AuthMethodTerminal) or "terminal-auth" in (method.meta or {})
+        if at_terminal:
+            with self.suspend():
+                await remote.login(method.id)
+        else:
+            await remote.login(method.id, env=env)
+        conversation.note("Logged in", "", "good", "✓")
+        if conversation.session is not None:
+            conversation.adopt(conversation.session)
+            return
+        await conversation.open(**self.setup(conversation))
+        self.opened(conversation)
+
+    async def _variables(self, method: v1.AuthMethodEnvVar) -> dict[str, str] | None:
+        """The variables of a login, which the user types; None if they leave."""
+        from accord.client.login import missing_variables
+        from accord.tui.pickers import VariablesScreen
+
+        missing = missing_variables(method, {})
+        if not missing:
+            return {}
+        given: dict[str, str] | None = await self.ask_for(VariablesScreen(method, missing))
+        return given
+
+    async def action_logout(self) -> None:
+        """Log out of the agent."""
+        remote = await self.in_front.connection.ready()
+        await remote.logout()
+        self.in_front.note("Logged out")
+
+    async def action_restart(self) -> None:
+        """Start the agent again, and open the session again if the agent can."""
+        conversation = self.in_front
+        connection = conversation.connection
+        others = [one for one in connection.conversations if one is not conversation]
+        session = conversation.session
+        remote = connection.remote
+        can = remote is not None and (remote.capabilities.sessions.load or remote.capabilities.sessions.resume)
+        its_id = session.id if session is not None and can else None
+        if others:
+            raise ValueError("close the other sessions of this agent first")
+        await connection.close()
+        self.connections.remove(connection)
+        again = type(connection)(connection.choice, connection.options)
+        again.on_news = self.mark
+        self.connections.append(again)
+        again.start()
+        conversation.connection = again
+        again.conversations.append(conversation)
+        conversation.session = None
+        conversation.note("Starting the agent again")
+        await conversation.open(its_id, shows_past=False, **self.setup(conversation))
+
+    # Permissions
+
+    async def action_permissions(self) -> None:
+        """Show what was allowed or rejected always, and revoke it."""
+        conversation = self.in_front
+        connection = conversation.connection
+        session_id = "" if conversation.session is None else conversation.session.id
+        entries = _entries(connection, session_id)
+        if not entries:
+            conversation.note(
+                "Nothing was allowed always",
+                'An "always" of yours is listed here. What an agent keeps by itself is not known here.',
+                "accent",
+            )
+            return
+        chosen = await self.ask_for(Picker("Permissions", entries, "enter: ask again from now on   esc: close"))
+        if chosen is None:
+            return
+        if isinstance(chosen, RememberedAnswer | HeldAnswer):
+            await self._forget(connection, chosen)
+            conversation.note(f"Forgotten: {chosen.what}", "", "good", "✓")
+        elif connection.consent is not None:
+            connection.consent.revoke(session_id, chosen)
+            conversation.note(f"You are asked again: {_allowance(chosen)}", "", "good", "✓")
+
+    async def _forget(self, connection: AgentConnection, answer: RememberedAnswer | HeldAnswer) -> None:
+        answers = connection.answers
+        if answers is None:
+            return
+        if isinstance(answer, HeldAnswer):
+            answers.release(answer)
+        else:
+            await asyncio.to_thread(answers.forget, answer)
+
+    async def action_answer_always(self, asked: PermissionAsked) -> None:
+        """Have the user choose where the answer to a question holds."""
+        conversation = self.in_front
+        answers = conversation.connection.answers
+        if answers is None:
+            return
+        question = asked.question
+        entries = [
+            Entry(f"{word} {where}", (allowed, scope), group=word)
+            for word, allowed, option in (("Allow", True, question.allow), ("Reject", False, question.reject))
+            if option is not None
+            for scope, where in SCOPES.items()
+        ]
+        about = f"covers {question.tool_call.kind}: {label(covered(question), 60)}"
+        chosen = await self.ask_for(Picker("Always", entries, about))
+        if chosen is None:
+            return
+        if not asked.is_open:
+            raise ValueError("the agent has withdrawn its question: nothing was kept")
+        allowed, scope = chosen
+        await asyncio.to_thread(answers.keep, question, scope, allowed=allowed)
+        option = question.allow if allowed else question.reject
+        word = "allowed" if allowed else "rejected"
+        asked.answer(option, f"{word} {SCOPES[scope]}")
+
+
+def _entries(connection: AgentConnection, session_id: str) -> list[Entry]:
+    """What was allowed or rejected always."""
+    entries: list[Entry] = []
+    now, later = "In this session", "In later chats, too"
+    if connection.consent is not None:
+        entries += [
+            Entry(_allowance(kind), kind, "until the session ends", group=now)
+            for kind in connection.consent.always(session_id)
+        ]
+    if connection.answers is not None:
+        held = connection.answers.held(session_id)
+        entries += [Entry(_answer(it), it, "until the session ends", group=now) for it in held]
+        entries += [Entry(_answer(it), it, _where(it), group=later) for it in connection.answers]
+    return entries
+
+
+def _answer(answer: RememberedAnswer | HeldAnswer) -> str:
+    return f"{'allow' if answer.allowed else 'reject'} {answer.kind}: {answer.what}"
+
+
+def _where(answer: RememberedAnswer) -> str:
+    folder = "in every folder" if answer.folder == EVERYWHERE else _end_of(answer.folder)
+    return f"{answer.agent}  {folder}"
+
+
+def _allowance(kind: Hashable) -> str:
+    """What "always" covers in a session, in words."""
+    match kind:
+        case "read":
+            return "read files of the session's folders"
+        case "write":
+            return "write files of the session's folders"
+        case ("run", str(line), str(folder)):
+            return f"run {line}" if folder in ("", ".") else f"run in {folder}: {line}"
+        case _:
+            return str(kind)
+
+
+def _end_of(path: str) -> str:
+    """The end of a path, which tells folders apart."""
+    return path if len(path) <= FOLDER else f"…{path[1 - FOLDER :]}"

@@ -19,12 +19,11 @@ from accord.errors import AccordError
 from accord.printable import label
 from accord.project.git import FolderNotTrusted
 from accord.schema import v1
-from accord.tui import keeping
+from accord.tui import chat_storage
+from accord.tui.attachments import files_of
 from accord.tui.completion import FileList
-from accord.tui.connection import AgentChoice, AgentConnection
+from accord.tui.connection import AgentChoice, AgentConnection, explained
 from accord.tui.conversation import Conversation
-from accord.tui.errors import explained
-from accord.tui.folder_files import files_of
 from accord.tui.pickers import Entry, Picker
 from accord.tui.questions import LoginAsked
 from accord.tui.screen import ChatScreen
@@ -74,7 +73,7 @@ class ChatShell(ChatScreen):
         self.screen_stack[0].query_one("#conversations").mount(transcript)
         self.show(conversation)
         if self.options.keeps and not conversation.draft:
-            self.set_draft(conversation, keeping.draft(self.place_of(conversation)))
+            self.set_draft(conversation, chat_storage.draft(self.place_of(conversation)))
         if first and self.options.typed:
             self.set_draft(conversation, f"{conversation.draft}{self.options.typed}")
         if opens:
@@ -136,7 +135,7 @@ class ChatShell(ChatScreen):
 
     def place_of(self, conversation: Conversation) -> str:
         """What the drafts of a conversation are kept by."""
-        return keeping.place_of(program_of(conversation), conversation.folder)
+        return chat_storage.place_of(program_of(conversation), conversation.folder)
 
     def work_on(self, work: Any) -> None:
         """Run something beside the screen; an error of the agent is a note in the conversation."""
@@ -245,7 +244,7 @@ class ChatShell(ChatScreen):
         """Keep the first and last words of a session for the list of sessions."""
         words = words_of(conversation)
         if words is not None and self.options.keeps:
-            self.work_on(asyncio.to_thread(keeping.keep_words, words))
+            self.work_on(asyncio.to_thread(chat_storage.keep_words, words))
 
     async def set_all(
         self, conversation: Conversation, mode: str | None, model: str | None, config: Mapping[str, str | bool]
@@ -271,6 +270,6 @@ class ChatShell(ChatScreen):
             if self.front is not None:
                 self.front.draft = self.editor.text if self.screen_stack else self.front.draft
             for conversation in self.conversations:
-                keeping.keep_draft(self.place_of(conversation), conversation.draft)
+                chat_storage.keep_draft(self.place_of(conversation), conversation.draft)
         with suppress(Exception):
             await asyncio.gather(*(connection.close() for connection in self.connections))

@@ -29,10 +29,8 @@ from accord.pictures.asking import NO_GRAPHICS, Graphics
 from accord.tui.block import Block, Look
 from accord.tui.block_list import BlockList
 from accord.tui.palette import Palette, palette_of
-from accord.tui.picture_strip import PictureStrip
-from accord.tui.pictures import Pictures
-from accord.tui.redrawn import Redrawn
-from accord.tui.soon import Soon
+from accord.tui.pictures import Pictures, PictureStrip
+from accord.tui.widgets import Debounce, Redrawn
 
 if TYPE_CHECKING:
     from accord.tui.conversation import Conversation
@@ -68,7 +66,7 @@ class Transcript(Redrawn, ScrollView, can_focus=False):
         self._cursor: Block | None = None
         self._partial: list[Block] = []
         """Blocks of which only a part was drawn."""
-        self._drawing = Soon(self, self.flush)
+        self._drawing = Debounce(self, self.flush)
         self._rest = FRAME
         self._ends: list[Callable[[], None]] = []
 
