@@ -80,7 +80,7 @@ test-sample: $(VENV)/.test
 test-adapters:
 	@test -x .venv-adapters/bin/python || $(PYTHON) -m venv .venv-adapters
 	@.venv-adapters/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/adapters.txt -e ".[http,mcp]"
-	.venv-adapters/bin/python -m pytest -rs tests/adapters
+	.venv-adapters/bin/python -m pytest -rs packages/accord-adapters/tests/adapters
 
 check: lint
 	@$(MAKE) --no-print-directory -j2 types

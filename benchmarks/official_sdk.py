@@ -107,7 +107,7 @@ def main(arguments: list[str]) -> None:
     """Print the medians of so many rounds."""
     if arguments[:1] == ["--child"]:
         if arguments[1] == "official on ours":
-            from accord.adapters import official_sdk
+            from accord_adapters import official_sdk
 
             official_sdk.install()
         print(asyncio.run(own() if arguments[1] == "Accord" else official()))

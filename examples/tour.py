@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 import accord
 from accord import v1
-from accord.demo import demo_agent
+from accord_tools.demo import demo_agent
 
 PROMPTS = ("What is a tool call?", "/plan", "/edit", "/run ls -l", "/usage")
 COLOURS = (

@@ -4,7 +4,7 @@
     python -m tests --part all             every test that needs nothing from outside
     python -m tests --part rest --share commit/5    a fifth of what `make test` leaves out, chosen by the commit
     python -m tests --marker links         the tests with a marker that is left out otherwise
-    python -m tests tests/http -k quota    a folder or file, with options of pytest
+    python -m tests packages/accord/tests/http -k quota    a folder or file, with options of pytest
     python -m tests --record               run all, and write down what each test costs
     python -m tests --unsteady 20          run the tests of tests/unsteady.txt that often beside two busy loops
 

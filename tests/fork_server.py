@@ -46,7 +46,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-import accord.cli
+import accord_tools.cli
 
 CLONE = {"x86_64": 56, "aarch64": 220}.get(platform.machine()) if sys.platform == "linux" else None
 """The number of the system call `clone` on this machine."""
@@ -352,7 +352,7 @@ def leave(code: int) -> NoReturn:
 
 def main() -> NoReturn:
     connection = socket.socket(fileno=int(sys.argv[1]))
-    commands = [f"accord.cli.{found.name}" for found in pkgutil.iter_modules(accord.cli.__path__)]
+    commands = [f"accord_tools.cli.{found.name}" for found in pkgutil.iter_modules(accord_tools.cli.__path__)]
     for name in (*WARM, *commands):
         with contextlib.suppress(ImportError):  # of an extra that is not installed
             importlib.import_module(name)

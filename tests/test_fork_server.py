@@ -100,7 +100,7 @@ def test_a_fork_has_what_the_server_imported_and_random_numbers_of_its_own(tmp_p
 def test_an_agent_of_a_forked_command_is_its_child_and_a_fork_too(tmp_path: Path) -> None:
     agent = tmp_path / "agent.py"
     agent.write_text(
-        "import os, sys\nwarm = 'accord.cli.run' in sys.modules\nimport accord\nagent = accord.Agent('a')\n"
+        "import os, sys\nwarm = 'accord_tools.cli.run' in sys.modules\nimport accord\nagent = accord.Agent('a')\n"
         "@agent.on_prompt\nasync def reply(turn): await turn.say(f'{warm} {os.getppid()}')\nagent.run()"
     )
     fork_server.server().use()

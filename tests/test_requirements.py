@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from accord.check.requirements import ALL, REQUIREMENTS, Requirement, requirement
+from accord_check.requirements import ALL, REQUIREMENTS, Requirement, requirement
 
 TESTS = Path(__file__).parent
 
@@ -224,7 +224,7 @@ def test_ids_are_found_wherever_a_test_can_carry_them(source: str):
 
 def test_what_only_looks_like_a_mark_is_no_mark():
     assert carried_by(
-        "from accord.check.requirements import requirement\nrequirement('a.b')\nit.requirement('c.d')"
+        "from accord_check.requirements import requirement\nrequirement('a.b')\nit.requirement('c.d')"
     ) == (
         set(),
         [],

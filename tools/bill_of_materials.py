@@ -4,7 +4,7 @@
 
 The wheel's metadata says what it needs. The environment that runs this tool says which versions were tested with it,
 and what those need in turn. Packages of extras have the scope `optional`. Requirements that are not installed here,
-such as the frameworks of `accord.adapters`, are listed without a version. The result is the same for the same wheel
+such as the frameworks of `accord_adapters`, are listed without a version. The result is the same for the same wheel
 and the same environment.
 """
 

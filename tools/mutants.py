@@ -31,7 +31,7 @@ sys.path.insert(0, str(ROOT))
 
 from tests.selection import Rest  # noqa: E402
 
-SOURCE = Path("src/accord")
+SOURCE = Path("packages/accord/src/accord")
 SWITCH = "accord_mutants"
 REACHED, ACTIVE = "ACCORD_MUTANTS_REACHED", "ACCORD_MUTANT"
 MOST_TESTS = 40

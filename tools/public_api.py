@@ -26,15 +26,15 @@ from pathlib import Path
 from typing import Any, cast
 
 import accord
-from accord.cli.command_table import commands_for, parser_of
+from accord_tools.cli.command_table import commands_for, parser_of
 
 ROOT = Path(__file__).parent.parent
 FROZEN = ROOT / "tests" / "packaging" / "api"
 PACKAGES = (
     "accord",
-    "accord.adapters",
-    "accord.check",
-    "accord.cli.command",
+    "accord_adapters",
+    "accord_check",
+    "accord_tools.cli.command",
     "accord.http",
     "accord.metrics",
     "accord.sync",

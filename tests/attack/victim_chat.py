@@ -6,8 +6,8 @@ import asyncio
 import tempfile
 from pathlib import Path
 
-from accord.tui.app import ChatApp, ChatOptions
-from accord.tui.connection import AgentChoice, ConnectionOptions
+from accord_tools.tui.app import ChatApp, ChatOptions
+from accord_tools.tui.connection import AgentChoice, ConnectionOptions
 from tests.waiting import eventually
 
 

@@ -33,7 +33,7 @@ def test_the_sdk_s_programs_of_the_other_page_run_on_our_engine(tmp_path, agent)
     (tmp_path / "agent.py").write_text(sdk_agent if agent == "the SDK's" else our_agent)
     (tmp_path / "client.py").write_text(our_client if agent == "the SDK's" else sdk_client)
     (tmp_path / "notes.txt").write_text("one two three")
-    run = [] if agent == "the SDK's" else ["-m", "accord.adapters.official_sdk"]
+    run = [] if agent == "the SDK's" else ["-m", "accord_adapters.official_sdk"]
     command = [sys.executable, *run, "client.py", sys.executable, "agent.py"]
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=100, cwd=tmp_path)
     assert done.stdout == "3 words\nend_turn\n", done.stderr

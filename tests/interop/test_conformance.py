@@ -11,9 +11,9 @@ import pytest
 from benchmarks.build import Unavailable
 from interop.peers import SDKS, THEIRS, command
 
-from accord.check.agent.run import check_agent
-from accord.check.agent.settings import Prompts
 from accord.client.target import CommandTarget
+from accord_check.agent.run import check_agent
+from accord_check.agent.settings import Prompts
 from tests.check.test_no_false_finding import PATIENT
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]

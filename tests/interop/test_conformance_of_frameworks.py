@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from accord.check.agent.run import check_agent
-from accord.check.agent.settings import Prompts
 from accord.client.target import CommandTarget
+from accord_check.agent.run import check_agent
+from accord_check.agent.settings import Prompts
 from tests.check.test_no_false_finding import PATIENT
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]

@@ -20,7 +20,11 @@ def copied(target):
     for path in ROOT.iterdir():
         if path.is_file() and path.name != ".git":
             shutil.copy(path, target)
-    for junk in ("src/accord/__pycache__/agent.pyc", "tests/.pytest_cache/README.md", "src/accord.egg-info/PKG-INFO"):
+    for junk in (
+        "packages/accord/src/accord/__pycache__/agent.pyc",
+        "tests/.pytest_cache/README.md",
+        "packages/accord/src/accord.egg-info/PKG-INFO",
+    ):
         (target / junk).parent.mkdir(parents=True)
         (target / junk).write_text("junk")
     return target

@@ -22,7 +22,7 @@ IN_ALL = set(EXTRAS["all"][0].partition("[")[2].rstrip("]").split(","))
 
 SERVED = """
 import asyncio, accord, accord.http
-from accord.demo import demo_agent
+from accord_tools.demo import demo_agent
 async def main():
     async with accord.http.serving(demo_agent(), port=0) as server:
         async with accord.connect(server.url) as remote:
@@ -41,8 +41,8 @@ async def main():
 asyncio.run(main())
 """
 PROGRAMS = {
-    "agent": "import accord.coder.agent, anthropic, openai, keyring; print('end_turn')",
-    "cli": "import accord.tui.app; print('end_turn')",
+    "agent": "import accord_tools.coder.agent, anthropic, openai, keyring; print('end_turn')",
+    "cli": "import accord_tools.tui.app; print('end_turn')",
     "http": SERVED,
     "http2": "import accord; accord.http.HttpTransport('http://127.0.0.1:1/acp', http2=True); print('end_turn')",
     "mcp": "import accord.mcp.server; print('end_turn')",
@@ -50,12 +50,12 @@ PROGRAMS = {
     "patterns": "import re2; import accord.services.elicitation.formats; print('end_turn')",
     "postgres": DATABASE,
     "uvloop": "import accord, asyncio; accord.run(asyncio.sleep(0), uvloop=True); print('end_turn')",
-    "claude-agent-sdk": "import accord.adapters; accord.adapters.claude_agent_sdk; print('end_turn')",
-    "langgraph": "import accord.adapters; accord.adapters.langgraph; print('end_turn')",
-    "llama-index": "import accord.adapters; accord.adapters.llama_index; print('end_turn')",
-    "official-sdk": "import accord.adapters; accord.adapters.official_sdk.install(); print('end_turn')",
-    "openai-agents": "import accord.adapters; accord.adapters.openai_agents; print('end_turn')",
-    "pydantic-ai": "import accord.adapters; accord.adapters.pydantic_ai; print('end_turn')",
+    "claude-agent-sdk": "import accord_adapters; accord_adapters.claude_agent_sdk; print('end_turn')",
+    "langgraph": "import accord_adapters; accord_adapters.langgraph; print('end_turn')",
+    "llama-index": "import accord_adapters; accord_adapters.llama_index; print('end_turn')",
+    "official-sdk": "import accord_adapters; accord_adapters.official_sdk.install(); print('end_turn')",
+    "openai-agents": "import accord_adapters; accord_adapters.openai_agents; print('end_turn')",
+    "pydantic-ai": "import accord_adapters; accord_adapters.pydantic_ai; print('end_turn')",
     "all": SERVED,
 }
 """What uses an extra; each program prints how it went."""

@@ -14,10 +14,10 @@ import accord
 from accord import v1
 from accord.jsonrpc.frames import Oversized
 from accord.project.roots import Roots
-from accord.registry.installing.tools import run_tool
 from accord.services.files.files import Files
 from accord.transports.process import ProcessTransport
 from accord.transports.programs import program_file
+from accord_tools.registry.installing.tools import run_tool
 
 pytestmark = pytest.mark.skipif(sys.platform != "win32", reason="shows what Windows does")
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from accord.check.client.door import command_file
 from accord.private_sockets import listening
 from accord.private_sockets.dialling import TOKEN
 from accord.private_sockets.listening import PrivateSocket
 from accord.tasks import Tasks
+from accord_check.client.door import command_file
 
 SCRIPT = """
 import os

@@ -79,7 +79,11 @@ def test_an_sdist_has_what_its_tests_need(unpacked):
     }
     assert needed <= {path.name for path in unpacked.iterdir()}
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(unpacked / "src"), str(unpacked)])}
-    tests = ["tests/repository/test_module_tables.py", "tests/jsonrpc/test_frames.py", "tests/agent/test_consent.py"]
+    tests = [
+        "tests/repository/test_module_tables.py",
+        "packages/accord/tests/jsonrpc/test_frames.py",
+        "packages/accord/tests/agent/test_consent.py",
+    ]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
     done = subprocess.run(
         command, check=False, capture_output=True, text=True, timeout=110, cwd=unpacked, env=environment

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from accord.cli.command_table import commands_for
+from accord_tools.cli.command_table import commands_for
 
 PAGES = sorted((Path(__file__).parents[2] / "docs" / "coming-from").glob("*.md"))
 WRITTEN = re.compile(r"^accord [^\n]+|`(accord [^`]+)`", re.MULTILINE)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from tools.website.page import Page
 
 from accord import RequestError, errors
-from accord.check.requirements import ALL
+from accord_check.requirements import ALL
 
 
 class Code(NamedTuple):

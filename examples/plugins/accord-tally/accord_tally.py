@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import accord
-from accord.cli.command import (
+from accord_tools.cli.command import (
     ENDED_WELL,
     FAILED,
     ChosenAgent,

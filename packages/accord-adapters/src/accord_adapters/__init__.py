@@ -1,0 +1,44 @@
+"""Adapters: an agent of another framework as an `accord.Agent`, and any ACP agent as a tool of the framework.
+
+`accord_adapters.pydantic_ai.serve(my_agent)` gives the agent, `accord_adapters.pydantic_ai.tool(accord.connect(...))`
+the tool. `accord_adapters.official_sdk` runs programs of the official Python SDK on our engine. Each framework is a
+module that is loaded when it is first used, and needs the extra of its name.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from accord.loading import on_first_use
+
+if TYPE_CHECKING:
+    from accord_adapters import (
+        chat as chat,
+        claude_agent_sdk as claude_agent_sdk,
+        langgraph as langgraph,
+        llama_index as llama_index,
+        official_sdk as official_sdk,
+        openai_agents as openai_agents,
+        pydantic_ai as pydantic_ai,
+    )
+    from accord_adapters.serving import current_turn as current_turn
+
+_HOMES = {
+    "chat": "chat:",
+    "claude_agent_sdk": "claude_agent_sdk:",
+    "current_turn": "serving",
+    "langgraph": "langgraph:",
+    "llama_index": "llama_index:",
+    "official_sdk": "official_sdk:",
+    "openai_agents": "openai_agents:",
+    "pydantic_ai": "pydantic_ai:",
+}
+
+__all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
+
+if not TYPE_CHECKING:
+    __getattr__ = on_first_use(__name__, _HOMES)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

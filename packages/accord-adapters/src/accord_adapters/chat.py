@@ -1,0 +1,161 @@
+"""A plain loop of chat completions: a model, functions of Python as its tools, and nothing else (extra `agent`)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any, Unpack
+
+from accord.agent.agent import Agent
+from accord.agent.turn import Turn
+from accord.arguments import check_text, check_word
+from accord.errors import RequestError
+from accord_adapters.calling import Callee, RemoteTool, ToolOptions
+from accord_adapters.functions import FunctionTool
+from accord_adapters.narration import Narration
+from accord_adapters.prompts import images_only, parts_of
+from accord_adapters.serving import ServeOptions, adapted_agent
+from accord_tools.coder.conversation import Call, Conversation, Image, Result, Text
+from accord_tools.coder.models.chat_completions import ChatCompletions
+from accord_tools.coder.models.failures import ModelError
+from accord_tools.coder.models.model import Considered, Finished, Model, Question, Spoken
+
+MOST_ROUNDS = 100
+"""How often the model is asked in one turn."""
+
+CANCELLED = "The user cancelled this."
+LOST = "The agent ended while this ran; it may have been done or not."
+REFUSED = "The user does not allow this."
+
+
+def serve(
+    model: str,
+    *,
+    tools: Sequence[Callable[..., Any]] = (),
+    ask_before: Collection[str] = (),
+    instructions: str = "You are a helpful assistant.",
+    base_url: str | None = None,
+    api_key: str | None = None,
+    headers: Mapping[str, str] | None = None,
+    **options: Unpack[ServeOptions],
+) -> Agent[Conversation]:
+    """A model behind chat completions as an `accord.Agent`, with functions as its tools.
+
+    `tools` are functions with annotations and a docstring, `async` or not. `ask_before` names those that the user is
+    asked about. `base_url` and `api_key` say where the model is; without them the environment variables
+    `OPENAI_BASE_URL` and `OPENAI_API_KEY` do. The other options are those of `ServeOptions`.
+    """
+    check_text("serve(model)", model)
+    known = {it.name: it for it in map(FunctionTool, tools)}
+    for name in ask_before:
+        check_word("ask_before", name, known)
+    url = base_url or os.environ.get("OPENAI_BASE_URL")
+    key = api_key or os.environ.get("OPENAI_API_KEY")
+
+    async def work(turn: Turn[Conversation], narration: Narration) -> str | None:
+        opened = ChatCompletions(key, url, dict(headers or {}))
+        try:
+            return await _Loop(model, instructions, known, ask_before, turn, narration).answer(opened)
+        finally:
+            await opened.close()
+
+    return adapted_agent(work, Conversation, "chat", ["image", "embedded"], options)
+
+
+def tool(agent: Callee, **options: Unpack[ToolOptions]) -> Callable[[str], Any]:
+    """An ACP agent as a tool for the loop: `serve(..., tools=[tool(accord.connect("gemini"))])`."""
+    remote = RemoteTool(agent, **options)
+
+    async def ask(task: str) -> str:
+        return await remote(task)
+
+    ask.__name__, ask.__doc__ = remote.name, remote.description
+    return ask
+
+
+class _Loop:
+    """The model is asked, uses tools, and is asked again, until it has nothing more to do."""
+
+    def __init__(
+        self,
+        model: str,
+        instructions: str,
+        tools: Mapping[str, FunctionTool],
+        ask_before: Collection[str],
+        turn: Turn[Conversation],
+        narration: Narration,
+    ) -> None:
+        self._model = model
+        self._instructions = instructions
+        self._tools = tools
+        self._ask_before = ask_before
+        self._session = turn.session
+        self._prompt = turn.prompt
+        self._narration = narration
+
+    async def answer(self, model: Model) -> str | None:
+        conversation = self._session.state
+        conversation.close_calls(LOST)  # of a turn that a crash has ended
+        for part in images_only(parts_of(self._prompt)):
+            conversation.add("user", Text(part) if isinstance(part, str) else Image(part.data, part.mime_type))
+        try:
+            return await self._rounds(model, conversation)
+        except asyncio.CancelledError:
+            conversation.close_calls(CANCELLED)
+            raise
+        except ModelError as error:
+            raise RequestError.internal(str(error), reason=error.trouble) from error
+
+    async def _rounds(self, model: Model, conversation: Conversation) -> str | None:
+        for _ in range(MOST_ROUNDS):
+            finished = await self._asked(model, conversation)
+            conversation.add("assistant", *finished.parts)
+            await self._session.save()  # a crash loses no more than the round that runs
+            if finished.stop != "calls":
+                return {"refusal": "refusal", "length": "max_tokens"}.get(finished.stop)
+            for call in conversation.messages[-1].calls:
+                conversation.add("user", await self._used(call))
+                await self._session.save()
+        return "max_turn_requests"
+
+    async def _asked(self, model: Model, conversation: Conversation) -> Finished:
+        """One answer of the model, told as it streams."""
+        specs = [it.spec for it in self._tools.values()]
+        question = Question(model=self._model, system=self._instructions, messages=conversation.messages, tools=specs)
+        said = ""
+        try:
+            async with aclosing(model.answer(question)) as events:
+                async for event in events:
+                    match event:
+                        case Spoken(text):
+                            said += text
+                            await self._narration.say(text)
+                        case Considered(text):
+                            await self._narration.think(text)
+                        case Finished(usage=used):
+                            await self._narration.used(used.input, used.output, thought=used.thought)
+                            return event
+        except asyncio.CancelledError:
+            conversation.add("assistant", Text(said or "..."))
+            raise
+        raise RequestError.internal("the model gave no answer")
+
+    async def _used(self, call: Call) -> Result:
+        """Do what the model wants; what goes wrong is told to the model, which may try something else."""
+        await self._narration.tool_begins(call.id, call.name, call.arguments)
+        if call.name in self._ask_before and not await self._narration.ask(call.id, call.name, call.arguments):
+            return await self._ended(call, REFUSED, failed=True)
+        if (found := self._tools.get(call.name)) is None:
+            known = ", ".join(self._tools) or "none"
+            return await self._ended(call, f"There is no tool {call.name!r}; there are: {known}", failed=True)
+        try:
+            output = await found.call(call.arguments)
+        except Exception as error:  # whatever a function of the author raises
+            return await self._ended(call, f"It failed: {error or type(error).__name__}", failed=True)
+        return await self._ended(call, output)
+
+    async def _ended(self, call: Call, output: object, *, failed: bool = False) -> Result:
+        text = await self._narration.tool_ends(call.id, output, failed=failed)
+        return Result(call.id, text, failed)

@@ -1,0 +1,169 @@
+"""`Narration`: what a framework does in a turn, told to the client.
+
+A framework reports what happens as a stream of events of its own. An adapter translates each event into one call here,
+and knows nothing else of ACP. A tool call of a framework is two events with an id between them, and what happens in
+between may happen in another task; `turn.tool` is a block. So the open calls are kept here by the framework's ids, and
+those that the framework never ended are ended with the turn: as cancelled, or as failed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+from msgspec import Struct, field
+
+from accord.agent.tool import Tool
+from accord.agent.turn import Turn
+from accord.schema import v1
+from accord.schema.base import Json
+from accord_adapters.plans import plan_in
+
+
+class Shown(Struct, frozen=True, kw_only=True):
+    """How the author of an agent wants its work shown."""
+
+    kinds: Mapping[str, v1.ToolKind] = field(default_factory=dict[str, v1.ToolKind])
+    """What kind of work each tool does, by the tool's name."""
+    context: int | None = None
+    """How many tokens the model's context holds."""
+
+
+class OpenCall(Struct):
+    """A tool call that has no result yet."""
+
+    tool: Tool
+    name: str
+    arguments: Json
+    is_asked: bool = False
+    """Whether the user was asked about it."""
+
+
+class Narration:
+    """The work on one prompt as the client sees it: text, thoughts, tool calls, questions, plans and usage."""
+
+    def __init__(self, turn: Turn[Any], shown: Shown) -> None:
+        self.turn = turn
+        self._shown = shown
+        self._open: dict[str, OpenCall] = {}
+        self._input = 0
+        self._output = 0
+        self._thought: int | None = None
+        self._latest = 0
+        """Tokens of the latest request and its answer."""
+
+    async def say(self, text: str) -> None:
+        """The model says more."""
+        if text:
+            await self.turn.say(text)
+
+    async def think(self, text: str) -> None:
+        """The model thinks more."""
+        if text:
+            await self.turn.think(text)
+
+    async def tool_begins(self, call_id: str, name: str, arguments: object = None) -> None:
+        """A tool is called; `arguments` are JSON text or plain values. A call that is open gets new arguments."""
+        given = json_of(arguments)
+        if entries := plan_in(name, given):
+            await self.turn.plan(*entries)
+        if call := self._open.get(call_id):
+            call.arguments = given
+            await call.tool.raw_input(given)
+            return
+        tool = self.turn.tool(name, name=name, kind=self._shown.kinds.get(name, "other"), raw_input=given)
+        self._open[call_id] = OpenCall(await tool.__aenter__(), name, given)
+
+    async def tool_ends(self, call_id: str, output: object, *, failed: bool = False) -> str:
+        """A tool call has its result; returns it as text. A call that is not open is known to the client already."""
+        simple = plain(output)
+        text = simple if isinstance(simple, str) else json.dumps(simple, ensure_ascii=False)
+        if (call := self._open.pop(call_id, None)) is not None:
+            tool = call.tool
+            if text:
+                await tool.text(text)
+            await tool.raw_output(simple)
+            if failed:
+                await tool.fail()
+            await tool.__aexit__(None, None, None)
+        return text
+
+    async def ask(self, call_id: str, name: str = "", arguments: object = None) -> bool:
+        """Ask the user whether this tool call may run; False marks it as failed."""
+        if call_id not in self._open:
+            await self.tool_begins(call_id, name or call_id, arguments)
+        call = self._open[call_id]
+        call.is_asked = True
+        return bool(await call.tool.ask())
+
+    @property
+    def only_open_call(self) -> str | None:
+        """The id of the tool call that is open, if it is the only one."""
+        return next(iter(self._open)) if len(self._open) == 1 else None
+
+    def open_call(self, name: str, arguments: Json) -> str | None:
+        """The id of an open tool call with this name and these arguments, about which the user was not asked yet."""
+        for call_id, call in self._open.items():
+            if (call.name, call.arguments, call.is_asked) == (name, arguments, False):
+                return call_id
+        return None
+
+    async def keep(self) -> None:
+        """Write the state of the session now: a crash loses no more than what the framework does next."""
+        await self.turn.session.save()
+
+    async def used(self, read: int, written: int, *, thought: int | None = None) -> None:
+        """A model has answered a request: it has read and written so many tokens."""
+        self._input += read
+        self._output += written
+        self._latest = read + written
+        if thought is not None:
+            self._thought = (self._thought or 0) + thought
+        self.turn.tokens(self._input, self._output, thought=self._thought)
+        await self.turn.usage(self._latest, self._shown.context)
+
+    async def costs(self, dollars: float) -> None:
+        """What the session has cost so far."""
+        await self.turn.usage(self._latest, self._shown.context, dollars)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        while self._open:
+            tool = self._open.popitem()[1].tool
+            if kind is None:
+                await tool.fail("This tool call got no result.")
+            await tool.__aexit__(kind, error, trace)
+
+
+def json_of(value: object) -> Json:
+    """Arguments as plain JSON values: those of a JSON text, or the text itself if it is not JSON."""
+    if not isinstance(value, str):
+        return plain(value)
+    try:
+        read: Json = json.loads(value) if value else {}
+    except ValueError:
+        return value
+    return read
+
+
+def plain(value: object) -> Json:
+    """Any value as plain JSON values; what has no such form becomes its text."""
+    try:
+        simple: Json = msgspec.to_builtins(value, str_keys=True, enc_hook=_plain)
+        json.dumps(simple)
+    except (TypeError, ValueError, RecursionError):
+        return str(value)
+    return simple
+
+
+def _plain(value: object) -> object:
+    """A model of pydantic as its members; any other object as its text."""
+    dump = getattr(value, "model_dump", None)
+    return dump(mode="json") if callable(dump) else str(value)

@@ -1,0 +1,46 @@
+"""Conformance checks of agents, clients and recorded traces.
+
+    from accord import check, trace
+
+    for finding in check.judge(trace.read("wire.jsonl")):
+        print(finding.severity, finding.side, finding.id, finding.message)
+
+`judge` needs no control over the conversation: it takes the events of a trace, or those of a live connection, and
+judges both sides at once. `Judge` is the same, event by event.
+
+`check_agent` starts an agent, and drives it through scenarios; its `Report` has the outcome of each check. `accord
+check` does the same from the command line, and `accord_check.pytest_plugin` in test runs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from accord.loading import on_first_use
+
+if TYPE_CHECKING:
+    from accord_check.agent.run import check_agent as check_agent
+    from accord_check.agent.settings import Settings as Settings
+    from accord_check.finding import Finding as Finding, Severity as Severity, Side as Side
+    from accord_check.report.as_json import as_json as as_json
+    from accord_check.report.as_text import as_text as as_text
+    from accord_check.report.report import Report as Report
+    from accord_check.trace_judge import Judge as Judge, judge as judge
+
+_HOMES = {
+    "Finding": "finding",
+    "Judge": "trace_judge",
+    "Report": "report.report",
+    "Settings": "agent.settings",
+    "Severity": "finding",
+    "Side": "finding",
+    "as_json": "report.as_json",
+    "as_text": "report.as_text",
+    "check_agent": "agent.run",
+    "judge": "trace_judge",
+}
+
+__all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
+
+if not TYPE_CHECKING:
+    __getattr__ = on_first_use(__name__, _HOMES)

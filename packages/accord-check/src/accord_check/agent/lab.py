@@ -1,0 +1,229 @@
+"""`Lab`: what a scenario works with: links to the agent, a scratch folder, and the place for what it finds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from accord.transports.base import End, Transport
+from accord_check.agent import dialect
+from accord_check.agent.checks import ACTIVE
+from accord_check.agent.leftovers import Leftovers
+from accord_check.agent.lender import Lender
+from accord_check.agent.link import Link, Over
+from accord_check.agent.recording import Recording
+from accord_check.agent.settings import FOLDER, Settings
+from accord_check.agent.turn import Turn
+from accord_check.conversation import Exchange, Frame, object_of, objects
+from accord_check.finding import Finding, Side
+from accord_check.passive.observer import Bench
+
+AUTH_REQUIRED, UNSUPPORTED_VERSION = -32000, -32022
+
+
+class OtherVersion(Exception):
+    """The agent does not speak the version that the scenarios speak."""
+
+
+class Blocked(Exception):
+    """The agent cannot be judged further: it asks for a login, or does not start."""
+
+
+class Lab:
+    """The surroundings of the scenarios of one run."""
+
+    def __init__(self, dial: Callable[[], Transport], settings: Settings, folder: Path) -> None:
+        self.settings = settings
+        self.folder = folder
+        """The scratch folder, in which sessions work."""
+        self.recording = Recording()
+        self.bench = Bench()
+        """What the active checks saw and found."""
+        self.reasons: dict[str, str] = {}
+        """Why an active check was not exercised."""
+        self.sessions: list[str] = []
+        """Sessions with a past, for the scenario of a restarted agent."""
+        self.peer: dict[str, Any] = {}
+        """The agent's answer to the first handshake."""
+        self.starts = 0
+        self.prompts = 0
+        """How many prompts were sent."""
+        self.is_spent = False
+        """Whether a scenario ended because the budget of prompts was used up."""
+        self.version = 1
+        """The version that the scenarios speak."""
+        self.spoken: list[int] = []
+        """The versions that were spoken."""
+        self.unspoken: dict[int, str] = {}
+        """The versions that the agent does not speak, with how it said so."""
+        self._dial = dial
+        self._ended: list[tuple[Counter[tuple[str, Side]], list[Finding]]] = []
+
+    # What checks say
+
+    def judge(self, name: str, problem: str | None, *places: Frame | None) -> None:
+        """This active check had something to judge, and found this problem, if any."""
+        check = ACTIVE[name]
+        self.bench.saw(check, "agent")
+        if problem is not None:
+            self.bench.found(check, "agent", problem, [place for place in places if place is not None])
+
+    def skip(self, name: str, reason: str) -> None:
+        """This active check had nothing to judge, for this reason."""
+        self.reasons.setdefault(name, reason)
+
+    def answered(self, name: str, exchange: Exchange | Turn, problem: str = "") -> bool:
+        """Judge that a request succeeded; returns whether it did."""
+        error = object_of(exchange.error)
+        what = problem or f"{exchange.method} was refused"
+        said = None if exchange.succeeded else f"{what}: {error.get('code')} {str(error.get('message', ''))[:120]}"
+        self.judge(name, said, exchange.frame, exchange.answered)
+        return exchange.succeeded
+
+    # Links
+
+    @asynccontextmanager
+    async def link(self) -> AsyncGenerator[Link]:
+        """A new connection to the agent; a process is started. What was judged on it is kept at its end."""
+        lender = Lender(self.folder)
+        transport = self._dial()
+        left = Leftovers(transport, self.settings.left_within)
+        link = Link(transport, lender, self.recording, within=self.settings.answer_within)
+        self.starts += 1
+        await link.open()
+        try:
+            yield link
+        finally:
+            await link.close(self.settings.grace)
+            if left.left is not None:
+                name = "lint.killed.leaves-no-process" if link.was_killed else "lint.leaves-no-process"
+                self.judge(name, left.problem, link.last)
+            link.judge.end()
+            self._keep(link.judge.bench)
+
+    async def initialize(
+        self,
+        link: Link,
+        name: str = "lint.initialize.succeeds",
+        *,
+        can_do: bool = True,
+        terminal_login: bool = False,
+    ) -> Exchange:
+        """Shake hands, as the check of this name. Raises Over if the agent refuses, or OtherVersion."""
+        params = dialect.handshake(self.version, can_do=can_do, terminal_login=terminal_login)
+        exchange = await link.ask("initialize", params, self.settings.start_within)
+        chosen = exchange.fields.get("protocolVersion")
+        if self._is_other(exchange, chosen):
+            raise OtherVersion(f"the agent does not speak version {self.version} of the protocol")
+        if not self.answered(name, exchange):
+            raise Over
+        self.peer = self.peer or exchange.fields
+        if self.version not in self.spoken:
+            self.spoken.append(self.version)
+        return exchange
+
+    def _is_other(self, exchange: Exchange, chosen: Any) -> bool:
+        refused = object_of(exchange.error).get("code") == UNSUPPORTED_VERSION
+        return refused or (self.version == 2 and exchange.succeeded and chosen == 1)
+
+    def offers(self, link: Link, feature: str) -> bool:
+        """Whether the agent offers a feature: `load`, `list`, `fork`, ..."""
+        path = dialect.capability(feature, self.version)
+        return not path or link.judge.conversation.declares("agent", path)
+
+    def lacks(self, link: Link, feature: str, *names: str) -> bool:
+        """Whether the agent lacks a feature; the checks of these names are then not exercised."""
+        if self.offers(link, feature):
+            return False
+        for name in names:
+            self.skip(name, f"the agent does not declare {dialect.capability(feature, self.version)}")
+        return True
+
+    async def new_session(self, link: Link, name: str = "session.agent-baseline", **more: Any) -> str:
+        """Open a session in the scratch folder, as the check of this name; returns its id.
+
+        Raises Blocked if the agent asks for a login, and Over if it refuses.
+        """
+        exchange = await link.ask("session/new", {"cwd": str(self.folder), "mcpServers": [], **more})
+        if object_of(exchange.error).get("code") == AUTH_REQUIRED:
+            ways = [dialect.id_of_method(way) for way in objects(self.peer.get("authMethods"))]
+            raise Blocked(
+                f"the agent asks for a login; give --auth METHOD, one of: {', '.join(ways) or 'none offered'}"
+            )
+        made = exchange.fields.get("sessionId")
+        if not self.answered(name, exchange) or not isinstance(made, str):
+            raise Over
+        return made
+
+    async def login(self, link: Link) -> None:
+        """Log in, if the settings say how."""
+        if self.settings.auth_method is not None:
+            method, params = dialect.login(self.settings.auth_method, self.version)
+            exchange = await link.ask(method, params, self.settings.turn_within)
+            if not exchange.succeeded:
+                raise Blocked(f"the login {self.settings.auth_method!r} failed: {exchange.error}")
+
+    async def prompt(self, link: Link, session: str, *texts: str, more: list[dict[str, Any]] | None = None) -> Turn:
+        """Send a prompt, and wait for the end of its turn."""
+        return await link.turn_end(self.begin(link, session, *texts, more=more), self.settings.turn_within)
+
+    def begin(self, link: Link, session: str, *texts: str, more: list[dict[str, Any]] | None = None) -> Turn:
+        """Send a prompt. Raises Over if the budget of prompts is used up."""
+        if self.settings.max_prompts is not None and self.prompts >= self.settings.max_prompts:
+            self.is_spent = True
+            raise Over
+        self.prompts += 1
+        named = [text.replace(FOLDER, str(self.folder)) for text in texts]
+        blocks = [{"type": "text", "text": text} for text in named] + (more or [])
+        exchange = link.call("session/prompt", {"sessionId": session, "prompt": blocks})
+        return Turn(exchange, link.states(session) if self.version == 2 else None)
+
+    async def load(self, link: Link, session: str) -> Exchange:
+        """Open a session again, with its past."""
+        method, params = dialect.load(session, self.folder, self.version)
+        return await link.ask(method, params, self.settings.turn_within)
+
+    async def resume(self, link: Link, session: str) -> Exchange:
+        """Open a session again, without its past."""
+        params: dict[str, Any] = {"sessionId": session, "cwd": str(self.folder), "mcpServers": []}
+        return await link.ask("session/resume", params, self.settings.turn_within)
+
+    def process_ended(self, link: Link, end: End, when: str) -> None:
+        """Judge how a process ended after the end of its input."""
+        if not link.is_process:
+            self.skip("lint.ends-at-end-of-input", "the agent is not a process of ours")
+            return
+        was_killed = end.exit_code is not None and (end.exit_code in (-15, -9, 143, 137))
+        wrong = f"the agent had to be killed {self.settings.grace:g} s after the end of its input, {when}"
+        self.judge("lint.ends-at-end-of-input", wrong if was_killed else None, link.last)
+
+    # The end
+
+    def speak(self, version: int) -> None:
+        """Let the scenarios speak this version from now on."""
+        self._keep(self.bench)
+        self.version, self.bench, self.sessions = version, Bench(), []
+
+    def _keep(self, bench: Bench) -> None:
+        where = f"version {self.version}" if len(self.settings.versions) > 1 else ""
+        self._ended.append((bench.seen, [replace(finding, where=where) for finding in bench.findings]))
+
+    def end(self) -> None:
+        """The last scenario is over."""
+        self.speak(self.version)
+
+    @property
+    def seen(self) -> Counter[tuple[str, Side]]:
+        return sum((seen for seen, _ in self._ended), Counter[tuple[str, Side]]())
+
+    @property
+    def findings(self) -> list[Finding]:
+        """All findings, the same fault of two connections once."""
+        merged: dict[tuple[str, str, str], Finding] = {}
+        for finding in [finding for _, found in self._ended for finding in found]:
+            merged.setdefault((finding.id, finding.side, finding.message), finding)
+        return list(merged.values())

@@ -1,0 +1,268 @@
+"""`Wire`: a raw connection. It sends anything, and judges every frame of both sides. `Link` is the one to an agent."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, Protocol
+
+import msgspec
+
+from accord.jsonrpc.frames import Oversized
+from accord.trace import Direction, TraceEvent
+from accord.transports.base import End, Transport
+from accord_check.agent.lender import Lender, Refused
+from accord_check.agent.recording import Recording
+from accord_check.agent.turn import State, Turn
+from accord_check.conversation import MISSING, Exchange, Frame, key_of, object_of, read
+from accord_check.finding import Side
+from accord_check.trace_judge import Judge
+
+
+class Gone(Exception):
+    """The other side ended the connection."""
+
+
+class Over(Exception):
+    """A scenario cannot go on, and has said why."""
+
+
+class Unanswered(Exception):
+    """The other side did not answer in time."""
+
+    def __init__(self, asked: Exchange | Turn, within: float) -> None:
+        what = "had no answer" if isinstance(asked, Exchange) else "had no end"
+        super().__init__(f"{asked.method} {what} within {within:g} s")
+        self.frame = asked.frame
+
+
+class Answering(Protocol):
+    """Answers the requests of the other side."""
+
+    def answer(self, exchange: Exchange) -> Any:
+        """The result of a request; None for one that waits. Raises Refused for one that is answered with an error."""
+        ...
+
+
+class Wire:
+    """One connection to the other side, from its start to its end. `side` is the one that we are."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        answering: Answering,
+        recording: Recording,
+        *,
+        within: float,
+        side: Side = "client",
+    ) -> None:
+        self.judge = Judge("out" if side == "client" else "in")
+        """Judges what both sides send."""
+        self.end: End | None = None
+        """How the connection ended; None while it is open."""
+        self.last: Frame | None = None
+        """The last frame that was sent or received."""
+        self.replies: list[Frame] = []
+        """The answers of the other side, in their order; also those to what was no request."""
+        self._answering = answering
+        self._ours: Side = side
+        self._theirs: Side = _OTHER[side]
+        self._transport = transport
+        self._recording = recording
+        self._within = within
+        self._changed = asyncio.Event()
+        self._next_id = 100
+        self._told: dict[str, set[str]] = {}
+        self._states: dict[str, list[State]] = {}
+        recording.begin(transport.name, side)
+
+    @property
+    def is_process(self) -> bool:
+        """Whether the other side is a process that we started."""
+        return getattr(self._transport, "pid", None) is not None
+
+    def told(self, session: str) -> set[str]:
+        """The kinds of update that came for a session."""
+        return self._told.get(session, set())
+
+    def states(self, session: str) -> list[State]:
+        """The states that the agent has told of a session, in version 2; the list grows as they come."""
+        return self._states.setdefault(session, [])
+
+    def forget(self, session: str) -> None:
+        """Forget which kinds of update came for a session."""
+        self._told.pop(session, None)
+
+    async def open(self) -> None:
+        await self._transport.start(self)
+
+    async def close(self, grace: float) -> End:
+        """Close the connection; a process gets `grace` seconds to end by itself."""
+        self.end = await self._transport.close(grace)
+        return self.end
+
+    # Sending
+
+    def send_raw(self, data: bytes) -> Frame:
+        """Send these bytes as one frame."""
+        frame = self._seen("out", data)
+        self._transport.send([data])
+        return frame
+
+    def send(self, message: dict[str, Any]) -> Frame:
+        """Send this object as it is."""
+        return self.send_raw(msgspec.json.encode({"jsonrpc": "2.0", **message}))
+
+    def call(self, method: str, params: Any = None, *, id: Any = None) -> Exchange:  # noqa: A002
+        """Send a request; `answer` waits for its answer."""
+        if id is None:
+            id, self._next_id = self._next_id, self._next_id + 1  # noqa: A001
+        self.send({"id": id, "method": method, **({} if params is None else {"params": params})})
+        return self.judge.conversation.open[self._ours][key_of(id)]
+
+    def tell(self, method: str, params: Any = None) -> Frame:
+        """Send a notification."""
+        return self.send({"method": method, **({} if params is None else {"params": params})})
+
+    # Waiting
+
+    async def answer(self, exchange: Exchange, within: float | None = None) -> Exchange:
+        """Wait for the answer to a request. Raises Unanswered, or Gone if the other side ends the connection."""
+        seconds = self._within if within is None else within
+        try:
+            await self.until(lambda: exchange.answered is not None, seconds)
+        except TimeoutError:
+            raise Unanswered(exchange, seconds) from None
+        return exchange
+
+    async def turn_end(self, turn: Turn, within: float) -> Turn:
+        """Wait for the end of a turn. Raises Unanswered, or Gone if the agent ends the connection."""
+        try:
+            await self.until(lambda: turn.is_over, within)
+        except TimeoutError:
+            raise Unanswered(turn, within) from None
+        return turn
+
+    async def ask(self, method: str, params: Any = None, within: float | None = None) -> Exchange:
+        """Send a request, and wait for its answer."""
+        return await self.answer(self.call(method, params), within)
+
+    async def while_open(self, turn: Turn, happened: Callable[[], bool], within: float) -> None:
+        """Wait until this is so, or the turn is over. Raises Unanswered if neither happens in time, or Gone."""
+        try:
+            await self.until(lambda: turn.is_over or happened(), within)
+        except TimeoutError:
+            raise Unanswered(turn, within) from None
+
+    async def until(self, happened: Callable[[], bool], within: float) -> None:
+        """Wait until this is so. Raises TimeoutError, or Gone if the other side ends the connection first."""
+        async with asyncio.timeout(within):
+            while not happened():
+                if self.end is not None:
+                    raise Gone(self._how_it_ended())
+                self._changed.clear()
+                await self._changed.wait()
+
+    async def quiet(self, seconds: float, most: float = 5.0) -> None:
+        """Wait until nothing has come for so long."""
+        by = time.monotonic() + most
+        while self.end is None and time.monotonic() < by:
+            self._changed.clear()
+            try:
+                async with asyncio.timeout(seconds):
+                    await self._changed.wait()
+            except TimeoutError:
+                return
+
+    # What the transport calls
+
+    def received(self, frames: Sequence[bytes | Oversized]) -> None:
+        """Judge frames, and answer what they ask."""
+        for frame in frames:
+            if isinstance(frame, Oversized):
+                continue
+            seen = self._seen("in", bytes(frame))
+            if "method" not in seen.members:
+                self.replies.append(seen)
+            params = object_of(seen.members.get("params"))
+            self._note(seen, str(params.get("sessionId")), object_of(params.get("update")))
+            if isinstance(seen.members.get("method"), str) and "id" in seen.members:
+                exchange = self.judge.conversation.open[self._theirs].get(key_of(seen.members["id"]))
+                if exchange is not None and exchange.frame.number == seen.number:
+                    self._serve(exchange)
+        self._changed.set()
+
+    def paused(self) -> None:
+        """Ignore that the transport is full: what the checks send is small."""
+
+    def resumed(self) -> None:
+        """Ignore that the transport has room again."""
+
+    def ended(self, end: End) -> None:
+        """Remember how the connection ended."""
+        self.end = end
+        self._changed.set()
+
+    def _note(self, seen: Frame, session: str, update: dict[str, Any]) -> None:
+        kind, state, reason = update.get("sessionUpdate"), update.get("state"), update.get("stopReason")
+        self._told.setdefault(session, set()).add(str(kind))
+        if kind == "state_update" and isinstance(state, str):
+            reason = reason if isinstance(reason, str) else None
+            self.states(session).append(State(seen, state, reason, update.get("error", MISSING)))
+
+    def _serve(self, exchange: Exchange) -> None:
+        try:
+            result = self._answering.answer(exchange)
+        except Refused as refused:
+            self.send({"id": exchange.id, "error": {"code": refused.code, "message": str(refused)}})
+            return
+        if result is not None:
+            self.send({"id": exchange.id, "result": result})
+
+    def _seen(self, direction: Direction, data: bytes) -> Frame:
+        event = TraceEvent(time.monotonic(), direction, data)
+        number = self._recording.add(event)
+        self.judge.feed(event, number)
+        self.last = read(number, event.time, self._ours if direction == "out" else self._theirs, data)
+        return self.last
+
+    def _how_it_ended(self) -> str:
+        end = self.end or End("closed")
+        lines = end.stderr.strip().splitlines()
+        said = f"; its last line on standard error: {lines[-1][:200]}" if lines else ""
+        code = f" (exit code {end.exit_code})" if end.exit_code is not None else ""
+        return f"{end.detail or end.reason.replace('_', ' ')}{code}{said}"
+
+
+class Link(Wire):
+    """One connection to the agent."""
+
+    def __init__(self, transport: Transport, lender: Lender, recording: Recording, *, within: float) -> None:
+        super().__init__(transport, lender, recording, within=within)
+        self.lender = lender
+        """Answers the agent's requests."""
+        self.was_killed = False
+        """Whether the agent was killed, and did not end by itself."""
+
+    async def kill(self, within: float) -> None:
+        """Kill the agent's process, and wait for its end."""
+        self.was_killed = True
+        if (pid := getattr(self._transport, "pid", None)) is not None:
+            with suppress(ProcessLookupError):
+                os.kill(pid, _KILL)
+        await self.until(lambda: self.end is not None, within)
+
+    def settle(self) -> None:
+        """Answer the permission requests that wait."""
+        for exchange, result in self.lender.settle():
+            self.send({"id": exchange.id, "result": result})
+
+
+_KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
+"""On Windows, SIGTERM ends a process at once."""
+
+_OTHER: dict[Side, Side] = {"agent": "client", "client": "agent"}

@@ -1,0 +1,97 @@
+"""Sessions with MCP servers of ours, which note how they were reached: two programs, and one over HTTP."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from accord_check.agent.lab import Lab
+from accord_check.agent.link import Link
+from accord_check.agent.mcp_over_http import HEADER, McpOverHttp
+
+SERVER = Path(__file__).with_name("mcp_probe.py")
+_NAME, _VALUE = "ACCORD_CHECK_MARK", "as told"
+_STDIO = ("mcp.stdio-supported", "mcp.untyped-is-stdio", "mcp.launched-as-told", "mcp.all-connected")
+_HTTP = ("mcp.http-supported", "mcp.headers-sent")
+
+
+async def lent_servers(lab: Lab) -> None:
+    """A session with two MCP servers that are programs."""
+    notes = [lab.folder / f"mcp-started-{number}.json" for number in (1, 2)]
+    for note in notes:
+        note.unlink(missing_ok=True)
+    async with lab.link() as link:
+        await lab.initialize(link)
+        await lab.login(link)
+        if lab.lacks(link, "stdio", *_STDIO):
+            return
+        session = await _opened(lab, link, [_program(note) for note in notes])
+        if not all(note.exists() for note in notes):  # some agents connect at the first prompt
+            await lab.prompt(link, session, lab.settings.prompts.mcp or lab.settings.prompts.plain)
+        started = [note for note in notes if note.exists()]
+        if not started:
+            for name in _STDIO[2:]:
+                lab.skip(name, "the agent did not start the MCP servers of its session")
+            return
+        said = json.loads(started[0].read_text(encoding="utf-8"))
+        odd = said["arguments"] != ["an argument"] or said["mark"] != _VALUE
+        wrong = f"the MCP server got the arguments {said['arguments']} and {_NAME}={said['mark']!r}" if odd else None
+        lab.judge("mcp.launched-as-told", wrong, link.last)
+        lab.judge(
+            "mcp.all-connected",
+            None if len(started) == len(notes) else "one of two MCP servers was started",
+            link.last,
+        )
+
+
+def _program(note: Path) -> dict[str, Any]:
+    return {
+        "name": f"accord-check-{note.stem[-1]}",
+        "command": sys.executable,
+        "args": [str(SERVER), str(note), "an argument"],
+        "env": [{"name": _NAME, "value": _VALUE}],
+    }
+
+
+async def _opened(lab: Lab, link: Link, servers: list[dict[str, Any]]) -> str:
+    """Open the session. In version 1 a server that is a program has no type; an agent may want one by mistake."""
+    typed = [{"type": "stdio"} | server for server in servers]
+    if lab.version == 2:
+        return await lab.new_session(link, "mcp.stdio-supported", mcpServers=typed)
+    exchange = await link.ask("session/new", {"cwd": str(lab.folder), "mcpServers": servers})
+    made = exchange.fields.get("sessionId")
+    if exchange.succeeded and isinstance(made, str):
+        lab.judge("mcp.untyped-is-stdio", None, exchange.answered)
+        lab.judge("mcp.stdio-supported", None, exchange.answered)
+        return made
+    session = await lab.new_session(link, "mcp.stdio-supported", mcpServers=typed)
+    refused = "session/new was refused for an MCP server without a type, and not for one of the type stdio"
+    lab.judge("mcp.untyped-is-stdio", refused, exchange.frame, exchange.answered)
+    return session
+
+
+async def remote_server(lab: Lab) -> None:
+    """A session with an MCP server over HTTP, for an agent that says it can use one."""
+    async with lab.link() as link:
+        await lab.initialize(link)
+        await lab.login(link)
+        if lab.lacks(link, "http", *_HTTP):
+            return
+        with McpOverHttp() as server:
+            lent = {
+                "type": "http",
+                "name": "accord-check",
+                "url": server.url,
+                "headers": [{"name": HEADER, "value": _VALUE}],
+            }
+            session = await lab.new_session(link, "mcp.http-supported", mcpServers=[lent])
+            if not server.marks:  # some agents connect at the first prompt
+                await lab.prompt(link, session, lab.settings.prompts.mcp or lab.settings.prompts.plain)
+            if not server.marks:
+                lab.skip("mcp.headers-sent", "the agent did not connect to the MCP server of its session")
+                return
+            without = sum(mark != _VALUE for mark in server.marks)
+            wrong = f"{without} of {len(server.marks)} requests came without the header {HEADER}" if without else None
+            lab.judge("mcp.headers-sent", wrong, link.last)

@@ -1,0 +1,151 @@
+"""Raw HTTP: what an agent with a URL answers to requests that are wrong, and to the end of a connection.
+
+The page is a proposal, so a broken MUST is a warning. The requests are made by the standard library, each over a
+connection of its own: an HTTP client would not send what is wrong. They go through HTTP proxies. Behind
+a proxy of another kind they are skipped, with the reason.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+import ssl
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from accord.transports.network_proxy import network_proxy
+from accord_check.agent import dialect
+from accord_check.agent.lab import Lab
+from accord_check.conversation import object_of
+
+_JSON, _EVENTS = "application/json", "text/event-stream"
+_TOLD: dict[str, Any] = {"jsonrpc": "2.0", "method": "_accord.check/nothing"}
+_UNKNOWN = "accord-check-no-such-connection"
+_NAMES = (
+    "http.initialize.answered-at-once",
+    "http.initialize.gives-connection-id",
+    "http.post.accepted",
+    "http.post.other-types-refused",
+    "http.get.other-accept-refused",
+    "http.connection-missing",
+    "http.connection-unknown",
+    "http.session-unknown",
+    "http.delete-ends-connection",
+    "lint.http.origin-refused",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reply:
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+async def raw_http(lab: Lab) -> None:
+    """The status codes of an agent with a URL."""
+    url = lab.settings.url
+    if url is None or not url.startswith(("http://", "https://")):
+        for name in _NAMES:
+            lab.skip(name, "the agent has no http address")
+        return
+    proxy = network_proxy(url, lab.settings.proxy)
+    if proxy is not None and proxy.scheme != "http":
+        for name in _NAMES:
+            lab.skip(name, f"these requests go through HTTP proxies only, and the agent is behind {proxy.name}")
+        return
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": dialect.handshake(lab.version, can_do=False)}
+    opened = await _ask(lab, "POST", hello)
+    if opened.status in (401, 403):
+        for name in _NAMES:
+            lab.skip(name, f"initialize was answered with {opened.status}")
+        return
+    _judge(lab, "http.initialize.answered-at-once", opened, 200, "initialize")
+    given = opened.headers.get("acp-connection-id")
+    lab.judge("http.initialize.gives-connection-id", None if given else "no Acp-Connection-Id came with initialize")
+    if given:
+        await _refusals(lab, given)
+        await _strange_session(lab, given, opened)
+        await _origin(lab, hello)
+        await _ended(lab, given)
+
+
+async def _refusals(lab: Lab, given: str) -> None:
+    mine = {"Acp-Connection-Id": given}
+    _judge(lab, "http.post.accepted", await _ask(lab, "POST", _TOLD, mine), 202, "a notification")
+    plain = mine | {"Content-Type": "text/plain"}
+    _judge(lab, "http.post.other-types-refused", await _ask(lab, "POST", _TOLD, plain), 415, "a POST of text/plain")
+    page = mine | {"Accept": "text/html"}
+    _judge(lab, "http.get.other-accept-refused", await _ask(lab, "GET", None, page), 406, "a GET for text/html")
+    _judge(lab, "http.connection-missing", await _ask(lab, "POST", _TOLD), 400, "a POST without a connection id")
+    stranger = {"Acp-Connection-Id": _UNKNOWN}
+    reply = await _ask(lab, "POST", _TOLD, stranger)
+    _judge(lab, "http.connection-unknown", reply, 404, "a POST for an unknown connection")
+
+
+async def _strange_session(lab: Lab, given: str, opened: _Reply) -> None:
+    name = "http.session-unknown"
+    try:
+        offers = object_of(object_of(object_of(json.loads(opened.body)).get("result")).get("agentCapabilities"))
+    except ValueError:
+        offers = {}
+    if lab.version == 2 or offers.get("loadSession") or "resume" in object_of(offers.get("sessionCapabilities")):
+        # The page's own example opens the stream first, and then loads the session.
+        lab.skip(name, "the agent can load sessions, and their streams are opened before")
+        return
+    stream = {"Acp-Connection-Id": given, "Accept": _EVENTS, "Acp-Session-Id": "accord-check-no-such-session"}
+    _judge(lab, name, await _ask(lab, "GET", None, stream), 404, "a stream of an unknown session")
+
+
+async def _origin(lab: Lab, hello: dict[str, Any]) -> None:
+    reply = await _ask(lab, "POST", hello, {"Origin": "https://accord-check.example"})
+    wrong = None if reply.status in (401, 403) else f"a page of another origin was answered with {reply.status}"
+    lab.judge("lint.http.origin-refused", wrong)
+
+
+async def _ended(lab: Lab, given: str) -> None:
+    name, mine = "http.delete-ends-connection", {"Acp-Connection-Id": given}
+    reply = await _ask(lab, "DELETE", None, mine)
+    _judge(lab, name, reply, 202, "DELETE")
+    after = await _ask(lab, "POST", _TOLD, mine)
+    _judge(lab, name, after, 404, "a POST after DELETE")
+
+
+def _judge(lab: Lab, name: str, reply: _Reply, wanted: int, what: str) -> None:
+    wrong = None if reply.status == wanted else f"{what} was answered with {reply.status}, not {wanted}"
+    lab.judge(name, wrong)
+
+
+async def _ask(lab: Lab, method: str, message: Any, headers: dict[str, str] | None = None) -> _Reply:
+    body = None if message is None else json.dumps(message).encode()
+    said = {"Accept": f"{_JSON}, {_EVENTS}", **lab.settings.headers}
+    said |= {} if body is None else {"Content-Type": _JSON}
+    return await asyncio.to_thread(_send, lab, method, body, said | (headers or {}))
+
+
+def _send(lab: Lab, method: str, body: bytes | None, headers: dict[str, str]) -> _Reply:
+    address = urlsplit(lab.settings.url or "")
+    within = lab.settings.answer_within
+    proxy = network_proxy(lab.settings.url or "", lab.settings.proxy)
+    near = address.netloc if proxy is None else f"{proxy.host}:{proxy.port}"
+    connection: http.client.HTTPConnection
+    if address.scheme == "https":
+        trusted = lab.settings.tls or ssl.create_default_context()
+        connection = http.client.HTTPSConnection(near, timeout=within, context=trusted)
+    else:
+        connection = http.client.HTTPConnection(near, timeout=within)
+    if proxy is not None:
+        connection.set_tunnel(
+            address.hostname or "", address.port or (443 if address.scheme == "https" else 80), proxy.credentials
+        )
+    try:
+        connection.request(method, address.path or "/", body, headers)
+        reply = connection.getresponse()
+        found = {name.lower(): value for name, value in reply.getheaders()}
+        # A stream has no end to wait for: its status is all that is judged.
+        is_stream = found.get("content-type", "").startswith(_EVENTS)
+        return _Reply(reply.status, found, b"" if is_stream else reply.read(65_536))
+    finally:
+        connection.close()

@@ -1,0 +1,157 @@
+"""`address`: a URL at which our agent is reached over HTTP and WebSocket; each connection to it arrives as a client.
+
+client ──HTTP, WebSocket──▶ Watched ──▶ _Visitors.serve ──▶ Visit ──▶ Played
+                               └──▶ HttpRequests, which judges the requests
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, NamedTuple
+
+from accord.http.headers import CONNECTION_ID
+from accord.http.server.access import Access
+from accord.http.server.app import App
+from accord.http.server.asgi import OWN_BODY, Event, Receive, Scope, Send, headers_of
+from accord.http.server.hosting import Host
+from accord.http.server.serve import serving
+from accord.jsonrpc.frames import Oversized
+from accord.transports.base import End, Receiver, Transport
+from accord_check.client.arrival import Arrival
+from accord_check.client.http_requests import COOKIE, HttpRequests
+
+LEFT = "the client ended the connection"
+
+
+class Address(NamedTuple):
+    """Where the agent is reached."""
+
+    url: str
+    requests: HttpRequests
+
+    @property
+    def websocket(self) -> str:
+        """The URL for WebSocket."""
+        return self.url.replace("http", "ws", 1)
+
+
+@asynccontextmanager
+async def address(arrived: Callable[[Visit], None]) -> AsyncGenerator[Address]:
+    """Serve the agent on this machine, and call `arrived` for each connection. Raises AccordError without `http`."""
+    requests = HttpRequests()
+    app: Any = Watched(_Visitors(arrived), requests)  # `serving` takes an application, and its type does not say so
+    async with serving(app) as server:
+        yield Address(server.url, requests)
+
+
+class Visit(Arrival):
+    """One connection of a client to the URL."""
+
+    starts_process = False
+
+    def __init__(self, inner: Transport) -> None:
+        super().__init__()
+        self.over = asyncio.Event()
+        """Set when the connection has ended."""
+        self._inner = inner
+        self._receiver: Receiver | None = None
+        self._leaving: asyncio.Task[End] | None = None
+
+    async def start(self, receiver: Receiver) -> None:
+        self._receiver = receiver
+        await self._inner.start(self)
+
+    def send(self, frames: Sequence[bytes]) -> None:
+        self._inner.send(frames)
+
+    def complain(self, data: bytes) -> None:
+        """Drop these bytes: a connection has no standard error."""
+
+    def exit(self, code: int) -> None:  # noqa: ARG002 - a connection has no exit code
+        """End the connection."""
+        self._leaving = asyncio.create_task(self.close(0))
+
+    @property
+    def unsent(self) -> int:
+        return self._inner.unsent
+
+    async def flush(self) -> None:
+        await self._inner.flush()
+
+    def pause_reading(self) -> None:
+        self._inner.pause_reading()
+
+    def resume_reading(self) -> None:
+        self._inner.resume_reading()
+
+    async def close(self, grace: float = 2.0) -> End:
+        end = await self._inner.close(grace)
+        self.over.set()
+        return end
+
+    # What the inner transport calls
+
+    def received(self, frames: Sequence[bytes | Oversized]) -> None:
+        if self._receiver is not None:
+            self._receiver.received(frames)
+
+    def paused(self) -> None:
+        """Go on: what the checks send is small."""
+
+    def resumed(self) -> None:
+        """Go on, as before."""
+
+    def ended(self, end: End) -> None:
+        self.over.set()
+        if self._receiver is not None:
+            self._receiver.ended(End(end.reason, end.detail or LEFT))
+
+
+class Watched(App):
+    """The application that serves the agent. It judges each HTTP request, and gives the client a cookie."""
+
+    def __init__(self, host: Host, requests: HttpRequests) -> None:
+        super().__init__(host, access=Access(hosts=["127.0.0.1", "localhost"]))
+        self._requests = requests
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await super().__call__(scope, receive, send)
+            return
+        headers, method, body = headers_of(scope), scope["method"], bytearray()
+        if method != "POST":
+            self._requests.asked(method, headers, b"")
+
+        async def receiving() -> Event:
+            event = await receive()
+            body.extend(event.get("body", b""))
+            return event
+
+        async def sending(event: Event) -> None:
+            if event["type"] == "http.response.start" and CONNECTION_ID not in headers:
+                cookie = (b"set-cookie", f"{COOKIE}=given; Path=/".encode())
+                event = {**event, "headers": [*event.get("headers", ()), cookie]}
+            await send(event)
+
+        # The body comes through `receiving`, and not at once past it.
+        extensions = {name: value for name, value in scope.get("extensions", {}).items() if name != OWN_BODY}
+        await super().__call__({**scope, "extensions": extensions}, receiving, sending)
+        if method == "POST":
+            self._requests.asked(method, headers, bytes(body))
+
+
+class _Visitors(Host):
+    """Serves each connection by telling the checks of it, until it ends."""
+
+    name = "accord check"
+
+    def __init__(self, arrived: Callable[[Visit], None]) -> None:
+        self._arrived = arrived
+
+    async def serve(self, transport: Transport, owner: str) -> End | None:  # noqa: ARG002
+        visit = Visit(transport)
+        self._arrived(visit)
+        await visit.over.wait()
+        return None

@@ -1,0 +1,175 @@
+"""Terminals that the client lends: a command as it was told, output that is cut, a kill and a release."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from accord_check.agent.link import Over
+from accord_check.client.played import Played, refused
+from accord_check.conversation import Exchange, object_of
+
+METHOD_NOT_FOUND = -32601
+
+TELLS = "import json, os, sys; print(json.dumps([sys.argv[1:], os.environ.get('ACCORD_CHECK'), os.getcwd()]))"
+LONG = "import sys; sys.stdout.buffer.write('ä'.encode() * 500 + b'end')"
+LIMIT = 100
+"""An even number of bytes, so that a cut that does not look at characters divides one: `end` has an odd number."""
+
+BEATS = """
+import os, sys, time
+with open(sys.argv[1], "w") as file:
+    while os.path.exists(sys.argv[1]):
+        print(".", end="", file=file, flush=True)
+        time.sleep(0.05)
+"""
+"""Writes to a file for as long as it lives, and the file is there."""
+
+PAUSE = 0.05
+"""Seconds between two writes of that, and between two looks at its file."""
+
+ARGUMENTS = ["two words", "$HOME", "*", "'quoted'"]
+CHECKS = (
+    "terminal.capability-means-all",
+    "terminal.create.at-once",
+    "terminal.create.as-told",
+    "terminal.output.at-once",
+    "terminal.output.oldest-dropped",
+    "terminal.output.whole-characters",
+    "terminal.kill.keeps-terminal",
+    "terminal.release.kills",
+)
+
+
+async def ran(played: Played, folder: Path) -> None:
+    """Everything about terminals. A client that refuses to run commands is not judged further."""
+    if not played.declares("terminal"):
+        _skip_all(played, "the client does not declare terminal")
+        return
+    if not await _as_told(played, folder):
+        return
+    await _long(played)
+    await _killed(played, folder)
+    await _ended_by_release(played, folder)
+
+
+def _skip_all(played: Played, reason: str) -> None:
+    for name in CHECKS:
+        played.skip(name, reason)
+
+
+async def _made(
+    played: Played, script: str, *arguments: str, owed: str = "lint.client.answers", **more: Any
+) -> str | None:
+    """Start a script; returns its terminal."""
+    words = ["-c", script, *arguments]
+    exchange = await _method(played, "create", owed, command=sys.executable, args=words, **more)
+    made = exchange.fields.get("terminalId")
+    if not exchange.succeeded or not isinstance(made, str):
+        _skip_all(played, refused(exchange))
+        return None
+    return made
+
+
+async def _method(played: Played, name: str, owed: str = "lint.client.answers", **params: Any) -> Exchange:
+    """Call one of the five methods; that it is answered is judged as the check `owed`."""
+    exchange = await played.owed(played.call_here(f"terminal/{name}", **params), owed)
+    missing = object_of(exchange.error).get("code") == METHOD_NOT_FOUND
+    wrong = f"the client declares terminal, and does not know terminal/{name}" if missing else None
+    played.judged("terminal.capability-means-all", wrong, exchange.frame, exchange.answered)
+    if missing:
+        raise Over
+    return exchange
+
+
+async def _as_told(played: Played, folder: Path) -> bool:
+    variables = [{"name": "ACCORD_CHECK", "value": "a value"}]
+    made = await _made(played, TELLS, *ARGUMENTS, env=variables, cwd=str(folder))
+    if made is None:
+        return False
+    await _method(played, "wait_for_exit", terminalId=made)
+    exchange = await _method(played, "output", terminalId=made)
+    output: Any = exchange.fields.get("output")
+    with suppress(ValueError):
+        output = json.loads(str(output))
+    wanted = [ARGUMENTS, "a value", str(folder)]
+    wrong = None if output == wanted else f"the command printed {output!r:.200}, not {wanted!r}"
+    played.judged("terminal.create.as-told", wrong, exchange.answered)
+    await _method(played, "release", terminalId=made)
+    await _method(played, "output", terminalId=made)  # refused, which every trace shows
+    if wrong is not None:
+        _skip_all(played, "commands do not run as they were told")
+    return wrong is None
+
+
+async def _long(played: Played) -> None:
+    made = await _made(played, LONG, outputByteLimit=LIMIT)
+    if made is None:
+        return
+    await _method(played, "wait_for_exit", terminalId=made)
+    exchange = await _method(played, "output", terminalId=made)
+    output = str(exchange.fields.get("output"))
+    wrong = None
+    if len(output.encode("utf-8", "replace")) > LIMIT + 2 or not output.rstrip().endswith("end"):
+        wrong = f"1,003 bytes with the limit {LIMIT} were kept as {output[:20]!r}…{output[-20:]!r}"
+    played.judged("terminal.output.oldest-dropped", wrong, exchange.answered)
+    if wrong is None:
+        cut = f"the output begins with {output[:3]!r}" if output[:1] not in ("ä", "e") else None
+        played.judged("terminal.output.whole-characters", cut, exchange.answered)
+    await _method(played, "release", terminalId=made)
+
+
+async def _killed(played: Played, folder: Path) -> None:
+    made = await _made(played, BEATS, str(folder / "accord-check-beats-1"), owed="terminal.create.at-once")
+    if made is None:
+        return
+    exchange = await _method(played, "output", "terminal.output.at-once", terminalId=made)
+    if not exchange.succeeded:
+        played.judged("terminal.output.at-once", refused(exchange), exchange.frame, exchange.answered)
+    await _method(played, "kill", terminalId=made)
+    exchange = await _method(played, "output", terminalId=made)
+    wrong = None if exchange.succeeded else f"after terminal/kill: {refused(exchange)}"
+    played.judged("terminal.kill.keeps-terminal", wrong, exchange.frame, exchange.answered)
+    await _method(played, "release", terminalId=made)
+
+
+async def _ended_by_release(played: Played, folder: Path) -> None:
+    beats = folder / "accord-check-beats-2"
+    made = await _made(played, BEATS, str(beats))
+    if made is None:
+        return
+    await _until(beats.exists, played.settings.answer_within)
+    exchange = await _method(played, "release", terminalId=made)
+    still = await _beating(beats)
+    wrong = "the command of a released terminal runs on" if still else None
+    played.judged("terminal.release.kills", wrong, exchange.frame, exchange.answered)
+
+
+async def _until(holds: Callable[[], bool], within: float) -> None:
+    """Wait until this holds, or time is over."""
+    by = time.monotonic() + within
+    while not await asyncio.to_thread(holds):
+        if time.monotonic() > by:
+            return
+        await asyncio.sleep(PAUSE)
+
+
+async def _beating(beats: Path) -> bool:
+    """Whether a command still writes; it has two seconds to end."""
+    by = time.monotonic() + 2
+    while time.monotonic() < by:
+        before = await asyncio.to_thread(_size, beats)
+        await asyncio.sleep(12 * PAUSE)
+        if before == await asyncio.to_thread(_size, beats):
+            return False
+    return True
+
+
+def _size(file: Path) -> int:
+    return file.stat().st_size if file.exists() else 0

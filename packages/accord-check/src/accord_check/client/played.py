@@ -1,0 +1,219 @@
+"""`Played`: one start of our agent by the client, with what scenarios need: the turn, probes, and judgements."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Any
+
+from accord.trace import Direction
+from accord_check.agent.link import Gone, Over, Unanswered, Wire
+from accord_check.agent.recording import Recording
+from accord_check.catalogue import CHECKS
+from accord_check.client.arrival import Arrival
+from accord_check.client.part import Agent, Part
+from accord_check.client.settings import ClientSettings
+from accord_check.conversation import Exchange, Frame, object_of, objects
+
+ALIVE = "_accord.check/alive"
+"""A request that no client knows: its answer, an error as a rule, shows that the client goes on."""
+
+
+class Played(Wire):
+    """One start of our agent, played by a part."""
+
+    def __init__(self, transport: Arrival, part: Part, settings: ClientSettings, most: int = 1) -> None:
+        self.record = Recording()
+        """The record of this start alone."""
+        self.settings = settings
+        self.arrival = transport
+        self.turn: Exchange | None = None
+        """The prompt whose turn a scenario plays."""
+        self.reasons: dict[str, str] = {}
+        """Why a check was not exercised."""
+        self.asked: list[Frame] = []
+        """The requests and notifications of the client."""
+        self.agent = Agent(part, self._prompted, most)
+        self._late = settings.late if part.late else 0.0
+        self._answers_custom = True
+        self._works = False
+        """Whether the turn has begun, and has not ended; in version 2."""
+        self._turns = 0
+        super().__init__(transport, self.agent, self.record, within=settings.answer_within, side="agent")
+
+    # What checks say
+
+    def judged(self, name: str, problem: str | None, *places: Frame | None) -> None:
+        """This check had something to judge, and found this problem, if any."""
+        check = CHECKS[name]
+        self.judge.bench.saw(check, "client")
+        if problem is not None:
+            frames = [place for place in places if place is not None]
+            self.judge.bench.found(check, "client", problem, frames, session=self.session)
+
+    def skip(self, name: str, reason: str) -> None:
+        """This check had nothing to judge, for this reason."""
+        self.reasons.setdefault(name, reason)
+
+    # The turn
+
+    @property
+    def session(self) -> str | None:
+        """The session of the turn."""
+        return self.turn.session_id if self.turn is not None else None
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the turn's session."""
+        return Path(os.path.realpath(self.agent.sessions.get(self.session or "", "/")))
+
+    def declares(self, path: str) -> bool:
+        """Whether the client declared this capability."""
+        return self.judge.conversation.declares("client", path)
+
+    async def prompted(self) -> Exchange:
+        """Wait for the first prompt. Raises Over if the client ends without one, or sends none in time."""
+        try:
+            await self.until(lambda: self.turn is not None, self.settings.start_within)
+        except (TimeoutError, Gone):
+            raise Over from None
+        assert self.turn is not None
+        if self.version == 2:
+            self._begin(self.turn)
+            self._works = True
+        return self.turn
+
+    def _begin(self, prompt: Exchange) -> None:
+        """Take a prompt of version 2: its message is told back, it gets its receipt, and the work begins."""
+        self._turns += 1
+        given, session = f"check-user-{self._turns}", prompt.session_id
+        self.update_of(session, "user_message", messageId=given, content=prompt.params.get("prompt"))
+        self.send({"id": prompt.id, "result": {"messageId": given}})
+        self.update_of(session, "state_update", state="running")
+
+    @property
+    def version(self) -> int:
+        """The version of the protocol that is spoken."""
+        return self.agent.version
+
+    def say(self, text: str) -> Frame:
+        """Send a text of the agent."""
+        named = {"messageId": f"check-answer-{self._turns}"} if self.version == 2 else {}
+        return self.update("agent_message_chunk", **named, content={"type": "text", "text": text})
+
+    def tool(self, call: str, **fields: Any) -> Frame:
+        """Announce a tool call."""
+        return self.update("tool_call_update" if self.version == 2 else "tool_call", toolCallId=call, **fields)
+
+    def update(self, kind: str, /, **fields: Any) -> Frame:
+        """Send an update of the turn's session."""
+        return self.update_of(self.session, kind, **fields)
+
+    def update_of(self, session: str | None, kind: str, /, **fields: Any) -> Frame:
+        """Send an update of this session."""
+        return self.tell("session/update", {"sessionId": session, "update": {"sessionUpdate": kind, **fields}})
+
+    def call_here(self, method: str, /, **params: Any) -> Exchange:
+        """Send a request about the turn's session."""
+        return self.call(method, {"sessionId": self.session, **params})
+
+    async def ask_here(self, method: str, /, **params: Any) -> Exchange:
+        """Send a request about the turn's session that needs no user, and judge that it is answered."""
+        exchange = self.call_here(method, **params)
+        await self.owed(exchange, "lint.client.answers")
+        return exchange
+
+    async def owed(self, exchange: Exchange, name: str) -> Exchange:
+        """Wait for an answer that needs no user, as this check. Raises Over if none comes."""
+        try:
+            await self.answer(exchange)
+        except Unanswered as error:
+            self.judged(name, str(error), exchange.frame)
+            raise Over from None
+        self.judged(name, None, exchange.answered)
+        return exchange
+
+    def finish(self, reason: str = "end_turn") -> None:
+        """End the turn."""
+        if self._works:
+            self._works = False
+            self.update("state_update", state="idle", stopReason=reason)
+        elif self.turn is not None and self.turn.answered is None:
+            self._end_short(self.turn, reason)
+
+    def _end_short(self, prompt: Exchange, reason: str) -> None:
+        """End the turn of a prompt that no scenario has begun."""
+        if self.version == 2:
+            self._begin(prompt)
+            self.update_of(prompt.session_id, "state_update", state="idle", stopReason=reason)
+        else:
+            self.send({"id": prompt.id, "result": {"stopReason": reason}})
+
+    @property
+    def text(self) -> str:
+        """The text of the prompt."""
+        blocks = objects(self.turn.params.get("prompt")) if self.turn is not None else ()
+        return "".join(str(block.get("text", "")) for block in blocks)
+
+    # Probes
+
+    async def answers_custom(self) -> None:
+        """Ask something that the client does not know. The probes that follow use the same request."""
+        try:
+            await self.owed(self.call(ALIVE, {}), "extension.request-answered")
+        except Over:
+            self._answers_custom = False
+
+    async def alive(self, name: str, after: str, *places: Frame) -> None:
+        """Judge that the client goes on after what it was sent. Raises Over if it does not."""
+        try:
+            await self._answers_something()
+        except Unanswered:
+            self.judged(name, f"the client answered no request after {after}", *places)
+            raise Over from None
+        except Gone as error:
+            self.judged(name, f"{error} after {after}", *places)
+            raise Over from None
+        self.judged(name, None)
+
+    async def _answers_something(self) -> None:
+        """Wait for an answer; of a client that answers no custom request, only wait for a while."""
+        if self._answers_custom:
+            await self.ask(ALIVE, {})
+            return
+        await self.quiet(self.settings.quiet)
+        if self.end is not None:
+            raise Gone(self._how_it_ended())
+
+    # What the base calls
+
+    def _prompted(self, exchange: Exchange) -> None:
+        if self.turn is None:
+            self.turn = exchange
+        else:  # a scenario plays one turn; the others are short
+            self._end_short(exchange, "end_turn")
+
+    def _seen(self, direction: Direction, data: bytes) -> Frame:
+        frame = super()._seen(direction, data)
+        if direction == "in" and "method" in frame.members:
+            self.asked.append(frame)
+        return frame
+
+    def _serve(self, exchange: Exchange) -> None:
+        if self._late and exchange.method in ("initialize", "session/new"):
+            asyncio.get_running_loop().call_later(self._late, self._serve_now, exchange)
+        else:
+            self._serve_now(exchange)
+
+    def _serve_now(self, exchange: Exchange) -> None:
+        super()._serve(exchange)
+        if self.version == 2 and exchange.succeeded and exchange.method in ("session/new", "session/resume"):
+            opened = exchange.fields.get("sessionId", exchange.session_id)
+            self.update_of(opened, "state_update", state="idle")
+
+
+def refused(exchange: Exchange) -> str:
+    """Why a request failed, as a reason for what could not be judged."""
+    error = object_of(exchange.error)
+    return f"the client refused {exchange.method}: {error.get('code')} {str(error.get('message', ''))[:80]}".rstrip()

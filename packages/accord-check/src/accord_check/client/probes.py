@@ -1,0 +1,160 @@
+"""What our agent sends in a turn to see whether the client goes on: every update, and messages that it cannot know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from accord_check.client import second
+from accord_check.client.part import MODES, OPTION
+from accord_check.client.played import Played
+from accord_check.conversation import Frame
+
+LOG = b'a line of a log\n{"jsonrpc":"2.0","id":1,"method":"session/request_permission"}\n' + b"more of it\n" * 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Something that a client has to survive."""
+
+    name: str
+    """The check that it belongs to."""
+    after: str
+    send: Callable[[Played], Frame | None]
+    needs: str = ""
+    """The capability without which it is not sent."""
+    versions: tuple[int, ...] = (1, 2)
+
+
+def _edit(played: Played) -> Frame:
+    return played.update(
+        "tool_call_update",
+        toolCallId="check-read",
+        status="completed",
+        title="Edit notes.txt",
+        content=[
+            {"type": "content", "content": {"type": "text", "text": "Done."}},
+            {"type": "diff", "path": str(played.folder / "notes.txt"), "oldText": "one\n", "newText": "two\n"},
+        ],
+        locations=[{"path": str(played.folder / "notes.txt"), "line": 1}],
+    )
+
+
+UPDATES: tuple[tuple[str, Callable[[Played], Frame]], ...] = (
+    ("a message", lambda it: it.say("The conformance checks of Accord say hello. ")),
+    ("a thought", lambda it: it.update("agent_thought_chunk", content={"type": "text", "text": "Hm. "})),
+    (
+        "a link",
+        lambda it: it.update(
+            "agent_message_chunk", content={"type": "resource_link", "name": "notes", "uri": "file:///notes.txt"}
+        ),
+    ),
+    ("a user's message", lambda it: it.update("user_message_chunk", content={"type": "text", "text": "(said before)"})),
+    (
+        "a tool call",
+        lambda it: it.update(
+            "tool_call", toolCallId="check-read", title="Read notes.txt", kind="read", status="in_progress"
+        ),
+    ),
+    ("a tool call's update", _edit),
+    (
+        "a plan",
+        lambda it: it.update("plan", entries=[{"content": "Check", "priority": "high", "status": "in_progress"}]),
+    ),
+    ("an empty plan", lambda it: it.update("plan", entries=[])),
+    (
+        "commands",
+        lambda it: it.update(
+            "available_commands_update",
+            availableCommands=[{"name": "check", "description": "Check", "input": {"hint": "what"}}],
+        ),
+    ),
+    ("a mode", lambda it: it.update("current_mode_update", currentModeId=MODES["availableModes"][1]["id"])),
+    ("an option", lambda it: it.update("config_option_update", configOptions=[{**OPTION, "currentValue": "long"}])),
+    ("a title", lambda it: it.update("session_info_update", title="A check")),
+    ("a title that is cleared", lambda it: it.update("session_info_update", title=None)),
+    (
+        "the usage",
+        lambda it: it.update("usage_update", used=10, size=1_000, cost={"amount": 0.01, "currency": "USD"}),
+    ),
+)
+"""Every update of version 1 that needs no capability of the client."""
+
+
+def _logged(played: Played) -> None:
+    played.arrival.complain(LOG)
+
+
+_OTHERS: tuple[Probe, ...] = (
+    Probe(
+        "tool.defaults",
+        "a tool call without kind and status",
+        lambda it: it.tool("check-bare", title="Something"),
+    ),
+    Probe(
+        "lint.client.takes-updates",
+        "the end of a tool call",
+        lambda it: it.update("tool_call_update", toolCallId="check-bare", status="failed"),
+    ),
+    Probe(
+        "message.id.null-is-absent",
+        "a chunk whose messageId is null",
+        lambda it: it.update("agent_message_chunk", messageId=None, content={"type": "text", "text": "No id. "}),
+        versions=(1,),
+    ),
+    Probe(
+        "meta.nothing-assumed",
+        "an update with _meta",
+        lambda it: it.update(
+            "agent_message_chunk",
+            **({"messageId": "check-meta"} if it.version == 2 else {}),
+            content={"type": "text", "text": "Meta. ", "_meta": {"accord.example/check": {"nested": [1, None]}}},
+            _meta={"accord.example/check": True},
+        ),
+    ),
+    Probe("stdio.stderr-is-no-protocol", "22 kB on standard error", _logged),
+    Probe(
+        "extension.notification-unknown",
+        "the notification _accord.check/nothing",
+        lambda it: it.tell("_accord.check/nothing", {}),
+    ),
+    Probe(
+        "protocol.unknown-dollar-ignored",
+        "the notification $/accord_check_nothing",
+        lambda it: it.tell("$/accord_check_nothing", {}),
+    ),
+    Probe(
+        "elicitation.complete.unknown-ignored",
+        "elicitation/complete with an unknown id",
+        lambda it: it.tell("elicitation/complete", {"elicitationId": "accord-check-nothing"}),
+        "elicitation.url",
+    ),
+    Probe(
+        "update.unknown-ignored",
+        "an update of an unknown kind",
+        lambda it: it.update("_accord.check/update", text="from the future"),
+    ),
+)
+
+
+def _probes(version: int) -> Iterator[Probe]:
+    updates = second.UPDATES if version == 2 else UPDATES
+    yield from (Probe("lint.client.takes-updates", what, send) for what, send in updates)
+    yield from (probe for probe in _OTHERS if version in probe.versions)
+
+
+PROBES = {version: tuple(_probes(version)) for version in (1, 2)}
+"""By version, in the order in which they are sent: the mildest first, as a client that ends misses what follows."""
+
+
+async def probed(played: Played) -> None:
+    """Send each probe, and judge that the client goes on after it."""
+    for probe in PROBES[played.version]:
+        if probe.name == "stdio.stderr-is-no-protocol" and not played.arrival.starts_process:
+            played.skip(probe.name, "the client has connected to a URL")
+            continue
+        if probe.needs and not played.declares(probe.needs):
+            played.skip(probe.name, f"the client does not declare {probe.needs}")
+            continue
+        sent = probe.send(played)
+        await played.alive(probe.name, probe.after, *([sent] if sent is not None else []))

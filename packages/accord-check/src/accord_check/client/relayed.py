@@ -1,0 +1,110 @@
+"""`Relayed`: the transport to a client that has started our relay as its agent."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Sequence
+from contextlib import suppress
+
+from accord.transports.base import End, Receiver
+from accord_check.client.arrival import Arrival
+from accord_check.client.relay import HEAD
+
+KILLED = "the client killed the agent"
+CLOSED_INPUT = "the client closed the agent's standard input"
+
+
+class Relayed(Arrival):
+    """One start of the agent by the client."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        super().__init__()
+        self.signals: list[int] = []
+        """The signals that the agent got, in order."""
+        self.closed = asyncio.Event()
+        """Set when `close` has ended the connection."""
+        self._reader, self._writer = reader, writer
+        self._partial = b""
+        self._end: End | None = None
+        self._reading: asyncio.Task[None] | None = None
+
+    async def start(self, receiver: Receiver) -> None:
+        self._reading = asyncio.create_task(self._read(receiver))
+
+    def send(self, frames: Sequence[bytes]) -> None:
+        self.write(b"".join(frame + b"\n" for frame in frames))
+
+    def write(self, data: bytes) -> None:
+        """Write these bytes to the agent's standard output, as one piece."""
+        self._parcel(b"o", data)
+
+    def complain(self, data: bytes) -> None:
+        """Write these bytes to the agent's standard error."""
+        self._parcel(b"r", data)
+
+    def exit(self, code: int) -> None:
+        """End the agent's process with this exit code."""
+        self._parcel(b"x", str(code).encode())
+
+    @property
+    def unsent(self) -> int:
+        return 0
+
+    async def flush(self) -> None:
+        with suppress(OSError):
+            await self._writer.drain()
+
+    def pause_reading(self) -> None:
+        """Read on: the checks want to see everything."""
+
+    def resume_reading(self) -> None:
+        """Read on, as before."""
+
+    async def close(self, grace: float = 2.0) -> End:
+        """End the agent's process, and wait until its relay is gone."""
+        self.exit(0)
+        with suppress(TimeoutError, OSError):
+            async with asyncio.timeout(grace):
+                await self._writer.drain()
+                if self._reading is not None:
+                    await asyncio.wait([self._reading])
+        if self._reading is not None:
+            self._reading.cancel()
+        self._writer.close()
+        self.closed.set()
+        return self._end or End("closed")
+
+    def _parcel(self, letter: bytes, data: bytes) -> None:
+        if not self._writer.is_closing():
+            self._writer.write(HEAD.pack(letter, len(data)) + data)
+
+    async def _read(self, receiver: Receiver) -> None:
+        with suppress(asyncio.IncompleteReadError, OSError):
+            while True:
+                letter, size = HEAD.unpack(await self._reader.readexactly(HEAD.size))
+                self._take(letter, await self._reader.readexactly(size), receiver)
+        self._ended(receiver, KILLED)
+        self.input_over.set()
+
+    def _take(self, letter: bytes, data: bytes, receiver: Receiver) -> None:
+        match letter:
+            case b"i":
+                *lines, self._partial = (self._partial + data).split(b"\n")
+                receiver.received([line for line in lines if line.strip()])
+            case b"e":
+                self.end_of_input = True
+                self.input_over.set()
+                self.exit(0)  # as an agent does
+                self._ended(receiver, CLOSED_INPUT)
+            case b"s":
+                self.signals.append(int(data))
+                if self.signals[-1] != signal.SIGINT:
+                    self._ended(receiver, f"the client ended the agent with {signal.Signals(int(data)).name}")
+            case _:
+                self._ended(receiver, "the client closed the agent's standard output")
+
+    def _ended(self, receiver: Receiver, detail: str) -> None:
+        if self._end is None:
+            self._end = End("peer_closed", detail)
+            receiver.ended(self._end)

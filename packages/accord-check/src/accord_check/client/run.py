@@ -1,0 +1,281 @@
+"""Runs the scenarios against a client, and makes the report of them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from accord.errors import ConnectionClosed
+from accord_check.agent.link import Gone, Over, Unanswered
+from accord_check.agent.recording import Recording
+from accord_check.catalogue import CHECKS_OF_CLIENTS
+from accord_check.client.arrival import Arrival
+from accord_check.client.places import PLACES, VARIABLES, names_address, places_for
+from accord_check.client.played import Played
+from accord_check.client.plays import Stage
+from accord_check.client.program import Program
+from accord_check.client.scenarios import SCENARIOS, Scenario
+from accord_check.client.settings import ClientSettings
+from accord_check.finding import Finding, Side
+from accord_check.judged_trace import peer_of
+from accord_check.passive.observer import Bench
+from accord_check.report.report import Report, outcomes_of
+
+Progress = Callable[[str], None]
+"""Is told which scenario begins."""
+
+
+LAST_WORDS = 3.0
+"""Seconds in which a client that has ended may leave its agent, by a process of its own."""
+
+
+class Blocked(Exception):
+    """The client cannot be judged: it does not start, or never starts the agent."""
+
+
+class Run:
+    """What the scenarios of a run have shown so far."""
+
+    def __init__(self, settings: ClientSettings) -> None:
+        self.settings = settings
+        self.recording = Recording()
+        self.seen: Counter[tuple[str, Side]] = Counter()
+        self.reasons: dict[str, str] = {}
+        self.problems: list[str] = []
+        self.peer = ""
+        self.version = 1
+        """The latest version that our agent speaks now."""
+        self.spoken: set[int] = set()
+        """The versions that were spoken."""
+        self.starts = 0
+        """How often the client has started the agent."""
+        self._findings: dict[tuple[str, str, str], Finding] = {}
+
+    @property
+    def findings(self) -> list[Finding]:
+        """All findings, the same fault of two scenarios once."""
+        return list(self._findings.values())
+
+    def lacks(self, version: int) -> bool:
+        """Whether the client was offered this version, and spoke an earlier one."""
+        return self.version == version == 2 and bool(self.spoken) and 2 not in self.spoken
+
+    def add_requests(self, bench: Bench) -> None:
+        """Add what the HTTP requests of one scenario have shown."""
+        self.seen += bench.seen
+        for finding in bench.findings:
+            self._findings.setdefault((finding.id, finding.side, finding.message), finding)
+
+    def add(self, played: Played) -> None:
+        """Add what one start of the agent has shown."""
+        played.judge.end()
+        grown = self.recording.append(played.record)
+        self.seen += played.judge.bench.seen
+        for finding in played.judge.findings:
+            moved = replace(finding, events=tuple(number + grown for number in finding.events))
+            self._findings.setdefault((finding.id, finding.side, finding.message), moved)
+        for name, reason in played.reasons.items():
+            self.reasons.setdefault(name, reason)
+        if played.judge.conversation.is_initialized:
+            self.spoken.add(played.version)
+        self.peer = self.peer or peer_of(played.judge, "client")
+
+
+async def check_client(
+    words: Sequence[str],
+    settings: ClientSettings,
+    *,
+    only: Sequence[str] = (),
+    trace: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Run the scenarios of a profile against a client; with `only`, those of these names.
+
+    `words` is the client's command line; `{agent}` in it stands for the agent's command, which is also the variable
+    ACCORD_CHECK_AGENT; `{url}` and `{ws}` stand for its address, over HTTP and over WebSocket. The client is started
+    once for each scenario, in a scratch folder. `trace` is the file for all conversations; it is written in any case.
+    """
+    began = time.monotonic()
+    run, blocked = Run(settings), ""
+    with tempfile.TemporaryDirectory(prefix="accord-check-", ignore_cleanup_errors=True) as made:
+        folder = await asyncio.to_thread(Path(made).resolve)
+        for scenario, version in _planned(settings, only):
+            if run.lacks(version):
+                continue
+            run.version = version
+            if progress is not None:
+                progress(scenario.shows)
+            try:
+                await _Performance(run, scenario, folder).perform(words)
+            except (Blocked, ConnectionClosed) as reason:
+                blocked = str(reason)
+                break
+    report = report_of(" ".join(words), run)
+    if not blocked and run.spoken.isdisjoint(settings.versions) and run.spoken:
+        blocked = f"the client does not speak version {settings.versions[-1]} of the protocol"
+    report.blocked, report.seconds = blocked, time.monotonic() - began
+    if trace is not None:
+        run.recording.write(trace)
+        report.trace = str(trace)
+    return report
+
+
+def _planned(settings: ClientSettings, only: Sequence[str]) -> Iterator[tuple[Scenario, int]]:
+    """The scenarios of a run, each with its version."""
+    for version in settings.versions:
+        for scenario in SCENARIOS:
+            is_chosen = settings.profile in scenario.profiles and (not only or scenario.name in only)
+            if is_chosen and version in scenario.versions:
+                yield scenario, version
+
+
+class _Performance:
+    """One scenario: the client is started, and each start of the agent by it is played."""
+
+    def __init__(self, run: Run, scenario: Scenario, folder: Path) -> None:
+        self._run, self._scenario = run, scenario
+        self._private = folder / f"{scenario.name.replace(' ', '-')}-{run.version}"
+        self._work = self._private / "work"
+        self._work.mkdir(parents=True)
+        self._played: list[Played] = []
+        self._plays: list[asyncio.Task[None]] = []
+        self._arrived = asyncio.Event()
+        self._program: Program | None = None
+
+    async def perform(self, words: Sequence[str]) -> None:
+        settings = self._run.settings
+        is_served = names_address(words)
+        async with places_for(self._private, self._arrive, self._run.add_requests, is_served=is_served) as places:
+            variables = {
+                **{VARIABLES[place]: given for place, given in places.items()},
+                "ACCORD_CHECK_SCENARIO": self._scenario.name,
+                **settings.env,
+            }
+            program = self._program = await Program.start(
+                from_here(words), places, settings.cwd or self._work, variables
+            )
+            try:
+                await self._until_played(program)
+                await self._until_ended(program)
+            finally:
+                await program.end()
+                for played in self._played:
+                    await played.close(1.0)
+                for play in self._plays:
+                    play.cancel()
+                for played in self._played:
+                    self._run.add(played)
+
+    async def _until_played(self, program: Program) -> None:
+        """Wait until the scenario is over on each start of the agent, and the client has started one."""
+        ends = asyncio.create_task(program.ended(3_600))
+        arrives = asyncio.create_task(self._arrived.wait())
+        try:
+            await asyncio.wait(
+                [ends, arrives], timeout=self._run.settings.start_within, return_when=asyncio.FIRST_COMPLETED
+            )
+            if not self._arrived.is_set():
+                await asyncio.sleep(0.2)  # the socket may be read after the end of a process
+            if not self._arrived.is_set():
+                raise Blocked(self._no_start(program))
+            while undone := [play for play in self._plays if not play.done()]:
+                await asyncio.wait(undone)
+        finally:
+            ends.cancel()
+            arrives.cancel()
+
+    def _no_start(self, program: Program) -> str:
+        said = f"; its last line: {program.last_words}" if program.last_words else ""
+        code = "" if program.exit_code is None else f" (exit code {program.exit_code})"
+        what = f"put {PLACES[0]} where its command line names the agent, or {{url}} or {{ws}} where it takes an address"
+        return f"the client did not start the agent{code}; {what}{said}"
+
+    async def _until_ended(self, program: Program) -> None:
+        """Give the client its time to end, and judge how it left the agent."""
+        settings = self._run.settings
+        has_ended = await program.ended(settings.end_within)
+        played = self._played[-1]
+        if self._scenario.ends:
+            if has_ended and played.arrival.starts_process:
+                # A client that ends closes both streams, in any order: the end of the input may still be on its way.
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(min(settings.end_within, LAST_WORDS)):
+                        await played.arrival.input_over.wait()
+            judge_end(played, has_ended=has_ended)
+        else:
+            name = "lint.client.ends-after-agent"
+            wrong = f"the client still ran {settings.end_within:g} s after the end of the agent"
+            if played.turn is not None:
+                played.judged(name, None if has_ended else wrong, played.last)
+
+    def _arrive(self, transport: Arrival) -> None:
+        played = Played(transport, self._scenario.part, self._run.settings, self._run.version)
+        self._run.starts += 1
+        self._played.append(played)
+        self._plays.append(asyncio.create_task(self._play(played)))
+        self._arrived.set()
+
+    async def _play(self, played: Played) -> None:
+        interrupt = self._program.interrupt if self._program is not None else None
+        await played.open()
+        await play(self._run, self._scenario, played, Stage(self._work, interrupt))
+
+
+async def play(run: Run, scenario: Scenario, played: Played, stage: Stage) -> None:
+    """Play a scenario on one start of the agent. What the client does wrong is a finding."""
+    try:
+        await scenario.play(played, stage)
+    except Over:
+        played.finish()
+    except Unanswered as error:
+        played.judged("lint.client.answers", str(error), error.frame)
+        played.finish()
+    except Gone as error:
+        if played.turn is not None:
+            played.judged("lint.client.stays-in-turn", f"{error} before its prompt was answered", played.last)
+    except asyncio.CancelledError:
+        raise
+    except Exception as error:  # a fault of the checks is not one of the client
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(place.filename).name}, line {place.lineno}"
+        run.problems.append(f"in the scenario {scenario.name!r}: {type(error).__name__}: {error} ({where})")
+        played.finish()
+
+
+def from_here(words: Sequence[str]) -> list[str]:
+    """A command line that names the same files from another folder: those that exist here become absolute."""
+    return [str(Path(word).absolute()) if os.sep in word and Path(word).exists() else word for word in words]
+
+
+def judge_end(played: Played, *, has_ended: bool) -> None:
+    """Judge that a client which has ended by itself has closed the agent's standard input."""
+    name = "stdio.client-closes-stdin"
+    if not played.arrival.starts_process:
+        played.skip(name, "the client has connected to a URL")
+        return
+    if not has_ended:
+        played.skip(name, "the client did not end by itself")
+        return
+    if played.end is None:
+        played.skip(name, "a process of the client keeps the agent")
+        return
+    wrong = None if played.arrival.end_of_input else f"{played.end.detail}, and did not close its standard input first"
+    played.judged(name, wrong, played.last)
+
+
+def report_of(subject: str, run: Run) -> Report:
+    """The report on a client."""
+    found = [finding for finding in run.findings if finding.side == "client"]
+    report = Report(subject, outcomes_of(CHECKS_OF_CLIENTS, ("client",), run.seen, found, run.reasons), peer=run.peer)
+    report.problems, report.profile = run.problems, run.settings.profile
+    report.versions = tuple(sorted(run.spoken))
+    report.version = min(run.spoken, default=1 if run.peer or run.seen else None)
+    return report

@@ -1,0 +1,275 @@
+"""`accord check agent` and `accord check client`: start the program that is judged, and drive it through scenarios."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import shlex
+import signal
+import tempfile
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from accord.errors import ConfigurationError
+from accord.masking import mask_urls
+from accord.running import on_signals
+from accord_check.command import report_options
+from accord_tools.cli import command
+from accord_tools.cli.command import WrongUsage, print_error, print_progress
+
+if TYPE_CHECKING:
+    from accord_check.agent.settings import Settings
+    from accord_check.client.settings import ClientSettings
+    from accord_check.report.report import Report
+
+AGENT_EPILOG = """\
+examples:
+  accord check agent                                     the built-in agent
+  accord check agent -- my-agent --acp
+  accord check agent --profile smoke -- npx some-agent   no prompt is sent, so it costs nothing
+  accord check agent --junit junit.xml --sarif check.sarif --expect accord-check.toml -- my-agent
+  accord check agent https://agents.example/acp --token-file ~/.token
+
+The agent is started about six times. Its sessions work in a scratch folder, and its requests to read and write files
+reach that folder only. It may use its tools as it likes: judge an agent that you do not trust in a container.
+
+A prompt costs what it costs with any client: the default profile sends about ten, and --prompts says which:
+
+  plain = "Say hello."                       a short answer
+  slow = "Count to 500, a number a line."    some seconds of work, to be cancelled
+  edit = "Add a line to notes.txt."          asks for permission, which is refused
+  more = ["Make a plan."]"""
+
+
+def agent_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "accord check agent [options] [AGENT | -- COMMAND...]"
+    parser.epilog = AGENT_EPILOG
+    group = parser.add_argument_group("the scenarios")
+    group.add_argument(
+        "--profile",
+        choices=("smoke", "default", "full", "fixture"),
+        default="default",
+        help="smoke: no prompt, a few seconds; default: about ten prompts; full: all that the agent offers, about "
+        "thirty prompts; fixture: full, for an agent that follows the script of the checks",
+    )
+    group.add_argument("--prompts", metavar="FILE", help="the texts of the prompts (TOML)")
+    group.add_argument("--max-prompts", type=_count, metavar="N", help="send no more than N prompts")
+    group.add_argument("--auth", metavar="METHOD", help="log in by this method first")
+    group.add_argument("--allow-delete", action="store_true", help="delete sessions that the checks have made")
+    group.add_argument(
+        "--home", choices=("keep", "scratch"), default="keep", help="the home folder that the agent sees"
+    )
+    group.add_argument("--env", action="append", default=[], metavar="NAME=VALUE", help="set a variable for the agent")
+    group.add_argument(
+        "--timeout", type=_seconds, metavar="SECONDS", help="for an answer (30); a turn has four times that"
+    )
+    group.add_argument("--trace", metavar="FILE", help="keep the conversations in this file")
+    report_options.arguments(parser)
+    command.agent_arguments(parser, is_argument=True)
+
+
+def check_agent(options: argparse.Namespace) -> int:
+    """Start the agent that the options name, and judge it."""
+    agent = command.chosen_agent(options)
+    settings = _agent_settings(options, agent)
+    with _environment(options) as variables:
+        if variables:
+            if agent.url is not None:
+                raise WrongUsage("--env and --home are for an agent that is a command, and this one has a URL")
+            agent.set_environment(variables)
+        report = command.run_async(_checked_agent(options, agent, settings))
+    return report_options.give(report, options)
+
+
+async def _checked_agent(options: argparse.Namespace, agent: command.ChosenAgent, settings: Settings) -> Report:
+    from accord_check.agent.run import check_agent
+
+    target = agent.target()
+    try:
+        report = await check_agent(
+            mask_urls(target.name), target.dial, settings, trace=_trace_file(options), progress=_progress(options)
+        )
+    finally:
+        await target.release()
+    return _without_useless_trace(options, report)
+
+
+def _agent_settings(options: argparse.Namespace, agent: command.ChosenAgent) -> Settings:
+    from accord_check.agent.settings import DEMO, FIXTURE, Prompts, Settings, read_prompts
+
+    is_demo = agent.is_demo or agent.words[-2:] == ["accord", "demo"]
+    try:
+        usual = FIXTURE if options.profile == "fixture" else DEMO if is_demo else Prompts()
+        prompts = read_prompts(options.prompts) if options.prompts else usual
+    except ConfigurationError as error:
+        raise WrongUsage(str(error)) from error
+    remote = (
+        {}
+        if agent.url is None
+        else {"url": agent.url, "headers": agent.headers, "tls": agent.tls, "proxy": agent.proxy}
+    )
+    limits = {} if options.timeout is None else {"answer_within": options.timeout, "turn_within": 4 * options.timeout}
+    return Settings(
+        profile=options.profile,
+        prompts=prompts,
+        auth_method=options.auth,
+        versions=tuple(sorted(command.protocol_versions(options))),
+        allow_delete=options.allow_delete,
+        max_prompts=options.max_prompts,
+        **remote,
+        **limits,
+    )
+
+
+CLIENT_EPILOG = """\
+examples:
+  accord check client -- my-client --agent {agent} "hello"
+  accord check client -- accord run --allow all "hello" -- {agent}
+  accord check client --profile smoke -- npx acpx --agent {agent} exec hello
+  accord check client -- my-client --url {url} "hello"     over HTTP; {ws} is the address for WebSocket
+  accord check client --serve                     for an editor: prints the agent's command and URL, and waits
+  accord check client --junit junit.xml --expect accord-check.toml -- ./run-my-client {agent}
+
+The client is started once for each scenario, about ten times, and each start must send a prompt. {agent} stands for
+the agent's command, one word without spaces, and {url} and {ws} for its address; the variables ACCORD_CHECK_AGENT,
+ACCORD_CHECK_URL and ACCORD_CHECK_WS have them, too, and ACCORD_CHECK_SCENARIO the scenario's name. The client works in
+a scratch folder, and the agent asks for files of that folder only. What the client does not do is `not exercised`:
+neither right nor wrong."""
+
+
+def client_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "accord check client [options] (-- COMMAND... | --serve)"
+    parser.epilog = CLIENT_EPILOG
+    group = parser.add_argument_group("the scenarios")
+    group.add_argument(
+        "--profile",
+        choices=("smoke", "default"),
+        default="default",
+        help="smoke: three starts of the client; default: all",
+    )
+    group.add_argument(
+        "--serve",
+        action="store_true",
+        help="print the agent's command and URL, and wait for a client that you start; Ctrl-C prints the report",
+    )
+    group.add_argument("--cwd", metavar="FOLDER", help="run the client here; then the checks make no files")
+    group.add_argument(
+        "--home", choices=("keep", "scratch"), default="keep", help="the home folder that the client sees"
+    )
+    group.add_argument("--env", action="append", default=[], metavar="NAME=VALUE", help="set a variable for the client")
+    command.protocol_argument(group)
+    group.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="for an answer that needs no user (10)")
+    group.add_argument("--trace", metavar="FILE", help="keep the conversations in this file")
+    report_options.arguments(parser)
+    parser.set_defaults(takes_agent=True)
+
+
+def check_client(options: argparse.Namespace) -> int:
+    """Be the agent of the client that the options name, and judge the client."""
+    if options.serve == bool(options.agent):
+        raise WrongUsage("give the client's command after --, with {agent} or {url} in it, or give --serve")
+    with _environment(options) as variables:
+        settings = _client_settings(options, variables)
+        report = command.run_async((_served if options.serve else _checked_client)(options, settings))
+    report.subject = shlex.join(options.agent) or report.subject
+    return report_options.give(report, options)
+
+
+def _client_settings(options: argparse.Namespace, variables: dict[str, str]) -> ClientSettings:
+    from accord_check.client.settings import ClientSettings
+
+    if options.cwd is not None and not Path(options.cwd).is_dir():
+        raise WrongUsage(f"--cwd must be a folder, got {options.cwd!r}")
+    given = {} if options.timeout is None else {"answer_within": options.timeout}
+    return ClientSettings(
+        profile=options.profile,
+        versions=tuple(sorted(command.protocol_versions(options))),
+        env=variables,
+        cwd=None if options.cwd is None else Path(options.cwd).absolute(),
+        **given,
+    )
+
+
+async def _checked_client(options: argparse.Namespace, settings: ClientSettings) -> Report:
+    from accord_check.client.run import check_client
+
+    file = _trace_file(options)
+    report = await check_client(options.agent, settings, trace=file, progress=_progress(options))
+    return _without_useless_trace(options, report)
+
+
+async def _served(options: argparse.Namespace, settings: ClientSettings) -> Report:
+    from dataclasses import replace
+
+    from accord_check.client.by_hand import BY_HAND, check_by_hand
+
+    stop = asyncio.Event()
+    by_hand = replace(BY_HAND, profile=settings.profile, answer_within=settings.answer_within)
+    file = _trace_file(options)
+    with on_signals((signal.SIGINT, signal.SIGTERM), stop.set):
+        report = await check_by_hand(by_hand, stop, _announce, trace=file, progress=print_error)
+    return _without_useless_trace(options, report)
+
+
+def _announce(places: Mapping[str, str], work: Path) -> None:
+    print_error(f"the agent's command:   {places['{agent}']}")
+    if "{url}" in places:
+        print_error(f"its address:           {places['{url}']}")
+        print_error(f"with WebSocket:        {places['{ws}']}")
+    print_error(f"a folder to work in:   {work}")
+    print_error("Give your client this agent, open the folder, and send any prompt: each plays the next scenario.")
+    print_error("Allow what is asked. Ctrl-C ends the checks, and prints the report.")
+
+
+@contextmanager
+def _environment(options: argparse.Namespace) -> Generator[dict[str, str]]:
+    """The variables of `--env` and `--home` for the program, while a scratch home folder exists."""
+    with tempfile.TemporaryDirectory(prefix="accord-check-home-", ignore_cleanup_errors=True) as home:
+        made = {"HOME": home, "XDG_CONFIG_HOME": f"{home}/.config"} if options.home == "scratch" else {}
+        for given in options.env:
+            name, equals, value = given.partition("=")
+            if not (name and equals):
+                raise WrongUsage(f"--env must be NAME=VALUE, got {given!r}")
+            made[name] = value
+        yield made
+
+
+def _progress(options: argparse.Namespace) -> Callable[[str], None]:
+    """What says on a terminal which scenario begins; not with `--json`."""
+    return (lambda _shows: None) if options.json else (lambda shows: print_progress(f"checking: {shows}"))
+
+
+def _trace_file(options: argparse.Namespace) -> str:
+    """The file for the conversations; one of ours stays only if there is something to look up in it."""
+    if options.trace is not None:
+        return str(options.trace)
+    number, path = tempfile.mkstemp(prefix="accord-check-", suffix=".jsonl")
+    os.close(number)
+    return path
+
+
+def _without_useless_trace(options: argparse.Namespace, report: Report) -> Report:
+    """The report, without a trace file of ours in which there is nothing to look up."""
+    if options.trace is None and report.verdict == "conformant" and not report.findings:
+        Path(report.trace).unlink()
+        report.trace = ""
+    return report
+
+
+def _count(word: str) -> int:
+    if not (word.isascii() and word.isdecimal()):
+        raise argparse.ArgumentTypeError(f"must be a number of prompts, 0 or more, got {word!r}")
+    return int(word)
+
+
+def _seconds(word: str) -> float:
+    try:
+        seconds = float(word)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a number of seconds, got {word!r}") from None
+    if not 0 < seconds < 86_400:
+        raise argparse.ArgumentTypeError(f"must be from 0 to 86,400 seconds, got {word}")
+    return seconds

@@ -1,0 +1,104 @@
+"""How `accord check` gives its report: at the terminal, and as files for programs and CI systems."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from accord_tools.cli.command import OutputLost, WrongUsage, paint, print_line, terminal_width, write_out
+
+if TYPE_CHECKING:
+    from accord_check.report.report import Report
+
+WIDEST = 110
+"""Columns beyond which the report does not grow: long lines are hard to read."""
+
+FILES = {
+    "report": "JSON, as --json prints it",
+    "junit": "JUnit XML, for the test pages of CI systems",
+    "sarif": "SARIF 2.1.0, for code scanning",
+    "html": "one self-contained page",
+    "markdown": "Markdown, for a job summary",
+}
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say what is printed and written."""
+    group = parser.add_argument_group("the report")
+    group.add_argument("--json", action="store_true", help="print JSON")
+    group.add_argument("-v", "--verbose", action="store_true", help="list what passed and what was not exercised")
+    group.add_argument("--strict", action="store_true", help="let warnings count as failures")
+    group.add_argument("--expect", metavar="FILE", help="the expected failures (TOML); one that passes fails the run")
+    group.add_argument(
+        "--requirements",
+        type=_revision,
+        metavar="REVISION",
+        help="let only the checks of this revision count (2026-11)",
+    )
+    for name, what in FILES.items():
+        group.add_argument(f"--{name}", metavar="FILE", help=f"write {what}")
+
+
+def _revision(word: str) -> str:
+    from accord.errors import ConfigurationError
+    from accord_check.revisions import checks_of
+
+    try:
+        checks_of(word)
+    except ConfigurationError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return word
+
+
+def give(report: Report, options: argparse.Namespace) -> int:
+    """Print the report, write the files that were asked for, and return the exit code."""
+    report.strict = options.strict
+    if options.requirements is not None:
+        from accord_check import revisions
+
+        revisions.apply(options.requirements, report)
+    if options.expect is not None:
+        from accord_check.expected import ExpectationError, apply, read
+
+        try:
+            apply(read(options.expect), report)
+        except ExpectationError as error:
+            raise WrongUsage(str(error)) from error
+    _print(report, options)
+    for name in FILES:
+        if (file := getattr(options, name)) is not None:
+            _write(file, _rendered(report, name))
+    return report.exit_code
+
+
+def _print(report: Report, options: argparse.Namespace) -> None:
+    if options.json:
+        print_line(_rendered(report, "report").rstrip("\n"))
+        return
+    from accord_check.report.as_text import as_text
+
+    lines = as_text(report, paint, width=min(terminal_width() or WIDEST, WIDEST), verbose=options.verbose)
+    write_out("".join(f"{line}\n" for line in lines))
+
+
+def _rendered(report: Report, form: str) -> str:
+    from accord_check.report import as_html, as_json, as_junit, as_markdown, as_sarif
+
+    forms: dict[str, Callable[[Report], str]] = {
+        "report": lambda report: json.dumps(as_json.as_json(report), indent=2, ensure_ascii=False) + "\n",
+        "junit": as_junit.as_junit,
+        "sarif": as_sarif.as_sarif,
+        "html": as_html.as_html,
+        "markdown": as_markdown.as_markdown,
+    }
+    return forms[form](report)
+
+
+def _write(file: str, text: str) -> None:
+    try:
+        Path(file).write_text(text, encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise OutputLost(f"cannot write {file}: {error.strerror}") from error

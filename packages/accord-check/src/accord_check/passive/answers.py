@@ -1,0 +1,187 @@
+"""Requests and their answers: exactly one answer under the right id, and errors that say what went wrong."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from accord.schema import legacy
+from accord_check.checks import lint, on
+from accord_check.conversation import MISSING, Exchange, Frame, Told, key_of, object_of
+from accord_check.finding import Side
+from accord_check.passive.observer import Observer
+
+METHOD_NOT_FOUND, INVALID_PARAMS = -32601, -32602
+LONGEST_MESSAGE = 300
+"""Characters that an error's message may have before it is no longer brief."""
+
+
+class Answers(Observer):
+    CHECKS = (
+        on(
+            "jsonrpc.answer.id-echoed",
+            "answers",
+            fix="copy the id of the request, as the same JSON type",
+            tck="JSONRPC-001",
+        ),
+        on("jsonrpc.answer.exactly-one", "answers", fix="answer each request once"),
+        on(
+            "jsonrpc.notification.never-answered",
+            "notifications",
+            fix="send nothing back for a message without an id",
+            tck="JSONRPC-003",
+        ),
+        on("jsonrpc.error.code-and-message", "errors", fix="send an integer code and a string message"),
+        on(
+            "jsonrpc.error.message-brief",
+            "errors",
+            fix="put details into the error's data",
+            tck="ERROR-001",
+        ),
+        on(
+            "jsonrpc.error.method-not-found",
+            "unknown methods",
+            severity="warn",
+            because="agents and SDKs use other codes, and the request is answered",
+            fix="answer a method that you do not know with -32601",
+            tck="JSONRPC-004",
+        ),
+        on(
+            "extension.request-unknown",
+            "unknown methods",
+            fix="answer a custom method that you do not know with -32601",
+        ),
+        lint(
+            "request.id-reused",
+            "gives each request an id that no open request of its own has",
+            "requests",
+            page="json-rpc, Request object",
+            severity="warn",
+            because="the specification says it only by implication",
+            fix="count ids up",
+        ),
+    )
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._answered: dict[Side, set[tuple[type, Any]]] = {"agent": set(), "client": set()}
+        """The ids of each side's requests that have been answered."""
+        self._doubtful: dict[Side, int] = {"agent": 0, "client": 0}
+        """How many frames of each side may get an error without an id."""
+        self._open: dict[Side, Counter[tuple[type, Any]]] = {"agent": Counter(), "client": Counter()}
+        """How many open requests of each side have an id. Two with one id are owed two answers."""
+
+    def frame(self, frame: Frame) -> None:
+        members = frame.members
+        if isinstance(members.get("method"), str):
+            return
+        if members.get("method") is not None and "id" in members:
+            self._open[frame.by][key_of(members["id"])] += 1  # no message, but its id may be read
+            self._doubtful[frame.by] += 1
+        elif "result" in members or "error" in members:
+            self._judge_answer(frame)
+        elif "id" in members:
+            self._open[frame.by][key_of(members["id"])] += 1
+        else:
+            self._doubtful[frame.by] += 1
+
+    def request(self, exchange: Exchange) -> None:
+        key, by = key_of(exchange.id), exchange.by
+        is_open = self._open[by][key] > 0
+        self.judge(
+            "lint.request.id-reused",
+            f"a second open request has the id {exchange.id!r}" if is_open else None,
+            exchange.frame,
+        )
+        self._open[by][key] += 1
+        self._answered[by].discard(key)
+        if not _is_sound(exchange.frame):
+            self._doubtful[by] += 1
+
+    def notification(self, told: Told) -> None:
+        other: Side = "client" if told.by == "agent" else "agent"
+        self.saw("jsonrpc.notification.never-answered", other)
+        if not _is_sound(told.frame):
+            self._doubtful[told.by] += 1
+
+    def answer(self, exchange: Exchange) -> None:
+        if exchange.error is not MISSING and exchange.answered is not None:
+            self._judge_error(exchange.error, exchange.answered)
+        method = exchange.method
+        if exchange.row is None and exchange.answered is not None and not _is_known(method):
+            self._judge_unknown(exchange, exchange.answered)
+
+    def _judge_answer(self, frame: Frame) -> None:
+        given = frame.members.get("id")
+        asker: Side = "client" if frame.by == "agent" else "agent"
+        key = key_of(given)
+        self.saw("jsonrpc.answer.id-echoed", frame.by)
+        self.saw("jsonrpc.answer.exactly-one", frame.by)
+        if still := self._open[asker].pop(key, 0):
+            if still > 1:
+                self._open[asker][key] = still - 1
+            self._answered[asker].add(key)
+        elif key in self._answered[asker]:
+            self.found("jsonrpc.answer.exactly-one", f"a second answer to the request with the id {given!r}", frame)
+        elif given is None:
+            self._without_id(frame, asker)
+        else:
+            other = next((open_id for _, open_id in self._open[asker] if str(open_id) == str(given)), None)
+            what = f"the request has the id {other!r}" if other is not None else "no request has it"
+            self.found("jsonrpc.answer.id-echoed", f"an answer with the id {given!r}: {what}", frame)
+
+    def _without_id(self, frame: Frame, asker: Side) -> None:
+        if self._doubtful[asker]:
+            self._doubtful[asker] -= 1
+        elif frame.members.get("error") is not None:
+            self.found(
+                "jsonrpc.notification.never-answered",
+                "an error without an id, although every message was readable: it answers a notification",
+                frame,
+            )
+        else:
+            self.found("jsonrpc.answer.id-echoed", "a result without an id", frame)
+
+    def _judge_error(self, error: Any, frame: Frame) -> None:
+        members = object_of(error)
+        code, message = members.get("code"), members.get("message")
+        fits = isinstance(code, int) and not isinstance(code, bool) and isinstance(message, str)
+        wrong = None if fits else f"the error is {error!r:.200}"
+        self.judge("jsonrpc.error.code-and-message", wrong, frame, same="error")
+        if not isinstance(message, str):
+            return
+        problem = None
+        if not message.strip():
+            problem = "the error's message is empty"
+        elif "\n" in message.strip():
+            problem = f"the error's message has {message.strip().count(chr(10)) + 1} lines: {message[:80]!r}"
+        elif len(message) > LONGEST_MESSAGE:
+            problem = f"the error's message has {len(message):,} characters: {message[:80]!r}"
+        self.judge("jsonrpc.error.message-brief", problem, frame)
+
+    def _judge_unknown(self, exchange: Exchange, answered: Frame) -> None:
+        code = object_of(exchange.error).get("code")
+        if exchange.succeeded:  # an extension that it does know
+            return
+        is_custom = exchange.method.startswith("_")
+        name = "extension.request-unknown" if is_custom else "jsonrpc.error.method-not-found"
+        # A custom method that is known may fail in its own way.
+        if is_custom and code not in (INVALID_PARAMS, -32600, -32603, METHOD_NOT_FOUND):
+            return
+        problem = None if code == METHOD_NOT_FOUND else f"{exchange.method} was refused with {code}, not -32601"
+        self.judge(name, problem, exchange.frame, answered)
+
+
+def _is_known(method: str) -> bool:
+    return legacy.RENAMED_METHODS.get(method) is not None
+
+
+def _is_sound(frame: Frame) -> bool:
+    """Whether a receiver can read the message without a doubt; an error without an id may answer any other."""
+    members = frame.members
+    return (
+        members.get("jsonrpc") == "2.0"
+        and isinstance(members.get("params"), dict | None)
+        and not ("id" in members and not isinstance(members["id"], str | int))
+        and not members.keys() & {"result", "error"}
+    )

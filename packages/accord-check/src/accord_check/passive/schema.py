@@ -1,0 +1,274 @@
+"""Types: params, results and updates fit the protocol's types. Each fault is named once, with its place."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from accord.schema import legacy
+from accord.schema.methods import may_be_empty, methods
+from accord_check.checks import lint, on
+from accord_check.conversation import Exchange, Frame, Told, object_of
+from accord_check.finding import Side
+from accord_check.passive.observer import Observer
+from accord_check.passive.results import EMPTY
+from accord_check.passive.versions import is_of_other_version
+from accord_check.shapes import Fault, Kind, faults
+
+_NAMED: tuple[tuple[str, str, str], ...] = (
+    # message, place, the requirement that names this fault
+    ("initialize", r"\.protocolVersion$", "initialize.version.integer"),
+    ("initialize answer", r"\.protocolVersion$", "initialize.version.integer"),
+    ("initialize answer", r"\.authMethods\[\]\.id$", "auth.methods-advertised"),
+    ("session/new", r"\.(cwd|mcpServers)$", "session.new.states-cwd-and-servers"),
+    ("session/load", r"\.(cwd|mcpServers|sessionId)$", "session.load.states-cwd-and-servers"),
+    ("session/resume", r"\.(cwd|mcpServers|sessionId)$", "session.resume.states-cwd-and-servers"),
+    ("session/list answer", r"\.sessions\[\]\.(sessionId|cwd)$", "session.list.entries-complete"),
+    (".*", r"\.configOptions\[\]\.currentValue$", "config.value-always"),
+    ("session/update usage_update", r"\.update\.(used|size)$", "usage.sizes-always"),
+    ("session/update usage_update", r"\.update\.cost\.(amount|currency)$", "usage.cost-complete"),
+    ("session/update plan", r"\.update\.entries\[\]\.(content|priority|status)$", "plan.sent-whole"),
+    ("session/prompt answer", r"\.usage\.\w+$", "usage.turn.totals-complete"),
+    ("terminal/output answer", r"\.truncated$", "terminal.output.truncation-told"),
+    ("elicitation/create answer", r"\.action$", "elicitation.answer.action"),
+    ("elicitation/create", r"\.requestedSchema.*", "elicitation.form.flat"),
+    ("elicitation/create", r"$", "elicitation.scope"),
+)
+
+_BY_KIND: dict[Kind, str] = {
+    "misfit": "lint.schema.misfit",
+    "damaged": "lint.schema.damaged",
+    "null": "lint.schema.null-for-absent",
+    "own-field": "types.no-own-fields",
+    "casing": "wire.names-cased",
+    "meta": "meta.is-object",
+    "unknown": "lint.schema.unknown-variant",
+    "legacy": "lint.legacy",
+}
+
+
+class Schema(Observer):
+    CHECKS = (
+        lint(
+            "schema.misfit",
+            "sends values that fit the protocol's types",
+            "messages",
+            page="schema, Schema",
+            fix="send the value that the type demands",
+            tck="SCHEMA-001",
+        ),
+        lint(
+            "schema.damaged",
+            "sends optional fields that fit their types",
+            "messages",
+            page="schema, Schema",
+            fix="send the value that the type demands; the other side ignores this one without a word",
+            tck="SCHEMA-001",
+        ),
+        lint(
+            "schema.null-for-absent",
+            "leaves out an optional field that has no value",
+            "messages",
+            page="schema, Schema",
+            severity="note",
+            because="many serialisers write null, and every receiver takes it for absent",
+        ),
+        lint(
+            "schema.unknown-variant",
+            "sends only variants and words that the protocol has, or ones with an underscore",
+            "messages",
+            page="extensibility, Extensibility",
+            severity="note",
+            because="it may be newer than this version of Accord",
+        ),
+        lint(
+            "legacy",
+            "speaks the protocol as it is today",
+            "messages",
+            page="schema, Schema",
+            severity="note",
+            because="it is harmless: receivers that follow the schema ignore it",
+        ),
+        lint(
+            "result-null",
+            "answers with an object where a result is empty",
+            "answers",
+            page="schema, Schema",
+            severity="note",
+            because="clients take null for an empty object",
+            fix="answer with {}",
+            tck="LOAD-003",
+        ),
+        lint(
+            "method.wrong-side",
+            "sends a request or notification only to the side that handles it",
+            "messages",
+            page="overview, Communication Model",
+            fix="check which side the method belongs to",
+        ),
+        lint(
+            "method.wrong-kind",
+            "sends a method as the request or the notification that it is",
+            "messages",
+            page="overview, Communication Model",
+            fix="add an id to a request, and none to a notification",
+        ),
+        on(
+            "extension.method-underscore",
+            "methods",
+            severity="warn",
+            because="the other side refuses or ignores it, and the link goes on",
+            fix="begin the name with an underscore",
+        ),
+        on(
+            "types.no-own-fields",
+            "messages",
+            severity="warn",
+            because="receivers ignore it; it clashes only with a later version",
+            fix="put it under _meta",
+            tck="SCHEMA-002",
+        ),
+        on("meta.is-object", "messages", fix="send an object, null, or nothing", tck="META-001"),
+        on("wire.names-cased", "messages", fix="write the name as the schema does"),
+        on("initialize.version.integer", "initializations", fix="send the integer 1, not a string or a date"),
+        on("auth.methods-advertised", "initializations", fix="give each method an id of its own", tck="AUTH-001"),
+        on("session.new.states-cwd-and-servers", "session/new", fix="send cwd and mcpServers, if only []"),
+        on("session.load.states-cwd-and-servers", "session/load", fix="send sessionId, cwd and mcpServers"),
+        on("session.resume.states-cwd-and-servers", "session/resume", fix="send sessionId and cwd"),
+        on(
+            "session.list.entries-complete",
+            "entries",
+            fix="give each entry sessionId and an absolute cwd",
+            tck="LIST-001",
+        ),
+        on("config.value-always", "options", fix="send currentValue with every option", tck="CONFIG-001"),
+        on("usage.sizes-always", "usage updates", fix="send used and size as integers"),
+        on("usage.cost-complete", "costs", fix="send amount, a number, and currency, a code such as USD"),
+        on("usage.turn.totals-complete", "answers", severity="note", because="a proposal"),
+        on("plan.sent-whole", "plans", fix="send content, priority and status of every entry"),
+        on("terminal.output.truncation-told", "answers", fix="send truncated as true or false"),
+        on("elicitation.answer.action", "answers", fix="send action: accept, decline or cancel"),
+        on("elicitation.form.flat", "forms", fix="ask for a flat object of simple properties"),
+        on("elicitation.scope", "questions", fix="send sessionId or requestId"),
+    )
+
+    def frame(self, frame: Frame) -> None:
+        members = frame.members
+        if members.get("jsonrpc") != "2.0":
+            return
+        allowed = {"jsonrpc", "id", "method", "params"} if "method" in members else {"jsonrpc", "id", "result", "error"}
+        # A serialiser may write every member that it knows.
+        own = [name for name, value in members.items() if name not in allowed and value is not None]
+        own = [name for name in own if name not in ("result", "error", "params")]
+        for name in own:
+            self.found("types.no-own-fields", f"a message has the member {name!r} beside those of JSON-RPC", frame)
+
+    def request(self, exchange: Exchange) -> None:
+        self._method(exchange, is_request=True)
+        if exchange.row is not None and not self._offers_two_versions(exchange):
+            self._value(exchange.method, exchange.params, exchange.row.params, exchange.frame)
+
+    def notification(self, told: Told) -> None:
+        self._method(told, is_request=False)
+        if told.row is not None:
+            kind = object_of(told.params.get("update")).get("sessionUpdate")
+            label = f"{told.method} {kind}" if isinstance(kind, str) else told.method
+            self._value(label, told.params, told.row.params, told.frame)
+
+    def answer(self, exchange: Exchange) -> None:
+        row, frame = exchange.row, exchange.answered
+        if row is None or frame is None or not exchange.succeeded or row.result is None:
+            return
+        if exchange.result is None and may_be_empty(row.result):
+            self.judge("lint.result-null", f"the result of {exchange.method} is null", frame)
+            return
+        value = exchange.result
+        if exchange.method == "initialize":
+            value = legacy.capabilities_renamed(value)
+        self._value(f"{exchange.method} answer", value, row.result, frame)
+
+    def _offers_two_versions(self, exchange: Exchange) -> bool:
+        """Whether it is an `initialize` that must be readable in more than one version."""
+        asked = exchange.params.get("protocolVersion")
+        return exchange.method == "initialize" and isinstance(asked, int) and not isinstance(asked, bool) and asked > 1
+
+    def _method(self, told: Told, *, is_request: bool) -> None:
+        method, by, frame = told.method, told.by, told.frame
+        self.saw("lint.method.wrong-side", by)
+        self.saw("lint.method.wrong-kind", by)
+        self.saw("extension.method-underscore", by)
+        if told.row is not None:
+            other: Side = "client" if by == "agent" else "agent"
+            if told.row.to not in (other, "protocol", "proxy"):
+                self.found(
+                    "lint.method.wrong-side", f"{method} was sent to the {other}, which does not handle it", frame
+                )
+            return
+        table = methods(self.conversation.version)
+        swapped = table.notification(method) if is_request else table.request(method)
+        if swapped is not None:
+            what = ("a request", "a notification") if is_request else ("a notification", "a request")
+            self.found("lint.method.wrong-kind", f"{method} was sent as {what[0]}; it is {what[1]}", frame)
+        elif not method.startswith(("_", "$/")) and not _is_of_any_version(method):
+            self.found("extension.method-underscore", f"the method {method!r} is not of the protocol", frame)
+
+    def _value(self, label: str, value: Any, hint: Any, frame: Frame) -> None:
+        for name in ("lint.schema.misfit", "lint.schema.damaged", "types.no-own-fields", "meta.is-object"):
+            self.saw(name, frame.by)
+        self.saw("wire.names-cased", frame.by)
+        self._saw_named(label, value, frame.by)
+        for fault in faults(value, hint):
+            if _is_judged_elsewhere(fault, label) or self._is_of_other_version(fault, value):
+                continue
+            place = re.sub(r"\[\d+\]", "[]", fault.path)
+            name = _named(label, place, fault)
+            where = fault.path.removeprefix(".") or "the whole"
+            self.found(name, f"{label}: {where} {_said(fault)}", frame, same=f"{label} {place} {fault.problem}")
+
+    def _is_of_other_version(self, fault: Fault, value: Any) -> bool:
+        """Whether it is an update of another version, which has a check of its own."""
+        kind = object_of(object_of(value).get("update")).get("sessionUpdate")
+        is_tag = fault.kind == "unknown" and fault.path == ".update.sessionUpdate"
+        return is_tag and isinstance(kind, str) and is_of_other_version(kind, self.conversation.version)
+
+    def _saw_named(self, label: str, value: Any, by: Side) -> None:
+        """Count what had a chance to show a fault that a requirement names."""
+        for message, _, name in _NAMED:
+            if name == "config.value-always":
+                if isinstance(value, dict) and "configOptions" in value:
+                    self.saw(name, by)
+            elif message == label and name != "usage.cost-complete":
+                self.saw(name, by)
+
+
+def _named(label: str, place: str, fault: Fault) -> str:
+    if fault.kind in ("misfit", "damaged"):
+        for message, pattern, name in _NAMED:
+            if re.fullmatch(message, label) and re.match(pattern, place):
+                return name
+    return _BY_KIND[fault.kind]
+
+
+def _is_judged_elsewhere(fault: Fault, label: str) -> bool:
+    """Whether another check has this fault: a word of an open set, a result that is empty, a version, a fixed field."""
+    if fault.kind == "unknown":
+        return fault.path.endswith((".category", ".stopReason"))
+    if fault.path == "":
+        return label.removesuffix(" answer") in EMPTY
+    if fault.path == ".protocolVersion":
+        return fault.problem == "is missing"
+    if fault.path == ".connectionId":  # rfd-streamable-http-websocket-transport demands it over HTTP
+        return label == "initialize answer"
+    if label == "session/update session_info_update":
+        return fault.path in (".update.cwd", ".update.additionalDirectories")
+    return label == "initialize answer" and fault.path.endswith("].command")
+
+
+def _said(fault: Fault) -> str:
+    return fault.problem if fault.problem.startswith("is ") else f"- {fault.problem}"
+
+
+def _is_of_any_version(method: str) -> bool:
+    """Whether another version of the protocol, or an older draft, has this method."""
+    name = legacy.RENAMED_METHODS.get(method, method)
+    return any(table.request(name) or table.notification(name) for table in (methods(1), methods(2)))

@@ -1,0 +1,156 @@
+"""`Report`: the outcome of every check, and the verdict. PURE.
+
+A check passes only with evidence. Where it had nothing to judge it is `not exercised`, and says why. A report counts as
+conformant when no check failed; what kept the checks from judging at all (a login, another version, a peer that did not
+start) makes it `blocked`. A fault of the checks themselves is an `error`, and never the peer's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from accord_check.checks import Check
+from accord_check.finding import Finding, Side
+
+Status = Literal["pass", "fail", "warn", "note", "expected", "not exercised"]
+"""`expected`: it fails, and the user's list of expected failures has it."""
+
+Verdict = Literal["conformant", "not conformant", "blocked", "error"]
+
+CONFORMANT, FINDINGS, NOT_JUDGED = 0, 1, 3
+"""Exit codes; 2 is wrong usage."""
+
+_WORST: tuple[Status, ...] = ("fail", "warn", "note")
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What one check says of one side."""
+
+    check: Check
+    side: Side
+    status: Status
+    detail: str
+    """The evidence of a pass (`14 updates`), or why it was not exercised; empty for a finding."""
+    findings: list[Finding] = field(default_factory=list[Finding])
+
+
+@dataclass(slots=True)
+class Report:
+    """A whole run."""
+
+    subject: str
+    """What was judged: a command, a URL or a file."""
+    outcomes: list[Outcome]
+    peer: str = ""
+    """The name and version of the judged side, as it says them."""
+    version: int | None = None
+    """The version of the protocol that was spoken; the first of several."""
+    versions: tuple[int, ...] = ()
+    """All versions that were spoken, if more than one may have been."""
+    profile: str = ""
+    seconds: float = 0.0
+    blocked: str = ""
+    """Why the checks could not judge; empty if they could."""
+    problems: list[str] = field(default_factory=list[str])
+    """Faults of the checks themselves."""
+    remarks: list[str] = field(default_factory=list[str])
+    """What else is worth knowing about the run: what was not judged, for instance."""
+    stale: list[str] = field(default_factory=list[str])
+    """Expected failures that passed."""
+    demanded: list[str] = field(default_factory=list[str])
+    """Checks that had to be exercised, and were not."""
+    trace: str = ""
+    """The file that holds the conversation, if it was kept."""
+    strict: bool = False
+    """Whether warnings count as failures."""
+
+    @property
+    def spoken(self) -> str:
+        """The versions that were spoken, in words; empty if there is none to tell."""
+        versions = self.versions or ((self.version,) if self.version else ())
+        return f"version{'s' if len(versions) > 1 else ''} {' and '.join(map(str, versions))}" if versions else ""
+
+    @property
+    def findings(self) -> list[Finding]:
+        """All findings, the worst first."""
+        order = {"fail": 0, "warn": 1, "note": 2}
+        found = [finding for outcome in self.outcomes for finding in outcome.findings]
+        return sorted(found, key=lambda finding: order[finding.severity])
+
+    def count(self, status: Status, side: Side | None = None) -> int:
+        """How many checks have this status."""
+        return sum(it.status == status and side in (None, it.side) for it in self.outcomes)
+
+    @property
+    def sides(self) -> list[Side]:
+        """The sides that were judged."""
+        return list(dict.fromkeys(it.side for it in self.outcomes))
+
+    @property
+    def verdict(self) -> Verdict:
+        if self.problems:
+            return "error"
+        if self.count("fail") or self.stale or self.demanded or (self.strict and self.count("warn")):
+            return "not conformant"
+        return "blocked" if self.blocked else "conformant"
+
+    @property
+    def exit_code(self) -> int:
+        return {"conformant": CONFORMANT, "not conformant": FINDINGS}.get(self.verdict, NOT_JUDGED)
+
+    @property
+    def reason(self) -> str:
+        """Why the verdict is what it is, in one clause."""
+        if self.problems:
+            return self.problems[0]
+        if self.verdict == "blocked":
+            return self.blocked
+        parts = [
+            _counted(self.count("fail"), "check fails", "checks fail"),
+            _counted(self.count("warn"), "warning", "warnings"),
+            _counted(len(self.stale), "expected failure passes", "expected failures pass"),
+            _counted(len(self.demanded), "check was not exercised", "checks were not exercised"),
+            _counted(self.count("expected"), "expected failure", "expected failures"),
+        ]
+        return ", ".join(part for part in parts if part)
+
+
+def outcomes_of(
+    checks: Iterable[Check],
+    sides: Iterable[Side],
+    seen: Mapping[tuple[str, Side], int],
+    findings: Iterable[Finding],
+    reasons: Mapping[str, str] | None = None,
+) -> list[Outcome]:
+    """The outcome of each check for each of these sides; `reasons` say why a check was not exercised."""
+    by_check: dict[tuple[str, Side], list[Finding]] = {}
+    for finding in findings:
+        by_check.setdefault((finding.id, finding.side), []).append(finding)
+    made: list[Outcome] = []
+    for check in checks:
+        for side in sides:
+            if check.of in (side, "both", "transport"):
+                found, count = by_check.get((check.id, side), []), seen.get((check.id, side), 0)
+                made.append(_outcome(check, side, count, found, (reasons or {}).get(check.id, "")))
+    return made
+
+
+def _outcome(check: Check, side: Side, count: int, found: list[Finding], reason: str) -> Outcome:
+    if found:
+        status: Status = next(each for each in _WORST if any(finding.severity == each for finding in found))
+        return Outcome(check, side, status, "", found)
+    if count:
+        return Outcome(check, side, "pass", f"{count:,} {check.seen if count > 1 else singular(check.seen)}")
+    return Outcome(check, side, "not exercised", reason or f"no {check.seen} to judge")
+
+
+def singular(words: str) -> str:
+    """One of what is counted: `tool calls` as `tool call`, `entries` as `entry`."""
+    return f"{words[:-3]}y" if words.endswith("ies") else words.removesuffix("s")
+
+
+def _counted(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}" if count else ""

@@ -1,0 +1,137 @@
+"""The plugin for pytest, in test runs of its users."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.check.healthy import healthy, put, without
+
+from accord.trace import TraceFile
+
+FAULTY = Path(__file__).with_name("faulty_agent.py")
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Runs pytest on this text of a test file; returns its output."""
+
+    def run(text, *arguments):
+        (tmp_path / "test_mine.py").write_text(text)
+        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rA"]
+        done = subprocess.run(
+            [*command, *arguments], check=False, capture_output=True, text=True, cwd=tmp_path, timeout=100
+        )
+        return done.stdout + done.stderr
+
+    return run
+
+
+def written(path, *mutations):
+    talk = healthy()
+    for mutation in mutations:
+        mutation(talk)
+    recorder = TraceFile(path, role="client")
+    for event in talk.events():
+        recorder(event)
+    recorder.close()
+
+
+ASSERTING = "def test_mine(assert_conformant):\n    assert_conformant('wire.jsonl'{})\n"
+
+
+def test_a_conformant_trace_passes(run, tmp_path):
+    written(tmp_path / "wire.jsonl")
+    assert "1 passed" in run(ASSERTING.format(", strict=True"))
+
+
+@pytest.mark.parametrize(
+    ("options", "outcome"),
+    [
+        ("", "1 failed"),
+        (", of='agent'", "1 failed"),
+        (", of='client'", "1 passed"),
+        (", ignore=['lines.agent-counts-from-one']", "1 passed"),
+    ],
+)
+def test_a_trace_with_a_fault_fails_with_the_fault(run, tmp_path, options, outcome):
+    written(tmp_path / "wire.jsonl", put("tool", "params.update.locations[0].line", 0))
+    said = run(ASSERTING.format(options))
+    assert outcome in said
+    assert ("agent lines.agent-counts-from-one: a location's line is 0" in said) == ("failed" in outcome)
+
+
+def test_each_check_of_an_agent_is_a_test(run):
+    text = "def test_mine(acp_agent):\n    assert 'faulty_agent' in acp_agent[1]\n"
+    said = run(text, "--acp-agent", f"{sys.executable} {FAULTY} 'greets on stdout'")
+    assert "PASSED test_mine.py::test_mine" in said
+    assert "PASSED acp::wire.utf-8" in said or "acp::wire.utf-8" in said
+    assert "1 failed" in said
+    assert "a line that is not JSON: 'Welcome!'" in said
+    assert "skipped" in said
+
+
+def test_an_agent_that_cannot_be_judged_fails_every_check(run):
+    said = run("", "--acp-agent", "no-such-agent")
+    assert "the agent could not be judged: cannot start no-such-agent" in said
+    assert " passed" not in said
+
+
+CLIENT = """
+def test_mine(acp_client, tmp_path):
+    session = acp_client.new_session(tmp_path)
+    assert session.prompt("hello").text == "Done."
+"""
+
+
+def test_a_test_talks_to_the_agent_and_its_conversation_is_judged(run):
+    only = ("-k", "test_mine", "--acp-agent")
+    said = run(CLIENT, *only, f"{sys.executable} {FAULTY}")
+    assert " passed" in said
+    assert " error" not in said
+    said = run(CLIENT, *only, f"{sys.executable} {FAULTY} 'greets on stdout'")
+    assert "1 passed" in said
+    assert "ERROR test_mine.py::test_mine - Failed: agent stdio.stdout-only-messages" in said
+
+
+def test_checks_are_chosen_by_their_level_and_by_their_id(run):
+    agent = f"{sys.executable} {FAULTY}"
+    said = run("", "--acp-agent", agent, "-m", "acp(level='SHOULD')")
+    assert "acp::initialize.agent-states-info" in said
+    assert "acp::wire.utf-8" not in said
+    said = run("", "--acp-agent", agent, "-m", "acp(id='wire.utf-8')")
+    assert "1 passed" in said
+
+
+def test_a_trace_that_begins_after_the_handshake_is_skipped(run, tmp_path):
+    written(tmp_path / "wire.jsonl", without("initialize", "initialize/answer"))
+    said = run(ASSERTING.format(""))
+    assert "1 skipped" in said
+    assert "not judged: the trace begins after the handshake" in said
+
+
+IMPORTS = """
+import sys
+
+def test_mine():
+    loaded = sorted(name for name in sys.modules if name.startswith("accord"))
+    assert loaded == ["accord", "accord_check", "accord_check.pytest_plugin", "accord.loading"]
+"""
+
+
+@pytest.mark.usefixtures("fresh_programs")
+def test_the_plugin_is_loaded_by_itself_and_imports_nothing_of_accord_until_it_is_used(run):
+    assert "1 passed" in run(IMPORTS)
+
+
+def test_a_project_that_still_names_the_plugin_gets_it_once(run, tmp_path):
+    (tmp_path / "conftest.py").write_text('pytest_plugins = ["accord_check.pytest_plugin"]\n')
+    written(tmp_path / "wire.jsonl")
+    assert "1 passed" in run(ASSERTING.format(""))
+
+
+def test_without_an_agent_nothing_is_added(run):
+    said = run("def test_mine(acp_agent): ...\ndef test_other(): ...\n")
+    assert "1 passed, 1 skipped" in said

@@ -1,0 +1,81 @@
+"""The command line, `accord COMMAND`: one file for each command."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import traceback
+from collections.abc import Sequence
+
+from accord.errors import AccordError
+from accord_tools.cli import misplaced, printing, target
+from accord_tools.cli.command_table import parser_for
+from accord_tools.cli.endings import ENDED_WELL, FAILED, INTERRUPTED, WRONG_USAGE, OutputLost, exit_code, one_line
+from accord_tools.cli.parser import tell_json
+
+COMPLETE = "__complete"
+"""What the scripts of `accord completion` call; it is not meant for people."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; the result is the process's exit code."""
+    printing.clean_last_resort()
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        code = _run(given)
+        printing.write_out()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        printing.silence()
+        return ENDED_WELL
+    except OutputLost as error:  # of the parser, or at the end
+        printing.silence()
+        printing.complain(f"accord: {one_line(error)}")
+        return exit_code(error)
+    except Exception:  # a bug of ours; its text may quote an agent
+        printing.complain(traceback.format_exc().rstrip())
+        return FAILED
+    return code
+
+
+def _run(arguments: Sequence[str]) -> int:
+    if arguments[:1] == [COMPLETE]:
+        from accord_tools.cli import complete
+
+        return complete.answer(arguments[1:])
+    command = "accord"
+    try:
+        options = _options(arguments)
+        if options.command is None:
+            options.parser.print_help()
+            return WRONG_USAGE
+        command = f"accord {options.command}"
+        code: int = options.run_command(options)
+    except OutputLost as error:
+        printing.silence()
+        printing.complain(f"{command}: {one_line(error)}")
+        return exit_code(error)
+    except AccordError as error:
+        if "--debug" in target.split(arguments)[0]:
+            raise
+        printing.complain(f"{command}: {one_line(error)}")
+        return exit_code(error)
+    return code
+
+
+def _options(arguments: Sequence[str]) -> argparse.Namespace:
+    """The options that these arguments give; wrong usage ends the program."""
+    before, agent = target.split(arguments)
+    parser = parser_for(before)
+    if "--json" in before:
+        tell_json(parser)
+    options, unknown = parser.parse_known_args(before)
+    used: argparse.ArgumentParser = getattr(options, "used", parser)
+    if unknown:
+        used.error(misplaced.explained(used, before, unknown, options))
+    if agent and not getattr(options, "takes_agent", False):
+        used.error(f"{used.prog} takes no agent; remove -- and what follows it")
+    options.agent = agent
+    options.parser = parser
+    return options

@@ -1,0 +1,85 @@
+"""`accord agent`: a coding agent with a real model, over standard input and output; and its login."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import sys
+
+from accord import __version__
+from accord_tools.cli import printing
+
+HELP = """\
+It needs the extra 'agent', and the key of a provider or a server of your own:
+
+  export ANTHROPIC_API_KEY=...         or OPENAI_API_KEY, or 'accord agent login'
+  accord run "Hi" -- accord agent      one prompt
+  accord agent --api openai --base-url http://localhost:11434/v1 --model qwen3
+
+In an editor's settings, the agent's command is 'accord' and its argument 'agent'.
+"""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = HELP
+    parser.add_argument("action", nargs="?", choices=["login", "logout"], help="store an API key, or forget it")
+    parser.add_argument(
+        "--api",
+        choices=["anthropic", "openai", "responses"],
+        help="how the models are asked: Anthropic's messages, OpenAI's chat completions or responses "
+        "(default: the first that there is a key for)",
+    )
+    parser.add_argument("--model", metavar="NAME", help="the model to begin with (default: $ACCORD_MODEL)")
+    parser.add_argument("--base-url", metavar="URL", help="where the models are reached, if not at the provider itself")
+    parser.add_argument("--effort", choices=["low", "medium", "high"], help="how long the model thinks")
+    parser.add_argument("--mode", choices=["ask", "edit", "auto", "plan"], default="ask", help="what it asks before")
+    parser.add_argument("--context", type=int, metavar="TOKENS", help="how many tokens the model takes")
+    parser.add_argument("--price", type=price, metavar="IN/OUT", help="dollars for a million tokens, read and written")
+    parser.add_argument("--store", metavar="FILE", help="keep the sessions in this file, or in the database of a URL")
+    parser.add_argument("--unstable", action="store_true", help="also speak what is only proposed")
+
+
+def price(text: str) -> tuple[float, float]:
+    """Two prices, such as `3/15`."""
+    read, _, written = text.partition("/")
+    try:
+        return float(read), float(written)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no pair of prices such as 3/15") from None
+
+
+def run(options: argparse.Namespace) -> int:
+    from accord.store.sqlite import SqliteStore
+    from accord_tools.coder.models.choosing import ModelSettings, api_of
+
+    settings = ModelSettings(
+        api=options.api,
+        model=options.model,
+        url=options.base_url,
+        effort=options.effort,
+        context=options.context,
+        price=options.price,
+    )
+    if options.action is not None:
+        return _login(api_of(settings), forget=options.action == "logout")
+    from accord_tools.coder.agent import coding_agent
+
+    store = options.store or SqliteStore(name="agent")
+    coding_agent(settings, version=__version__, store=store, mode=options.mode, unstable=options.unstable).run()
+    return 0
+
+
+def _login(api: str, *, forget: bool) -> int:
+    from accord_tools.coder.keys import forget_key, store_key
+
+    if forget:
+        forget_key(api)
+        printing.say(f"The key for {api} is forgotten.")
+        return 0
+    key = getpass.getpass(f"API key for {api} (it is not shown): ") if sys.stdin.isatty() else sys.stdin.readline()
+    if not key.strip():
+        printing.complain("no key was given; nothing is stored")
+        return 1
+    printing.say(f"The key is stored in {store_key(api, key.strip())}.")
+    return 0

@@ -1,0 +1,413 @@
+"""`accord agents list`, `add`, `remove`, `default`, `trust`, `export` and `import`: the agents that have names.
+
+Named agents stand in your own file, and in that of a project. Other clients (Zed, JetBrains, acpx) have files of their
+own, with which agents are exchanged.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from accord.errors import ConfigurationError
+from accord.masking import mask_urls
+from accord.plugins import scheme_of
+from accord.printable import label
+from accord.transports.programs import program_file
+from accord_tools.cli import printing
+from accord_tools.cli.agents.registry_agents import remove_installed
+from accord_tools.cli.endings import ENDED_WELL, WrongUsage
+from accord_tools.cli.lending import ALLOW
+from accord_tools.cli.naming import known_agents
+from accord_tools.cli.printing import print_table
+
+if TYPE_CHECKING:
+    from accord_tools.configuration.known_agents import KnownAgent
+    from accord_tools.configuration.settings import AgentSettings
+    from accord_tools.registry.installed import InstalledAgent
+
+CLIENTS = ["zed", "jetbrains", "acpx"]
+
+
+def list_arguments(parser: argparse.ArgumentParser, default: object = argparse.SUPPRESS) -> None:
+    parser.add_argument(
+        "--json", action="store_true", default=default, help="print JSON; the values of variables are left out"
+    )
+
+
+def list_agents(options: argparse.Namespace) -> int:
+    """List the agents."""
+    from accord_tools.configuration.trust import is_trusted
+
+    known = known_agents()
+    if options.json:
+        named = [_plain(agent) for agent in known]
+        printing.say(json.dumps([*named, *map(_plain_installed, _installed())], indent=2, ensure_ascii=False))
+        return ENDED_WELL
+    rows = [_row(agent) for agent in known]
+    rows += [_installed_row(agent, _listed()) for agent in _installed()]
+    if not rows:
+        printing.say("No agent has a name yet. Add one: accord agents add NAME -- COMMAND")
+        printing.say("Or install one of the registry: accord agents search, then accord agents install ID")
+    else:
+        print_table(("NAME", "FROM", "STATE", "AGENT"), rows)
+    for file in known.files:
+        trusted = "" if is_trusted(file) else " (not trusted: read it, then run: accord agents trust)"
+        printing.say(f"{file.owner}'s file: {file.path}{trusted}")
+    return ENDED_WELL
+
+
+def _row(agent: KnownAgent) -> tuple[str, str, str, str]:
+    name = agent.name + (" (default)" if agent.is_default else "")
+    return name, agent.file.owner, _state(agent), agent.settings.description or mask_urls(agent.settings.where)
+
+
+def _installed() -> list[InstalledAgent]:
+    from accord_tools.registry.installed import all_installed
+
+    return list(all_installed())
+
+
+def _listed() -> dict[str, str]:
+    """The versions that the registry lists, as far as its list is kept on this machine."""
+    from accord_tools.registry.errors import RegistryError
+    from accord_tools.registry.index import load_index
+
+    try:
+        return {entry.id: entry.version for entry in load_index(offline=True)}
+    except (ConfigurationError, RegistryError):
+        return {}
+
+
+def _installed_row(agent: InstalledAgent, listed: dict[str, str]) -> tuple[str, str, str, str]:
+    from accord_tools.registry.packages import in_words
+    from accord_tools.registry.versions import is_newer
+
+    new = listed.get(agent.id, agent.version)
+    more = f"; {new} is available" if is_newer(new, agent.listed or agent.version) else ""
+    state = "installed" if agent.is_whole else "not found"
+    return agent.id, "registry", state, f"{agent.name} {agent.version} from {in_words(agent.kind)}{more}"
+
+
+def _plain_installed(agent: InstalledAgent) -> dict[str, Any]:
+    return {
+        "name": agent.id,
+        "default": False,
+        "from": "registry",
+        "version": agent.version,
+        "kind": agent.kind,
+        "command": agent.argv,
+        "program": agent.argv[0] if agent.is_whole else None,
+        "description": agent.name,
+        "env": sorted(agent.env),
+        "integrity": agent.integrity,
+        "at": agent.at,
+        "size": agent.size,
+    }
+
+
+def _state(agent: KnownAgent) -> str:
+    from accord_tools.configuration.trust import is_trusted
+
+    if agent.is_hidden:
+        return "hidden"
+    if not is_trusted(agent.file):
+        return "not trusted"
+    if agent.settings.registry is not None:
+        from accord_tools.registry.installed import current
+
+        return "installed" if current(agent.settings.registry) is not None else "not installed"
+    return "url" if agent.settings.url else "found" if found(agent) else "not found"
+
+
+def found(agent: KnownAgent) -> str | None:
+    """The path of the agent's program; None if it is not found, or the agent has a URL."""
+    from accord_tools.configuration.resolving import python_file, started_by_us
+
+    if agent.settings.url is not None or agent.settings.registry is not None:
+        return None
+    settings = started_by_us(agent.settings)
+    if (file := python_file(settings)) is not None:
+        return str(file) if file.is_file() else None
+    return program_file(settings.words[0], path=settings.env.get("PATH"))
+
+
+def _plain(agent: KnownAgent) -> dict[str, Any]:
+    from accord_tools.configuration.trust import is_trusted
+
+    settings = agent.settings
+    return {
+        "name": agent.name,
+        "default": agent.is_default,
+        "from": agent.file.owner,
+        "file": str(agent.file.path),
+        "trusted": is_trusted(agent.file),
+        "hidden": agent.is_hidden,
+        **({"url": mask_urls(settings.url)} if settings.url else {"command": settings.words, "program": found(agent)}),
+        "description": settings.description,
+        "cwd": settings.cwd,
+        "env": sorted(settings.env),
+        "mode": settings.mode,
+        "config": settings.config,
+        "allow": settings.allow,
+    }
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "accord agents add [options] NAME [-- COMMAND...]"
+    parser.add_argument("name", metavar="NAME", help="letters, digits, - and _")
+    parser.add_argument("--url", metavar="URL", help="the agent's URL, instead of a command")
+    parser.add_argument("--registry", metavar="ID", help="an agent of the registry, instead of a command")
+    parser.add_argument("--description", metavar="TEXT", help="what the agent is for")
+    parser.add_argument(
+        "--env",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="a variable of its process; may be repeated; the value keyring:NAME is a secret of the system's keyring",
+    )
+    parser.add_argument("--env-file", metavar="FILE", help="a file with variables, NAME=VALUE on each line")
+    parser.add_argument("--clean-env", action="store_true", help="let it see few of your variables, as for run")
+    parser.add_argument("--cwd", metavar="DIR", help="the folder that its program is started in")
+    parser.add_argument("--mode", metavar="MODE", help="the mode of its sessions")
+    parser.add_argument(
+        "--set", metavar="KEY=VALUE", action="append", default=[], dest="settings", help="a config option; as for run"
+    )
+    parser.add_argument("--allow", choices=ALLOW, help="what it may use; as for run")
+    parser.add_argument("--token-file", metavar="FILE", help="for a URL: the file with its bearer token")
+    parser.add_argument(
+        "--header", metavar="'NAME: VALUE'", action="append", default=[], help="for a URL: a header to send"
+    )
+    parser.add_argument("--ca", metavar="FILE", help="for a URL: certificates that are trusted as well")
+    parser.add_argument("--proxy", metavar="URL", help="for a URL: the proxy on the way; 'none' for none")
+    parser.add_argument("--default", action="store_true", help="make it the default agent")
+    parser.set_defaults(takes_agent=True)
+    _project_argument(parser)
+
+
+def _project_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--project", action="store_true", help="change the project's file instead of your own")
+
+
+def add(options: argparse.Namespace) -> int:
+    from accord_tools.configuration import editing
+    from accord_tools.configuration.settings import AgentSettings
+
+    if [bool(options.agent), bool(options.url), bool(options.registry)].count(True) != 1:
+        raise WrongUsage("give either --url URL, --registry ID or a command: accord agents add NAME -- COMMAND")
+    config = dict(_pair("--set", given) for given in options.settings)
+    path = _file(options)
+    settings = AgentSettings(
+        command=_stored_command(path, options),
+        url=options.url,
+        registry=options.registry,
+        description=options.description,
+        env=dict(_pair("--env", given) for given in options.env),
+        env_file=_stored(path, options, options.env_file),
+        clean_env=options.clean_env,
+        cwd=_stored(path, options, options.cwd),
+        mode=options.mode,
+        config={key: {"true": True, "false": False}.get(value, value) for key, value in config.items()},
+        allow=options.allow,
+        token_file=_stored(path, options, options.token_file),
+        headers=dict(_pair("--header", given, ":") for given in options.header),
+        ca=_stored(path, options, options.ca),
+        proxy=options.proxy,
+    )
+    try:
+        editing.add_agent(path, options.name, settings)
+        if options.default:
+            editing.set_default(path, options.name)
+    except ConfigurationError as error:
+        raise WrongUsage(str(error)) from error
+    _trust_own_change(options)
+    printing.say(f"Added {options.name} to {path}. Try: accord info {options.name}")
+    return ENDED_WELL
+
+
+def remove(options: argparse.Namespace) -> int:
+    from accord_tools.configuration import editing
+
+    path = _file(options)
+    if not options.project and options.name not in known_agents().names and remove_installed(options.name):
+        return ENDED_WELL
+    try:
+        editing.remove_agent(path, options.name)
+    except ConfigurationError as error:
+        raise WrongUsage(str(error)) from error
+    _trust_own_change(options)
+    printing.say(f"Removed {options.name} from {path}.")
+    return ENDED_WELL
+
+
+def default(options: argparse.Namespace) -> int:
+    from accord_tools.configuration import editing
+
+    known = known_agents()
+    if options.name is None and not options.none:
+        name = next((agent.name for agent in known if agent.is_default), None)
+        printing.say("No default: the built-in demo agent is used." if name is None else name)
+        return ENDED_WELL
+    if options.name is not None and options.name not in known.names:
+        from accord.mistakes import nearest
+
+        raise WrongUsage(f"no agent has the name {options.name!r}{nearest(options.name, known.names)}")
+    path = _file(options)
+    try:
+        editing.set_default(path, None if options.none else options.name)
+    except ConfigurationError as error:
+        raise WrongUsage(str(error)) from error
+    _trust_own_change(options)
+    return ENDED_WELL
+
+
+def _trust_own_change(options: argparse.Namespace) -> None:
+    """Trust a project's file that the user has just changed, if it was trusted before or is new."""
+    if options.project and options.may_trust:
+        from accord_tools.configuration.trust import trust as trust_file
+
+        if (file := known_agents().project) is not None:
+            trust_file(file)
+
+
+def _file(options: argparse.Namespace) -> Path:
+    """The file to change."""
+    from accord_tools.configuration.agents_file import IN_PROJECT, project_file, user_file
+    from accord_tools.configuration.trust import is_trusted
+
+    if not options.project:
+        return user_file()
+    known = known_agents().project
+    options.may_trust = known is None or is_trusted(known)
+    return project_file() or Path.cwd() / IN_PROJECT
+
+
+def _stored_command(file: Path, options: argparse.Namespace) -> list[str] | None:
+    """The command as the file has it; None if the agent has a URL."""
+    from accord_tools.configuration.settings import is_path
+
+    if not options.agent:
+        return None
+    program, *rest = options.agent
+    stored = _stored(file, options, program) if is_path(program) else None
+    return [stored or program, *rest]
+
+
+def _stored(file: Path, options: argparse.Namespace, given: str | None) -> str | None:
+    """A path of the command line as the file has it: absolute, or relative to the project for a project's file."""
+    from accord_tools.configuration.agents_file import base_of
+
+    if given is None:
+        return None
+    there = Path(os.path.normpath(Path.cwd() / Path(given).expanduser()))
+    base = base_of(file, "project")
+    if options.project and there.is_relative_to(base):
+        return os.path.join(".", there.relative_to(base))  # noqa: PTH118
+    return str(there)
+
+
+def _pair(option: str, given: str, sign: str = "=") -> tuple[str, str]:
+    name, is_set, value = given.partition(sign)
+    if not (name.strip() and is_set):
+        raise WrongUsage(f"{option} must be NAME{sign}VALUE, got {given!r}")
+    return name.strip(), value.strip() if sign == ":" else value
+
+
+def name_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="the agent's name; ID@VERSION for one version that is installed")
+    parser.add_argument("--yes", action="store_true", help="do not ask; removing never does, so scripts may say it")
+    _project_argument(parser)
+
+
+def default_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", nargs="?", help="the agent's name; without it, print the default")
+    parser.add_argument("--none", action="store_true", help="remove the default: use the built-in demo agent")
+    _project_argument(parser)
+
+
+def trust(_options: argparse.Namespace) -> int:
+    from accord_tools.cli.trusting import described
+    from accord_tools.configuration.trust import trust as trust_file
+
+    if (file := known_agents().project) is None:
+        raise WrongUsage("no project's file: no .accord/agents.toml in this folder or above it")
+    trust_file(file)
+    printing.say("\n".join([f"Trusted, as long as it does not change: {file.path}", *described(file)]))
+    return ENDED_WELL
+
+
+def export_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("client", choices=CLIENTS, metavar="CLIENT", help=f"one of {', '.join(CLIENTS)}")
+    parser.add_argument("name", metavar="NAME", help="an agent's name, or what stands after -a")
+
+
+def export(options: argparse.Namespace) -> int:
+    """Print the settings with which another client starts an agent."""
+    from accord_tools.configuration.environment import without_secrets
+    from accord_tools.configuration.exchanging import settings_file, snippet
+    from accord_tools.configuration.resolving import resolve
+
+    try:
+        settings = resolve(options.name, offline=True)
+    except ConfigurationError as error:
+        raise WrongUsage(str(error)) from error
+    if scheme_of(options.name):
+        raise WrongUsage("give the URL a name first: accord agents add NAME --url URL")
+    env = without_secrets(settings.env)
+    _tell_what_is_left_out(settings, env)
+    if words := settings.words:
+        # Editors that are not started by a shell often have another PATH.
+        command = [program_file(words[0]) or words[0], *words[1:]]
+        settings = type(settings)(command=command, env=env, mode=settings.mode, config=settings.config)
+    name = options.name.removeprefix("registry:").partition("@")[0]
+    printing.say(json.dumps(snippet(options.client, name, settings), indent=2, ensure_ascii=False))
+    printing.complain(f"Add this to {settings_file(options.client)}.")
+    return ENDED_WELL
+
+
+def _tell_what_is_left_out(settings: AgentSettings, env: dict[str, str]) -> None:
+    """Say what of an agent's environment another client cannot have."""
+    left_out = [f"the variable {name} from your keyring" for name in settings.env if name not in env]
+    left_out += [f"the variables in {settings.env_file}"] if settings.env_file else []
+    left_out += ["the clean environment"] if settings.clean_env else []
+    if left_out:
+        printing.complain(f"note: not exported: {', '.join(left_out)}")
+
+
+def import_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("client", choices=CLIENTS, metavar="CLIENT", help=f"one of {', '.join(CLIENTS)}")
+    parser.add_argument("file", metavar="FILE", nargs="?", help="its settings; by default where the client has them")
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be added")
+
+
+def import_agents(options: argparse.Namespace) -> int:
+    """Add the agents of another client's settings to your file."""
+    from accord_tools.configuration import editing
+    from accord_tools.configuration.agents_file import read_file, user_file
+    from accord_tools.configuration.exchanging import read_agents, settings_file
+
+    path = Path(options.file) if options.file else settings_file(options.client)
+    try:
+        found, problems = read_agents(options.client, path.read_text(encoding="utf-8-sig"), str(path))
+        mine = read_file(user_file(), "user")
+    except OSError as error:
+        raise WrongUsage(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:  # ConfigurationError is one
+        raise WrongUsage(str(error)) from error
+    known_agents()  # an invalid file is reported before anything is written
+    taken = {} if mine is None else mine.agents
+    for name, settings in found.items():
+        if name in taken:
+            printing.say(f"{name}: you have an agent of this name; it stays")
+            continue
+        if not options.dry_run:
+            editing.add_agent(user_file(), name, settings)
+        printing.say(f"{name}: {label(settings.where, 200)}")
+    for problem in problems:
+        printing.complain(f"note: {label(problem, 300)}")
+    if not found:
+        printing.say(f"{path} has no agents.")
+    return ENDED_WELL

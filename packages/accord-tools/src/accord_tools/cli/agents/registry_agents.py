@@ -1,0 +1,449 @@
+"""`accord agents search`, `info`, `install`, `update`, `which`, `lock` and `forget`: the agents of the registry."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from accord.errors import AccordError, ConfigurationError
+from accord.masking import mask_urls
+from accord.mistakes import meant
+from accord.printable import label
+from accord_tools.cli import printing
+from accord_tools.cli.endings import ENDED_WELL, FAILED, WrongUsage, one_line
+from accord_tools.cli.installing import confirmed, described, installed as install_shown, size
+from accord_tools.cli.printing import print_table
+
+if TYPE_CHECKING:
+    from accord_tools.registry.agreed import LockedAgent
+    from accord_tools.registry.entry import RegistryEntry
+    from accord_tools.registry.index import AgentIndex
+    from accord_tools.registry.installed import InstalledAgent
+    from accord_tools.registry.packages import Kind
+
+KINDS = ["binary", "npx", "uvx"]
+REQUIRE_HASH = "refuse an agent, or any package that it needs, without a checksum in its index"
+CHANGES = 3
+"""The exit code of `update --check` if there is something new."""
+
+
+def index_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--offline", action="store_true", help="use the list that is kept on this machine")
+    parser.add_argument("--refresh", action="store_true", help="fetch the list again, however new it is")
+
+
+def index_of(options: argparse.Namespace) -> AgentIndex:
+    """The registry's list; what went wrong with it is said on standard error."""
+    from accord_tools.registry.index import FRESH, load_index
+
+    if options.offline and options.refresh:
+        raise WrongUsage("--offline and --refresh exclude each other")
+    try:
+        index = load_index(offline=options.offline, fresh=0.0 if options.refresh else FRESH)
+    except ConfigurationError as error:
+        raise WrongUsage(str(error)) from error
+    for line in index.troubles:
+        printing.complain(f"note: {label(mask_urls(line), 500)}")
+    if not index.states:
+        printing.complain("note: ACCORD_REGISTRY is off, so there is no registry")
+    return index
+
+
+def entry_of(index: AgentIndex, name: str) -> RegistryEntry:
+    """The agent that a name means; an unknown name is wrong usage."""
+    from accord_tools.registry.finding import ALIASES, split_name
+
+    agent_id = (split_name(name) or (name, None))[0]
+    entry = index.find(agent_id) or index.find(ALIASES.get(agent_id, agent_id))
+    if entry is None:
+        known = [*(it.id for it in index), *ALIASES]
+        raise WrongUsage(f"the registry has no agent {agent_id!r}{meant(agent_id, known)}; try: accord agents search")
+    return entry
+
+
+def search_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("words", metavar="WORD", nargs="*", help="words that an agent's entry must have, all of them")
+    parser.add_argument("--kind", choices=KINDS, help="only agents of this kind")
+    parser.add_argument(
+        "--platform", metavar="NAME", help="for this platform, such as linux-x86_64 (default: this one)"
+    )
+    parser.add_argument("--license", metavar="TEXT", help="only agents whose licence has this text")
+    parser.add_argument("--installed", action="store_true", help="only agents that are installed")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    index_arguments(parser)
+
+
+def search(options: argparse.Namespace) -> int:
+    """List the agents of the registry that match."""
+    from accord_tools.registry import installed
+    from accord_tools.registry.platforms import PLATFORMS, Platform, here
+
+    if options.platform is not None and options.platform not in PLATFORMS:
+        raise WrongUsage(f"--platform must be one of {', '.join(PLATFORMS)}, got {options.platform!r}")
+    platform = here() if options.platform is None else Platform.of(options.platform)
+    index = index_of(options)
+    here_now = {agent.id: agent for agent in installed.all_installed()}
+    found = [entry for entry in index if _matches(entry, options) and (not options.installed or entry.id in here_now)]
+    found.sort(key=lambda entry: entry.id)
+    if options.json:
+        printing.say(json.dumps([plain(it, here_now.get(it.id), platform.key) for it in found], indent=2))
+    elif not found:
+        printing.say("No agent matches.")
+    else:
+        print_table(
+            ("ID", "VERSION", "KIND", "STATE", "DESCRIPTION"),
+            [_row(entry, here_now.get(entry.id), platform.key) for entry in found],
+        )
+    for state in index.states:
+        if state.skipped and not options.json:
+            printing.complain(f"note: {len(state.skipped)} entries of {state.source.shown} cannot be used")
+    return ENDED_WELL
+
+
+def _matches(entry: RegistryEntry, options: argparse.Namespace) -> bool:
+    text = " ".join([entry.id, entry.name, entry.description, *entry.authors]).casefold()
+    return (
+        all(word.casefold() in text for word in options.words)
+        and (options.kind is None or options.kind in entry.kinds)
+        and (options.license is None or options.license.casefold() in (entry.license or "").casefold())
+    )
+
+
+def _row(entry: RegistryEntry, agent: InstalledAgent | None, platform: str) -> tuple[str, str, str, str, str]:
+    kinds = _kinds_for(entry, platform)
+    return entry.id, entry.version, ",".join(kinds or entry.kinds) or "-", state_of(entry, agent, kinds), _about(entry)
+
+
+def _kinds_for(entry: RegistryEntry, platform: str) -> list[Kind]:
+    from accord_tools.registry.launching import choices
+    from accord_tools.registry.platforms import Platform
+
+    return [choice.kind for choice in choices(entry, Platform.of(platform))]
+
+
+def state_of(entry: RegistryEntry, agent: InstalledAgent | None, kinds: Iterable[Kind]) -> str:
+    """Whether an agent is installed, can be, or why not."""
+    from accord_tools.registry.versions import is_newer
+
+    if agent is not None:
+        return f"installed {agent.version}" if is_newer(entry.version, agent.version) else "installed"
+    return "" if list(kinds) else "not for this platform" if entry.kinds else "unknown kind"
+
+
+def _about(entry: RegistryEntry) -> str:
+    return f"{entry.name}: {entry.description}" if entry.description else entry.name
+
+
+def plain(entry: RegistryEntry, agent: InstalledAgent | None, platform: str) -> dict[str, Any]:
+    """An entry for JSON."""
+    return {
+        "id": entry.id,
+        "name": entry.name,
+        "version": entry.version,
+        "description": entry.description,
+        "kinds": list(entry.kinds),
+        "kinds_here": _kinds_for(entry, platform),
+        "platforms": sorted(entry.binary),
+        "license": entry.license,
+        "authors": list(entry.authors),
+        "repository": entry.repository,
+        "website": entry.website,
+        "installed": None if agent is None else agent.version,
+        "notes": list(entry.notes),
+    }
+
+
+def info_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="the agent's id in the registry, or a usual name such as claude")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    index_arguments(parser)
+
+
+def info(options: argparse.Namespace) -> int:
+    """Show everything about one agent of the registry."""
+    from accord_tools.registry import finding, installed
+    from accord_tools.registry.platforms import here
+
+    agent = finding.find_installed(options.name)
+    try:
+        entry = entry_of(index := index_of(options), options.name)
+    except WrongUsage:
+        if agent is None:
+            raise
+        printing.say("\n".join(_installed_lines([agent])))
+        printing.say("The registry does not list it any more; the installed version stays usable.")
+        return ENDED_WELL
+    versions = installed.versions_of(entry.id)
+    if options.json:
+        about = plain(entry, agent, here().key)
+        about["commands"] = _commands(entry)
+        about["versions"] = [{"version": it.version, "kind": it.kind, "size": it.size} for it in versions]
+        printing.say(json.dumps(about, indent=2))
+        return ENDED_WELL
+    printing.say("\n".join(_lines(entry, index) + _installed_lines(versions)))
+    return ENDED_WELL
+
+
+def _commands(entry: RegistryEntry) -> dict[str, list[str]]:
+    from accord_tools.registry.launching import choices
+    from accord_tools.registry.platforms import here
+
+    return {choice.kind: choice.command(here()) for choice in choices(entry, here())}
+
+
+def _lines(entry: RegistryEntry, index: AgentIndex) -> list[str]:
+    from accord_tools.registry.launching import choose
+    from accord_tools.registry.platforms import here
+
+    lines = [label(f"{entry.name} {entry.version}", 100), label(entry.description, 500), ""]
+    choice = choose(entry, here())
+    if isinstance(choice, str):
+        lines.append(f"  not here:  {label(choice, 300)}")
+    else:
+        lines += described(entry, choice, index.source_of(entry).shown)
+        others = [kind for kind in entry.kinds if kind != choice.kind]
+        lines += [f"  also as:   {', '.join(others)}"] if others else []
+        env = [f"{key}={value}" for key, value in choice.env.items()]
+        lines += [f"  sets:      {label(' '.join(env), 300)}"] if env else []
+    if entry.binary:
+        lines.append(f"  archives:  {label(', '.join(sorted(entry.binary)), 300)}")
+    pages = {"website": entry.website, "source": entry.repository, "terms": entry.license_url}
+    lines += [f"  {name + ':':11}{label(value, 300)}" for name, value in pages.items() if value]
+    lines += [f"  preview:   {label(entry.preview.version, 60)}"] if entry.preview is not None else []
+    return lines + [f"  note:      {label(note, 300)}" for note in entry.notes]
+
+
+def _installed_lines(agents: list[InstalledAgent]) -> list[str]:
+    if not agents:
+        return ["", "It is not installed."]
+    lines = ["", "Installed:"]
+    for agent in agents:
+        program = "" if agent.is_whole else "; its program is gone: install it again"
+        lines.append(f"  {agent.version} as {agent.kind}, {size(agent.size)}, {agent.at[:10]}{program}")
+        lines.append(f"    {label(' '.join(agent.argv), 400)}")
+    return lines
+
+
+def install_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("names", metavar="ID[@VERSION]", nargs="*", help="agents of the registry")
+    parser.add_argument("--kind", choices=KINDS, help="which distribution; by default the first that fits")
+    parser.add_argument("--preview", action="store_true", help="the preview, in registries that have one")
+    parser.add_argument(
+        "--locked", action="store_true", help="exactly what .accord/agents.lock has; all of it by default"
+    )
+    parser.add_argument("--require-hash", action="store_true", help=REQUIRE_HASH)
+    parser.add_argument("--ignore-scripts", action="store_true", help="do not let packages of npm run their scripts")
+    parser.add_argument("--again", action="store_true", help="also if it is installed already")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    index_arguments(parser)
+
+
+def install(options: argparse.Namespace) -> int:
+    """Install agents of the registry."""
+    locks = _locks() if options.locked else None
+    names: list[str] = options.names or list(locks or ())
+    if not names:
+        raise WrongUsage("name what to install: accord agents install ID; accord agents search lists the agents")
+    index = index_of(options)
+    for name in names:
+        _install_one(options, index, name, locks)
+    return ENDED_WELL
+
+
+def _install_one(
+    options: argparse.Namespace, index: AgentIndex, name: str, locks: dict[str, LockedAgent] | None
+) -> None:
+    from accord_tools.registry.finding import split_name
+    from accord_tools.registry.installing.install import InstallOptions, already_installed
+
+    entry = entry_of(index, name)
+    lock = None
+    if locks is not None and (lock := locks.get(entry.id)) is None:
+        raise WrongUsage(f"the lock file has no agent {entry.id!r}; it has {', '.join(locks) or 'none'}")
+    wanted = InstallOptions(
+        kind=options.kind,
+        version=(split_name(name) or ("", None))[1],
+        preview=options.preview,
+        scripts=not options.ignore_scripts,
+        require_hash=options.require_hash,
+        locked=lock,
+        again=options.again,
+    )
+    if (agent := already_installed(entry, wanted)) is not None:
+        printing.say(f"{label(agent.name, 60)} {agent.version} is installed already.")
+        return
+    if not confirmed(entry, index, wanted, says_yes=options.yes):
+        raise AccordError("nothing was installed; without a terminal, confirm with --yes")
+    _report(install_shown(entry, index, wanted))
+
+
+def _report(agent: InstalledAgent) -> None:
+    """Say what was installed, and what will be started."""
+    printing.say(f"Installed {label(agent.name, 60)} {agent.version} ({size(agent.size)}).")
+    printing.say(f"  starts:  {shlex.join(agent.argv)}")
+    printing.say(f'  try:     accord run "Say hello" -a {agent.id}')
+
+
+def update_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("names", metavar="ID", nargs="*", help="installed agents; all by default")
+    parser.add_argument("--check", action="store_true", help=f"only say what is new; the exit code is then {CHANGES}")
+    parser.add_argument("--require-hash", action="store_true", help=REQUIRE_HASH)
+    index_arguments(parser)
+
+
+def update(options: argparse.Namespace) -> int:
+    """Install newer versions of what is installed."""
+    from accord_tools.registry import installed
+    from accord_tools.registry.finding import find_installed
+    from accord_tools.registry.versions import is_newer
+
+    agents = [_known(name, find_installed(name)) for name in options.names] or list(installed.all_installed())
+    index = index_of(options)
+    newer = [
+        (agent, entry)
+        for agent in agents
+        if (entry := index.find(agent.id)) is not None and is_newer(entry.version, agent.listed or agent.version)
+    ]
+    for agent in agents:
+        if index.find(agent.id) is None:
+            printing.complain(f"note: {agent.id} is not in the registry any more; it stays as it is")
+    if not newer:
+        printing.say("Everything is up to date.")
+        return ENDED_WELL
+    if options.check:
+        print_table(("ID", "INSTALLED", "NEW"), [(agent.id, agent.version, entry.version) for agent, entry in newer])
+        return CHANGES
+    failures = 0
+    for agent, entry in newer:
+        failures += not _updated(agent, index, options.require_hash, entry.version)
+    return FAILED if failures else ENDED_WELL
+
+
+def _known(name: str, agent: InstalledAgent | None) -> InstalledAgent:
+    if agent is None:
+        raise WrongUsage(f"{name} is not installed; install it: accord agents install {name}")
+    return agent
+
+
+def _updated(agent: InstalledAgent, index: AgentIndex, require_hash: bool, version: str) -> bool:
+    """Update one agent; a failure leaves the version that is there, and does not stop the others."""
+    from accord_tools.registry import installed
+    from accord_tools.registry.installing.install import InstallOptions
+
+    entry = index.find(agent.id)
+    if entry is None:
+        return False
+    kind = agent.kind if agent.kind in entry.kinds else None
+    try:
+        new = install_shown(entry, index, InstallOptions(kind=kind, require_hash=require_hash))
+    except AccordError as error:
+        printing.complain(f"{agent.id}: {one_line(error)}; {agent.version} stays")
+        return False
+    if new.folder != agent.folder:
+        installed.mark_replaced(agent)
+        in_use = installed.sweep(agent.id)
+        later = "; the old version is in use, and is removed later" if in_use else ""
+        printing.say(f"Updated {agent.id} from {agent.version} to {new.version}{later}.")
+    else:
+        printing.say(f"{agent.id} stays at {new.version}: {version} cannot be installed here yet.")
+    return True
+
+
+def remove_installed(name: str) -> bool:
+    """Remove an agent of the registry that is installed; False if there is none of this name."""
+    from accord_tools.registry import installed
+    from accord_tools.registry.finding import find_installed, split_name
+
+    agent = find_installed(name)
+    if agent is None:
+        return False
+    version = (split_name(name) or ("", None))[1]
+    in_use = installed.remove(agent.id, version)
+    what = f"{agent.id} {version}" if version else agent.id
+    printing.say(
+        f"Removed {what}." if not in_use else f"{what} is in use; it is removed when no program uses it any more."
+    )
+    return True
+
+
+def which_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="an agent's name, or what stands after -a")
+
+
+def which(options: argparse.Namespace) -> int:
+    """Print the command that a name means."""
+    from accord_tools.configuration.resolving import resolve
+
+    try:
+        settings = resolve(options.name, offline=True)
+    except ConfigurationError as error:
+        raise WrongUsage(str(error)) from error
+    printing.say(settings.url or shlex.join(settings.words))
+    return ENDED_WELL
+
+
+def lock_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("names", metavar="ID", nargs="*", help="installed agents; by default those of the file, or all")
+
+
+def lock(options: argparse.Namespace) -> int:
+    """Write what is installed into .accord/agents.lock."""
+    from accord_tools.registry import agreed, installed
+    from accord_tools.registry.finding import find_installed
+    from accord_tools.registry.platforms import here
+
+    path = lock_path()
+    old = agreed.read_lock(path) if path.exists() else {}
+    names: list[str] = options.names or list(old)
+    agents = [_known(name, find_installed(name)) for name in names] or list(installed.all_installed())
+    if not agents:
+        raise WrongUsage("no agent is installed, so there is nothing to lock")
+    locked = dict(old)
+    for agent in agents:
+        if not agent.integrity:
+            raise AccordError(f"{agent.id} was installed without a checksum, so it cannot be locked")
+        place = agreed.ANY if agent.kind == "npx" else here().key
+        before = old.get(agent.id)
+        is_same = before is not None and (before.version, before.kind) == (agent.version, agent.kind)
+        kept = before.integrity if before is not None and is_same else {}
+        locked[agent.id] = agreed.LockedAgent(agent.id, agent.version, agent.kind, {**kept, place: agent.integrity})
+    agreed.write_lock(path, list(locked.values()))
+    printing.say(f"Locked {', '.join(agent.id for agent in agents)} in {path}.")
+    return ENDED_WELL
+
+
+def lock_path() -> Path:
+    """The lock file of the project: beside the project's file with agents, or in this folder."""
+    from accord_tools.configuration.agents_file import project_file
+    from accord_tools.registry.agreed import LOCK_FILE
+
+    for folder in (Path.cwd(), *Path.cwd().parents):
+        if (folder / LOCK_FILE).is_file():
+            return folder / LOCK_FILE
+    file = project_file()
+    return file.with_name(LOCK_FILE.name) if file is not None else Path.cwd() / LOCK_FILE
+
+
+def _locks() -> dict[str, LockedAgent]:
+    from accord_tools.registry.agreed import read_lock
+
+    return read_lock(lock_path())
+
+
+def forget_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="ID", help="the agent")
+
+
+def forget(options: argparse.Namespace) -> int:
+    """Forget the checksums of an agent's versions that were installed here."""
+    from accord_tools.registry import agreed
+
+    count = agreed.forget(options.name)
+    if count == 0:
+        raise WrongUsage(f"no checksum of {options.name!r} is remembered")
+    printing.say(f"Forgot {count} checksums of {options.name}.")
+    return ENDED_WELL

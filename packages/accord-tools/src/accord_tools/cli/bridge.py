@@ -1,0 +1,88 @@
+"""`accord bridge`: makes an agent behind a URL a local command, for editors that only start commands."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+import sys
+from typing import TYPE_CHECKING
+
+from accord.errors import ConfigurationError
+from accord.plugins import scheme_of
+from accord.running import on_signals
+from accord_tools.cli import printing, recording, remote_options
+from accord_tools.cli.endings import ENDED_WELL, FAILED, WrongUsage, one_line
+
+if TYPE_CHECKING:
+    from accord.transports.base import Transport
+    from accord_tools.configuration.settings import AgentSettings
+
+EPILOG = """\
+Name it in an editor's settings as the agent's command:
+  accord bridge https://agents.example/acp --token-file ~/.agent-token
+  accord bridge ws://127.0.0.1:8000/acp
+
+Messages are passed on unchanged. Files and terminals that the agent asks for are those of the editor's machine.
+The bridge ends when the editor closes its input. When the agent's side ends first, the exit status is 1 and the reason
+is on standard error."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EPILOG
+    parser.add_argument("url", metavar="URL", help="http, https, ws or wss; or the name of an agent with a URL")
+    recording.arguments(parser)
+    remote_options.arguments(parser.add_argument_group("the agent"))
+
+
+def run(options: argparse.Namespace) -> int:
+    from accord.transports.stdio import fill_closed_streams
+    from accord_tools.configuration.resolving import target_of
+
+    settings = _settings(options.url)
+    token, headers, tls, proxy = remote_options.read(options, settings)
+    far = target_of(settings, token=token, headers=headers, tls=tls, proxy=proxy).dial()
+    fill_closed_streams()
+    with recording.recorded(options, "accord bridge", role="tap", peer=far.name) as trace:
+        if trace is not None:
+            from accord.transports.recorded_transport import RecordedTransport
+
+            far = RecordedTransport(far, trace)
+        return asyncio.run(_bridge(far))
+
+
+def _settings(given: str) -> AgentSettings:
+    """The agent with this URL or name."""
+    from accord_tools.configuration.resolving import UnknownAgent, resolve
+    from accord_tools.configuration.settings import AgentSettings
+
+    if scheme_of(given):
+        return AgentSettings(url=given)
+    try:
+        settings = resolve(given)
+    except UnknownAgent:
+        raise WrongUsage(f"{given} is neither a URL nor the name of an agent") from None
+    except ConfigurationError as error:
+        raise WrongUsage(str(error)) from error
+    if settings.url is None:
+        raise WrongUsage(f"{given} is a command, which an editor can start itself; a bridge is for an agent with a URL")
+    return settings
+
+
+async def _bridge(far: Transport) -> int:
+    from accord.transports.relay import relay
+    from accord.transports.stdio import StdioTransport
+
+    near = StdioTransport.standard()
+    joined = asyncio.ensure_future(relay(near, far))
+    try:
+        with on_signals([signal.SIGTERM], joined.cancel):
+            first, end = await joined
+    except asyncio.CancelledError:
+        return ENDED_WELL
+    if near.output_error is not None:
+        raise printing.lost(near.output_error)
+    if first is not far:
+        return ENDED_WELL
+    print(f"accord bridge: {one_line(end.error())}", file=sys.stderr)
+    return FAILED

@@ -1,0 +1,247 @@
+"""`accord chat`: the terminal client. This file owns its options; the room `tui` is the client."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
+
+from accord.errors import ConfigurationError
+from accord_tools.cli import lending, mcp_file, opening, printing, protocol, target
+from accord_tools.cli.endings import WrongUsage
+
+if TYPE_CHECKING:
+    from accord_tools.pictures.asking import Graphics
+    from accord_tools.tui.app import ChatOptions
+    from accord_tools.tui.connection import AgentChoice
+    from accord_tools.tui.session_list import Worktree
+
+EPILOG = """\
+examples:
+  accord chat                              the default agent, or a list to choose from
+  accord chat gemini                       an agent that `accord agents` lists
+  accord chat -- gemini --acp              an agent by its command
+  accord chat gemini --continue            the latest session of this folder
+  accord chat gemini --session 3f2a        a session by the start of its id
+  accord chat --prompt "Fix the tests"     send this first; type on meanwhile
+  accord chat --plain                      a dialogue line by line, without a screen
+
+keys:
+  enter sends, ctrl+j begins a new line, esc stops the agent, f1 shows all keys.
+  / lists commands, @ names files.
+
+The agent is asked about nothing and may do nothing by itself: you are asked about each use
+of your files and each command, unless --allow or --policy says otherwise.
+The guide is docs/chat.md."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EPILOG
+    parser.usage = "accord chat [options] [AGENT | -- COMMAND...]"
+    parser.add_argument("--prompt", metavar="TEXT", help="send this first")
+    parser.add_argument("--plain", action="store_true", help="a dialogue line by line; for terminals that are not able")
+    group = parser.add_argument_group("the session")
+    group.add_argument("-C", "--cwd", metavar="DIR", default=".", help="the session's folder (default: this one)")
+    group.add_argument(
+        "--worktree", action="store_true", help="work in a new git worktree, which stays when the chat ends"
+    )
+    group.add_argument("--trust", action="store_true", help="trust this folder from now on: git may run in it")
+    group.add_argument("--session", metavar="ID", help="open this session again; the start of its id is enough")
+    group.add_argument("--mode", metavar="MODE", help="set the session's mode")
+    group.add_argument("--model", metavar="MODEL", help="set the session's model")
+    group.add_argument(
+        "--set", metavar="KEY=VALUE", action="append", default=[], dest="settings", help="set a config option"
+    )
+    group.add_argument("--mcp", metavar="FILE", help="a JSON file with MCP servers for the session")
+    group.add_argument("--allow", choices=lending.ALLOW, help="what the agent may do (default: ask)")
+    group.add_argument("--policy", metavar="FILE", help="a TOML file with rules that answer before you are asked")
+    group.add_argument("--theme", metavar="NAME", help="the colours; /theme lists them")
+    opening.arguments(parser, is_argument=True)
+
+
+def run(options: argparse.Namespace) -> int:
+    folder = Path(options.cwd).absolute()
+    if not folder.is_dir():
+        raise WrongUsage(f"--cwd {options.cwd}: no such folder")
+    opening.prepare(options)
+    if options.worktree and (options.continues or options.session is not None):
+        raise WrongUsage("--worktree begins a new session; leave --continue and --session out")
+    if options.trust:
+        _trust(folder)
+    worktrees = [_worktree(options, folder)] if options.worktree else []
+    try:
+        return _run(options, worktrees)
+    finally:
+        for worktree in worktrees:  # after the screen is gone
+            printing.complain(f"The work is in a git worktree:\n{worktree.described()}")
+
+
+def _run(options: argparse.Namespace, worktrees: list[Worktree]) -> int:
+    if options.plain or not _is_able():
+        from accord_tools.cli.plain_chat import converse
+
+        return converse(options)
+    try:
+        from accord_tools.tui.app import ChatApp
+    except ImportError as error:
+        from accord.extras import extra_of, missing_extra
+
+        if extra_of(error) is None:
+            raise
+        raise missing_extra("cli", "accord chat") from error
+    code = ChatApp(_choice(options), _options(options, worktrees)).run()
+    return 0 if code is None else code
+
+
+def _trust(folder: Path) -> None:
+    """Let git run in a folder, without a question."""
+    from accord.project.git import find_repository
+    from accord_tools.configuration.trust import trust_folder
+
+    repository = find_repository(folder)
+    if repository is None:
+        raise WrongUsage(f"--trust: not a git repository: {folder}; there is nothing to trust")
+    trust_folder(repository)
+
+
+def _worktree(options: argparse.Namespace, folder: Path) -> Worktree:
+    """Make the worktree in which the session works, and make it the session's folder."""
+    from accord.project.git import FolderNotTrusted
+    from accord_tools.cli.trusting import ask_for_folder
+    from accord_tools.configuration.trust import is_folder_trusted
+    from accord_tools.tui.session_list import new_worktree
+
+    try:
+        try:
+            worktree = new_worktree(folder, is_folder_trusted)
+        except FolderNotTrusted as error:
+            ask_for_folder(error)
+            worktree = new_worktree(folder, is_folder_trusted)
+    except (ValueError, FolderNotTrusted) as error:
+        raise WrongUsage(f"--worktree: {error}") from error
+    options.cwd = str(worktree.folder)
+    return worktree
+
+
+def _is_able() -> bool:
+    """Whether the terminal can show a screen."""
+    is_terminal = sys.stdin is not None and sys.stdin.isatty() and sys.stdout is not None and sys.stdout.isatty()
+    return is_terminal and os.environ.get("TERM", "dumb") not in ("", "dumb", "unknown")
+
+
+def _is_ascii() -> bool:
+    """Whether the terminal does not use UTF-8. With LANG=C or LC_ALL=C, Python itself writes UTF-8 all the same."""
+    locale = os.environ.get("LC_ALL") or os.environ.get("LANG") or ""
+    return locale in ("C", "POSIX") or "utf" not in (sys.stdout.encoding or "").lower()
+
+
+def _choice(options: argparse.Namespace) -> AgentChoice | None:
+    """The agent that the command line names; None if the user is to choose."""
+    agent = target.chosen(options)
+    if agent.is_demo and len(_known(options)) > 1:
+        return None
+    words = agent.settings.words
+    name = options.word or options.named or ("demo" if agent.is_demo else "")
+    return _made(name or (Path(words[0]).name if words else agent.settings.where), agent)
+
+
+def _made(name: str, agent: target.ChosenAgent) -> AgentChoice:
+    from accord.masking import mask_urls
+    from accord_tools.tui.connection import AgentChoice
+
+    settings = agent.settings
+    return AgentChoice(
+        name,
+        agent.target,
+        where=settings.description or mask_urls(settings.where),
+        program=agent.target().program,
+        mode=settings.mode,
+        config=settings.config,
+        allow=settings.allow,
+    )
+
+
+def _of_registry(name: str) -> AgentChoice:
+    """An agent of the registry that is installed."""
+    from accord_tools.cli import remote_options
+    from accord_tools.configuration.resolving import resolve
+
+    return _made(name, target.ChosenAgent(resolve(f"registry:{name}"), remote_options.RemoteOptions()))
+
+
+def _known(options: argparse.Namespace) -> list[AgentChoice]:
+    """The agents that have names and may be started, the default first; and the built-in one."""
+    from accord_tools.cli import remote_options
+    from accord_tools.cli.naming import known_agents
+    from accord_tools.configuration.resolving import started_by_us
+    from accord_tools.configuration.trust import is_trusted
+
+    usable = [agent for agent in known_agents() if not agent.is_hidden and is_trusted(agent.file)]
+    usable.sort(key=lambda agent: not agent.is_default)
+    choices: list[AgentChoice] = []
+    for agent in usable:
+        settings = started_by_us(agent.settings)
+        with suppress(WrongUsage):  # a token file that is missing, or options for another kind of agent
+            choices.append(_made(agent.name, target.ChosenAgent(settings, remote_options.read(options, settings))))
+    demo = target.demo()
+    return [*choices, _made("demo", target.ChosenAgent(demo, remote_options.RemoteOptions(), is_demo=True))]
+
+
+def _options(options: argparse.Namespace, worktrees: list[Worktree]) -> ChatOptions:
+    from accord_tools.tui.app import ChatOptions
+    from accord_tools.tui.connection import ConnectionOptions
+    from accord_tools.tui.settings import read_settings
+
+    for setting in options.settings:
+        if "=" not in setting:
+            raise WrongUsage(f"--set must be KEY=VALUE, got {setting!r}")
+    try:
+        settings = read_settings()
+    except ConfigurationError as error:
+        raise WrongUsage(str(error)) from error
+    graphics, typed = _graphics(settings.images)
+    connection = ConnectionOptions(
+        remembers=settings.remember,
+        allow=options.allow or "ask",
+        policy=lending.policy_of(options),
+        versions=tuple(protocol.versions(options)),
+    )
+    return ChatOptions(
+        Path(options.cwd).absolute(),
+        worktrees=worktrees,
+        agents=_known(options),
+        find_agent=_of_registry,
+        prompt=options.prompt,
+        session_id=options.session,
+        continues=options.continues,
+        mode=options.mode,
+        model=options.model,
+        config=dict(setting.split("=", 1) for setting in options.settings),
+        servers=mcp_file.read(options.mcp, options.cwd) if options.mcp else (),
+        connection=connection,
+        theme=options.theme or settings.theme,
+        keys=settings.keys,
+        bell=settings.bell,
+        is_ascii=_is_ascii(),
+        is_coloured=not os.environ.get("NO_COLOR"),
+        graphics=graphics,
+        typed=typed,
+    )
+
+
+def _graphics(images: str) -> tuple[Graphics, str]:
+    """How the terminal shows images, and what the user typed while it was asked."""
+    from accord_tools.pictures.asking import NO_GRAPHICS, Graphics, ask_terminal, may_be_asked
+    from accord_tools.pictures.protocols import Protocol
+
+    for known in get_args(Protocol):
+        if known == images:
+            return Graphics(known), ""
+    if images == "blocks" or os.environ.get("NO_COLOR") or not may_be_asked(os.environ):
+        return NO_GRAPHICS, ""
+    with suppress(OSError):
+        return ask_terminal(sys.stdin.fileno(), sys.stdout.fileno())
+    return NO_GRAPHICS, ""

@@ -1,0 +1,99 @@
+"""What a command of another distribution needs: the public module for plug-ins of `accord`.
+
+A plug-in is a `Command` that the distribution names in its entry points. `accord weather` is then there, in
+`accord --help` and in the shell's completion, like a command of Accord itself:
+
+    [project.entry-points."accord.commands"]
+    weather = "weather.command:COMMAND"
+
+    # weather/command.py
+    import argparse
+
+    from accord_tools.cli.command import ENDED_WELL, Command, agent_arguments, chosen_agent, print_line, run_async
+
+    def arguments(parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("place", metavar="PLACE", help="the place to ask about")
+        agent_arguments(parser)
+
+    def run(options: argparse.Namespace) -> int:
+        print_line(run_async(forecast(chosen_agent(options), options.place)))
+        return ENDED_WELL
+
+    COMMAND = Command("Ask an agent about the weather.", arguments, run)
+
+An `AccordError` that `run` raises becomes one line on standard error. Its exit code is that of the table in the guide:
+2 for `WrongUsage`, 3 for `accord.Timeout`, 5 for `OutputLost`, otherwise 1. Any other exception is a bug of the
+command, and prints a traceback.
+
+Completion follows from the parser: it completes options, choices, the agents' names for the metavar `AGENT`, and files
+for the metavar `FILE`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from accord_tools.cli.endings import ENDED_WELL, FAILED, WRONG_USAGE, OutputLost, WrongUsage
+from accord_tools.cli.parser import Command, add_commands
+from accord_tools.cli.printing import complain as print_error, print_table, say as print_line, write_out
+from accord_tools.cli.protocol import arguments as protocol_argument, versions as protocol_versions
+from accord_tools.cli.streams import Style, streams, width
+from accord_tools.cli.target import ChosenAgent, arguments as agent_arguments, chosen as chosen_agent
+
+__all__ = [
+    "ENDED_WELL",
+    "FAILED",
+    "WRONG_USAGE",
+    "ChosenAgent",
+    "Command",
+    "OutputLost",
+    "Style",
+    "WrongUsage",
+    "add_commands",
+    "agent_arguments",
+    "chosen_agent",
+    "paint",
+    "print_error",
+    "print_json",
+    "print_line",
+    "print_progress",
+    "print_table",
+    "protocol_argument",
+    "protocol_versions",
+    "run_async",
+    "terminal_width",
+    "write_out",
+]
+
+
+T = TypeVar("T")
+
+
+def run_async(main: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine as `accord.run` does, and return its result. Signals end its agents in order."""
+    from accord.running import run  # `accord --help` loads this module, and runs nothing
+
+    return run(main)
+
+
+def paint(style: Style, text: str) -> str:
+    """The text in this style, if standard output shows colours: not in a pipe, and not with `NO_COLOR`."""
+    return streams().answer.painted(style, text)
+
+
+def terminal_width() -> int | None:
+    """The columns of the terminal that standard output is; None if it is a pipe or a file."""
+    return width(1) if streams().answer.is_terminal else None
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON, for the option `--json`."""
+    print_line(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def print_progress(text: str) -> None:
+    """Print a line on standard error if a person reads it there, at a terminal."""
+    if streams().aside.is_terminal:
+        print_error(text)

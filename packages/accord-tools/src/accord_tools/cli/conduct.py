@@ -1,0 +1,153 @@
+"""`accord conduct`: joins proxies and an agent to one agent, for editors that only start commands."""
+
+from __future__ import annotations
+
+import argparse
+import select
+import sys
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from accord.errors import AccordError, ConfigurationError
+from accord_tools.cli import printing, recording
+from accord_tools.cli.endings import ENDED_WELL, FAILED, WrongUsage, one_line
+
+if TYPE_CHECKING:
+    from accord.client.target import Target
+    from accord.proxy.link import ComponentFailure
+    from accord.trace import Observer
+
+EPILOG = """\
+Each COMPONENT is one argument: a command with its own arguments in quotes, a URL, a Python file, the name of an agent,
+or a JSON object. The last one is the agent; those before it are proxies, the first next to the client.
+
+examples:
+  accord conduct "python house_rules.py" "gemini --acp"
+  accord conduct rules.py:proxy redact.py claude-agent-acp --trace chain.jsonl
+  accord conduct '{"command": "python", "args": ["rules.py"], "env": {"LANG": "C"}}' "gemini --acp"
+  accord conduct --as-proxy "python a.py" "python b.py"     two proxies that are one component of another chain
+
+Name it in an editor's settings as the agent's command. `accord conduct agent COMPONENT...` and `accord conduct proxy
+COMPONENT...` do the same as without and with --as-proxy: the conductor of the Rust SDK is used in that form.
+
+A proxy can read and change everything, and runs as you. Messages are passed on unchanged unless a proxy changes them.
+The components start with the client's first message, and end with the client. If one of them ends first, each request
+is answered with an error that names it, the exit status is 1, and the reason is on standard error."""
+
+MODES = {"agent": False, "proxy": True}
+"""The words of the Rust SDK's conductor, and whether they mean --as-proxy."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EPILOG
+    parser.usage = "accord conduct [--as-proxy] [--trace FILE] COMPONENT..."
+    parser.add_argument(
+        "components", nargs="*", metavar="COMPONENT", help="a proxy, or the agent at the end; see below"
+    )
+    parser.add_argument(
+        "--as-proxy", action="store_true", help="all components are proxies, and this is one component of a chain"
+    )
+    recording.arguments(parser, "what the components send each other (FILE.jsons: as the Rust SDK's conductor does)")
+    parser.add_argument(
+        "--no-bridge",
+        action="store_true",
+        help="do not bridge MCP servers of the client and of proxies to an agent that takes none over ACP",
+    )
+    parser.add_argument(
+        "-n", "--name", metavar="NAME", help="the name of this chain in errors (default: accord conduct)"
+    )
+    parser.set_defaults(takes_agent=True)
+
+
+def run(options: argparse.Namespace) -> int:
+    from accord.proxy.chain import conduct_standard_streams
+    from accord.running import run_until_the_end
+
+    name = options.name or "accord conduct"
+    given, as_proxy = _mode([*options.components, *options.agent], as_proxy=options.as_proxy)
+    if not given and not as_proxy:
+        raise WrongUsage("name at least one component: accord conduct [PROXY...] AGENT; see accord conduct --help")
+    targets = [_target(written, place, place < len(given) or as_proxy) for place, written in enumerate(given, 1)]
+    ended: list[ComponentFailure | None] = []
+    peer = " | ".join(it.name for it in targets)
+    with _recorded(options, name, peer) as trace:
+
+        async def serve() -> None:
+            bridge = not options.no_bridge
+            ended.append(await conduct_standard_streams(targets, as_proxy=as_proxy, observer=trace, bridge=bridge))
+
+        run_until_the_end(serve(), name, uvloop=None)
+    failure = ended[0] if ended else None
+    if failure is None:
+        return ENDED_WELL
+    printing.complain(f"{name}: {one_line(AccordError(str(failure)))}")
+    return FAILED
+
+
+@contextmanager
+def _recorded(options: argparse.Namespace, name: str, peer: str) -> Generator[Observer | None]:
+    """The recording that `--trace` names: a trace of ours, or one in the form of the Rust SDK's conductor."""
+    from accord.proxy.rust_trace import ENDING, JsonsFile
+
+    if options.trace is None or not options.trace.endswith(ENDING):
+        with recording.recorded(options, name, role="conductor", peer=peer) as trace:
+            yield trace
+        return
+    try:
+        file = JsonsFile(options.trace, secrets=options.trace_secrets)
+    except AccordError as error:
+        raise WrongUsage(f"--trace: {error}") from error
+    try:
+        yield file
+    finally:
+        file.close()
+        if file.problem is not None:
+            problem = file.problem.strerror or file.problem
+            printing.complain(f"{name}: --trace {options.trace} is incomplete: {problem}")
+
+
+def _mode(words: Sequence[str], *, as_proxy: bool) -> tuple[Sequence[str], bool]:
+    """The components, and whether they are all proxies; the first word may be one of `MODES`."""
+    if words and words[0] in MODES:
+        return words[1:], as_proxy or MODES[words[0]]
+    return words, as_proxy
+
+
+def _target(written: str, place: int, is_proxy: bool) -> Target:
+    from accord.proxy.components import read_component
+
+    try:
+        return read_component(written, _teller(f"proxy {place}" if is_proxy else "agent"))
+    except ConfigurationError as error:
+        raise WrongUsage(f"component {place}: {error}") from error
+
+
+def _teller(name: str) -> Callable[[str], object]:
+    """Print what a component writes to standard error; leave out what the reader of ours has no room for."""
+    left_out = 0
+
+    def tell(line: str) -> None:
+        nonlocal left_out
+        if not _has_room():
+            left_out += 1
+            return
+        if left_out:
+            printing.complain(f"{name}: ({left_out} lines were left out)")
+            left_out = 0
+        printing.complain(f"{name}: {line[:LONGEST]}")
+
+    return tell
+
+
+LONGEST = 1_000
+"""Characters of a line. A pipe that has room has 4 KiB, and a character has up to four bytes."""
+
+
+def _has_room() -> bool:
+    """Whether standard error takes a line now. An editor that does not read it must not stop the chain."""
+    if sys.platform == "win32" or sys.stderr is None:
+        return True
+    room = select.poll()
+    room.register(sys.stderr, select.POLLOUT)
+    return bool(room.poll(0))

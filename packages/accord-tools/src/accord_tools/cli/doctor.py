@@ -1,0 +1,206 @@
+"""`accord doctor`: checks the installation, the terminal, node, npm and uv, the configuration and the agents."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from accord import __version__
+from accord.errors import ConfigurationError
+from accord.extras import PACKAGES, install_command
+from accord.folders import state_folder
+from accord_tools.cli import printing
+from accord_tools.cli.endings import ENDED_WELL, FAILED
+from accord_tools.cli.printing import print_table
+
+if TYPE_CHECKING:
+    from accord_tools.configuration.agents_file import AgentsFile
+    from accord_tools.configuration.known_agents import KnownAgents
+
+EPILOG = """\
+A line is `ok`, `missing` for a part that you may not need or that is too old, or `broken` for something that you have
+set and that cannot work; then the exit status is 1. No agent is started: `accord info AGENT` does that."""
+
+MODULES = {
+    extra: [name for name, its in PACKAGES.items() if its == extra] for extra in dict.fromkeys(PACKAGES.values())
+}
+"""The modules of each extra."""
+FOR = {
+    "agent": "accord agent",
+    "claude-agent-sdk": "agents of the Claude Agent SDK",
+    "official-sdk": "programs of the official Python SDK",
+    "cli": "accord chat",
+    "http": "agents behind URLs, accord serve, accord bridge",
+    "http2": "the same over HTTP/2",
+    "langgraph": "agents of LangGraph",
+    "llama-index": "agents of LlamaIndex",
+    "mcp": "agents that use MCP servers",
+    "openai-agents": "agents of the OpenAI Agents SDK",
+    "otel": "spans of OpenTelemetry",
+    "patterns": "patterns in forms, and searches of the coding agent",
+    "postgres": "sessions in PostgreSQL",
+    "pydantic-ai": "agents of Pydantic AI",
+    "uvloop": "a faster event loop",
+}
+
+State = Literal["ok", "missing", "broken"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one check found, and what to do about it."""
+
+    what: str
+    state: State
+    detail: str
+    do: str = ""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EPILOG
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    from accord_tools.cli.doctor_tools import tools
+
+    found = [*_installation(), *_extras(), *tools(), _terminal(), _state(), *_configuration()]
+    if options.json:
+        printing.say(json.dumps([asdict(finding) for finding in found], indent=2, ensure_ascii=False))
+    else:
+        print_table(("STATE", "WHAT", "DETAIL"), [(it.state, it.what, it.detail) for it in found])
+        if to_do := [it for it in found if it.do]:
+            printing.say("\nWhat to do:")
+            for it in to_do:
+                printing.say(f"  {it.what}: {it.do}")
+    return FAILED if any(it.state == "broken" for it in found) else ENDED_WELL
+
+
+def _installation() -> Iterator[Finding]:
+    yield Finding("accord", "ok", f"{__version__} in {Path(__file__).parents[1]}")
+    yield Finding("python", "ok", f"{platform.python_version()} at {sys.executable}, {platform.platform(terse=True)}")
+
+
+def _extras() -> Iterator[Finding]:
+    known = _declared()
+    for extra, modules in MODULES.items():
+        if extra not in known:
+            continue
+        absent = [module for module in modules if find_spec(module) is None]
+        if not absent:
+            yield Finding(f"extra {extra}", "ok", ", ".join(_with_version(module) for module in modules))
+        else:
+            detail = f"{', '.join(absent)} not installed: {FOR[extra]}"
+            yield Finding(f"extra {extra}", "missing", detail, install_command(extra))
+
+
+def _declared() -> set[str]:
+    """The extras that this installation of Accord has for this platform."""
+    try:
+        needed = requires("accord") or []
+    except PackageNotFoundError:  # run from its sources
+        return set(MODULES)
+    there = {
+        extra for extra in MODULES if any(f'extra == "{extra}"' in it or f"extra == '{extra}'" in it for it in needed)
+    }
+    return there - ({"uvloop"} if sys.platform == "win32" else set())
+
+
+def _with_version(module: str) -> str:
+    package = {"opentelemetry": "opentelemetry-api", "re2": "google-re2"}.get(module, module)
+    try:
+        return f"{package} {version(package)}"
+    except PackageNotFoundError:
+        return package
+
+
+def _terminal() -> Finding:
+    streams = {"input": sys.stdin, "output": sys.stdout, "error": sys.stderr}
+    at = [name for name, stream in streams.items() if stream is not None and stream.isatty()]
+    encoding = (sys.stdout.encoding if sys.stdout is not None else None) or "none"
+    kind = os.environ.get("TERM", "not set")
+    detail = f"standard {', '.join(at)}" if at else "none of the standard streams"
+    colours = "refused (NO_COLOR)" if os.environ.get("NO_COLOR") else "allowed"
+    text = f"{detail}; TERM {kind}, encoding {encoding}, colours {colours}"
+    if "utf" not in encoding.lower():
+        return Finding("terminal", "missing", text, "set PYTHONUTF8=1, so that every character can be printed")
+    return Finding("terminal", "ok", text)
+
+
+def _state() -> Finding:
+    folder = state_folder()
+    there = next(place for place in (folder, *folder.parents) if place.exists())
+    if os.access(there, os.W_OK | os.X_OK):
+        return Finding("state", "ok", f"{folder}")
+    return Finding(
+        "state", "missing", f"{folder} cannot be written", "set XDG_STATE_HOME to a folder that you may write"
+    )
+
+
+def _configuration() -> Iterator[Finding]:
+    from accord_tools.configuration.agents_file import VARIABLE, project_file, read_file, user_file
+    from accord_tools.configuration.known_agents import KnownAgents
+    from accord_tools.configuration.trust import is_trusted
+
+    own, project = user_file(), project_file()
+    files: list[AgentsFile] = []
+    for owner, path in (("project", project), ("user", own)):
+        if path is None:
+            continue
+        what = f"{owner}'s file"
+        try:
+            file = read_file(path, "project" if owner == "project" else "user")
+        except ConfigurationError as error:
+            yield Finding(what, "broken", str(error), f"correct {path}")
+            continue
+        if file is None:
+            if os.environ.get(VARIABLE):
+                yield Finding(what, "broken", f"{VARIABLE} names {path}, which does not exist", f"unset {VARIABLE}")
+            else:
+                yield Finding(what, "missing", f"{path} does not exist", "accord agents add NAME -- COMMAND")
+            continue
+        files.append(file)
+        if is_trusted(file):
+            yield Finding(what, "ok", str(path))
+        else:
+            yield Finding(what, "missing", f"{path} is not trusted", "read it, then run: accord agents trust")
+    yield from _agents(KnownAgents(files))
+
+
+def _agents(known: KnownAgents) -> Iterator[Finding]:
+    from accord_tools.cli.agents.named_agents import found
+
+    agents = [agent for agent in known if not agent.is_hidden]
+    for agent in agents:
+        what, settings = f"agent {agent.name}", agent.settings
+        if settings.url is not None:
+            if find_spec("httptools") is None or find_spec("websockets") is None:
+                yield Finding(what, "broken", "a URL needs the extra http", "pip install 'accord[http]'")
+            else:
+                yield Finding(what, "ok", settings.where)
+        elif (program := found(agent)) is not None:
+            yield Finding(what, "ok", program)
+        else:
+            yield Finding(
+                what,
+                "broken",
+                f"program not found: {settings.words[0]}",
+                f"install it, put its folder on PATH, or run: accord agents remove {agent.name}",
+            )
+    for file in known.files:
+        if file.default is not None and file.default not in known.names:
+            yield Finding(
+                "default agent",
+                "broken",
+                f"{file.path} names {file.default!r}, which is not an agent",
+                "accord agents default NAME",
+            )

@@ -1,0 +1,118 @@
+"""`accord inspect`: shows traces in a browser."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+import webbrowser
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from accord.errors import AccordError
+from accord.running import on_signals
+from accord_tools.cli import printing, target
+from accord_tools.cli.endings import ENDED_WELL, WrongUsage, one_line
+
+if TYPE_CHECKING:
+    from accord_tools.inspector.serving import Inspector
+
+EPILOG = """\
+examples:
+  accord inspect wire.jsonl                 a trace, also one that is still being written
+  accord inspect before.jsonl after.jsonl   two traces, to compare them
+  accord inspect                            all traces that are kept; live ones come first
+  accord inspect export wire.jsonl --html wire.html    one file that shows the trace in any browser
+  accord inspect -- gemini --acp            in an editor's settings, in place of the agent's command: records it, like
+                                            accord trace; `accord inspect` then shows it live
+
+The page is at a URL of this machine, with a token that only you get. Nothing leaves the machine. The page only reads;
+it never writes a trace, and it never speaks to an agent. Ctrl-C ends it.
+
+A trace holds private messages, and so does an exported file: only recognisable secrets are masked in it. Read it
+before you share it."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EPILOG
+    parser.usage = (
+        "accord inspect [options] [FILE...]\n"
+        "       accord inspect -- COMMAND...\n"
+        "       accord inspect export FILE --html PAGE [--secrets]"
+    )
+    parser.add_argument("files", nargs="*", metavar="FILE", help="traces, as --trace and accord trace write them")
+    parser.add_argument("--port", default="0", help="the port; 0 chooses a free one (default: %(default)s)")
+    parser.add_argument("--open", action="store_true", help="open the page in the browser")
+    parser.add_argument("--html", metavar="PAGE", help="with export: the file to write")
+    parser.add_argument("--secrets", action="store_true", help="with export: do not mask recognisable secrets")
+    target.arguments(parser, is_remote=False, about=target.ABOUT_RECORDED)
+
+
+def run(options: argparse.Namespace) -> int:
+    words: list[str] = options.files
+    if options.agent or options.named is not None:
+        return _record(options)
+    if words[:1] == ["export"]:
+        return _export(words[1:], options.html, secrets=options.secrets)
+    if options.html or options.secrets:
+        raise WrongUsage("--html and --secrets belong to export: accord inspect export FILE --html PAGE")
+    with suppress(KeyboardInterrupt):
+        asyncio.run(_inspect(_files(words), _port(options.port), opens=options.open))
+    return ENDED_WELL
+
+
+def _record(options: argparse.Namespace) -> int:
+    """Run an agent behind a tap, as an editor starts it; nothing is shown, because its editor reads the output."""
+    from accord_tools.tap.plan import RecordingPlan
+    from accord_tools.tap.tapped import end_like, run_tapped
+
+    if options.files:
+        raise WrongUsage("name traces to show, or an agent after -- to record; not both")
+    command = target.local_command(options)
+    code, problem = run_tapped(command.words, RecordingPlan(), cwd=command.cwd, env=command.env)
+    if problem is not None:
+        printing.complain(f"accord inspect: the recording is incomplete: {one_line(AccordError(problem))}")
+    return end_like(code)
+
+
+async def _inspect(files: list[Path], port: int, *, opens: bool) -> None:
+    from accord_tools.inspector.library import Library
+    from accord_tools.inspector.serving import inspecting
+
+    ended = asyncio.Event()
+    with on_signals((signal.SIGINT, signal.SIGTERM), ended.set):
+        async with inspecting(Library(files), port=port) as inspector:
+            _say_where(inspector, opens=opens)
+            await ended.wait()
+
+
+def _say_where(inspector: Inspector, *, opens: bool) -> None:
+    printing.say(f"The inspector is at {inspector.url}")
+    if opens:
+        webbrowser.open(inspector.url)
+
+
+def _files(words: list[str]) -> list[Path]:
+    files = [Path(word) for word in words]
+    for file in files:
+        if not file.is_file():
+            raise WrongUsage(f"no such trace: {file}")
+    return files
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and int(text) < 65536):
+        raise WrongUsage(f"--port must be a number up to 65535, got {text!r}")
+    return int(text)
+
+
+def _export(words: list[str], page: str | None, *, secrets: bool) -> int:
+    from accord_tools.inspector.export import export_html
+
+    files = _files(words)
+    if len(files) != 1 or page is None:
+        raise WrongUsage("name one trace and the file to write: accord inspect export FILE --html PAGE")
+    count = export_html(files[0], Path(page), secrets=secrets)
+    printing.say(f"Wrote {page}: {count:,} messages. It holds all that was said: read it before you share it.")
+    return ENDED_WELL

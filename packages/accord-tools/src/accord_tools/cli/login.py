@@ -1,0 +1,199 @@
+"""`accord login`: lists an agent's login methods and runs one of them."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import os
+import shlex
+import signal
+import sys
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from accord.printable import label
+from accord_tools.cli import printing, protocol, target
+from accord_tools.cli.endings import ENDED_WELL, WrongUsage, one_line
+
+if TYPE_CHECKING:
+    from accord.client.remote_agent import RemoteAgent
+    from accord.schema import v1
+    from accord_tools.cli.target import ChosenAgent
+
+EPILOG = """\
+examples:
+  accord login gemini                         an agent that `accord agents` lists
+  accord login -- gemini --acp                list the methods and choose one
+  accord login --list -- my-agent             only list the methods
+  accord login --method api-key -- my-agent   use this method
+
+Afterwards a second process of the agent tells whether the login lasts. If it does not, let `accord run --login METHOD`
+log in before its prompt.
+
+A method may need variables. Those that are not set in the environment are asked
+for, and used for this login only: Accord stores none. To start the agent with
+them later, set them in its environment."""
+
+LISTED = 50
+"""Methods and variables that a terminal shows; agents offer a few."""
+COLUMNS = 160
+"""Columns of each name or description of an agent at a terminal."""
+LONGEST_LINK = 2_000
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EPILOG
+    parser.usage = "accord login [options] [AGENT | -- COMMAND...]"
+    parser.add_argument("--list", action="store_true", help="list the login methods and exit")
+    parser.add_argument("--method", metavar="ID", help="use this login method")
+    parser.add_argument(
+        "--no-check", action="store_true", help="do not start the agent again to see whether the login lasts"
+    )
+    target.arguments(parser, is_argument=True)
+
+
+def run(options: argparse.Namespace) -> int:
+    from accord.running import run as run_loop
+
+    return run_loop(_login(options, target.chosen(options)))
+
+
+async def _login(options: argparse.Namespace, agent: ChosenAgent) -> int:
+    from accord.client import login
+    from accord.connecting import connect
+
+    spoken = protocol.versions(options)
+    async with connect(agent.target(), versions=spoken) as remote:
+        methods = methods_of(remote)
+        if options.list or not methods:
+            _list(methods, remote.name)
+            return ENDED_WELL
+        method = login.method_of(methods, options.method or _chosen(methods))
+        await by_method(remote, _id(method))
+        printing.say(f"Logged in to {label(remote.name, COLUMNS)}.")
+    if not options.no_check:
+        printing.say(await _how_long(agent, _id(method), spoken))
+    return ENDED_WELL
+
+
+def methods_of(remote: RemoteAgent) -> list[v1.AuthMethod]:
+    """The methods of types that we know."""
+    return [method for method in remote.auth_methods if not isinstance(method, _unknown())]
+
+
+async def by_method(remote: RemoteAgent, method_id: str) -> None:
+    """Log in by this method; its variables that are not set are asked for at the terminal."""
+    from accord.client import login
+    from accord.schema import v1
+
+    method = login.method_of(methods_of(remote), method_id)
+    variables = _asked(method) if isinstance(method, v1.AuthMethodEnvVar) else {}
+    await remote.login(method_id, env=variables)
+
+
+async def _how_long(agent: ChosenAgent, method_id: str, spoken: Sequence[int]) -> str:
+    """Whether a second process of the agent needs a login, in words."""
+    from accord.connecting import connect
+    from accord.errors import AUTH_REQUIRED, AccordError, PeerError
+    from accord_tools.cli.trial_session import trial_session
+
+    try:
+        async with connect(agent.target(), versions=spoken) as again, trial_session(again):
+            return "The login lasts: the agent opens a session without another one."
+    except PeerError as error:
+        if error.code == AUTH_REQUIRED:
+            return (
+                "The login does not last: it ended with the agent's process. "
+                f"To log in before a prompt, use: accord run --login {shlex.quote(method_id)} PROMPT ..."
+            )
+        why: AccordError = error
+    except AccordError as error:
+        why = error
+    return f"Whether the login lasts is unknown, because a second process of the agent failed: {one_line(why)}"
+
+
+def _unknown() -> type:
+    from accord.schema.base import Unknown
+
+    return Unknown
+
+
+def _list(methods: Sequence[v1.AuthMethod], agent: str) -> None:
+    if not methods:
+        printing.say(f"{label(agent, COLUMNS)} offers no login method; it may not need one.")
+    elif sys.stdout is not None and sys.stdout.isatty():
+        for method in methods[:LISTED]:
+            printing.say(_cut(method))
+        _count(methods)
+    else:
+        printing.say("\n".join(map(_described, methods)))
+
+
+def _count(methods: Sequence[v1.AuthMethod]) -> None:
+    if len(methods) > LISTED:
+        printing.say(f"… and {len(methods) - LISTED:,} more")
+
+
+def _described(method: v1.AuthMethod) -> str:
+    return _line(*_words(method))
+
+
+def _cut(method: v1.AuthMethod) -> str:
+    """The same for a terminal."""
+    return _line(*(label(words, COLUMNS) for words in _words(method)))
+
+
+def _line(method_id: str, name: str, description: str) -> str:
+    return f"{method_id}  {name}" + (f": {description}" if description else "")
+
+
+def _words(method: v1.AuthMethod) -> tuple[str, str, str]:
+    return _id(method), str(getattr(method, "name", "")), str(getattr(method, "description", None) or "")
+
+
+def _id(method: v1.AuthMethod) -> str:
+    return str(getattr(method, "id", ""))
+
+
+def _chosen(methods: Sequence[v1.AuthMethod]) -> str:
+    """The only method, or the one that the user chooses at the terminal."""
+    if len(methods) == 1:
+        return _id(methods[0])
+    if not sys.stdin.isatty():
+        raise WrongUsage(f"--method must be one of {', '.join(map(_id, methods[:LISTED]))}")
+    for number, method in enumerate(methods[:LISTED], 1):
+        printing.say(f"{number}. {_cut(method)}")
+    _count(methods)
+    answer = input("Which method? ").strip()
+    return _id(methods[int(answer) - 1]) if answer.isdecimal() and 0 < int(answer) <= len(methods) else answer
+
+
+def _asked(method: v1.AuthMethodEnvVar) -> dict[str, str]:
+    """The method's variables: from our environment, otherwise asked for at the terminal."""
+    from accord.client.login import missing_variables
+
+    missing = missing_variables(method, {})
+    if missing and not sys.stdin.isatty():
+        raise WrongUsage(f"set {', '.join(wanted.name for wanted in missing[:LISTED])} in the environment")
+    if missing and method.link:
+        printing.say(f"See {label(method.link, LONGEST_LINK)}")
+    given = {wanted.name: os.environ[wanted.name] for wanted in method.vars if wanted.name in os.environ}
+    with _interruptible():
+        return given | {wanted.name: _typed(wanted) for wanted in missing}
+
+
+@contextmanager
+def _interruptible() -> Generator[None]:
+    """Let Ctrl-C end a question, which blocks the event loop and so every handler of it."""
+    before = signal.getsignal(signal.SIGINT)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _typed(wanted: v1.AuthEnvVar) -> str:
+    question = f"{label(wanted.label or wanted.name, COLUMNS)}: "
+    return getpass.getpass(question) if wanted.secret else input(question)

@@ -1,0 +1,326 @@
+"""One turn, from the connection to its exit code.
+
+    connect ──▶ session (new, or opened again) ──▶ mode, config ──▶ prompt ──▶ `View` ──▶ exit code
+
+Whatever the agent does, the turn ends in bounded time: the start has a limit of its own, silence has one from the start
+on, and the whole turn has one if the user wants it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import Coroutine, Generator, Iterator
+from contextlib import AsyncExitStack, contextmanager, suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from accord.errors import AccordError, ConnectionClosed, Timeout
+from accord.mistakes import ForgottenAwaits
+from accord_tools.cli import farewell, lending, opening, printing, protocol, target
+from accord_tools.cli.endings import ENDED_WELL, INTERRUPTED, REFUSED, STOPPED, WrongUsage, exit_code, one_line
+from accord_tools.cli.recording import recorded
+from accord_tools.cli.view import Opened
+
+if TYPE_CHECKING:
+    from accord.client.pending_turn import Outcome
+    from accord.client.remote_agent import RemoteAgent
+    from accord.client.remote_session import RemoteSession
+    from accord.client.reply import Reply
+    from accord.trace import Observer
+    from accord_tools.cli.events import EarlyUpdates
+    from accord_tools.cli.interrupts import Interrupts
+    from accord_tools.cli.lending import Lent
+    from accord_tools.cli.output import Output
+    from accord_tools.cli.view import View
+    from accord_tools.presentation.styled_text import Paragraph
+    from accord_tools.tap.recording import Recording
+
+T = TypeVar("T")
+
+
+class _LimitOfStart(Timeout):
+    """A limit passed before the prompt; its message names the option."""
+
+
+KEPT = 1024 * 1024
+"""Bytes of the agent's text that are kept: it is printed as it arrives, and not needed again."""
+STOP_WITHIN = 10.0
+"""Seconds that the agent has to end the turn after Ctrl-C."""
+SLICE = 0.2
+"""Seconds between two looks at the limits while the session is opened."""
+
+
+class OneTurn:
+    """A turn as the options describe it, shown in a view."""
+
+    def __init__(
+        self,
+        options: argparse.Namespace,
+        output: Output,
+        view: View,
+        control: Interrupts,
+        early: EarlyUpdates | None,
+    ) -> None:
+        self._options = options
+        self._output = output
+        self._view = view
+        self._control = control
+        self._early = early
+        now = asyncio.get_running_loop().time()
+        self._deadline = None if options.timeout is None else now + options.timeout
+        self._start_left: float = options.start_timeout
+        self._remote: RemoteAgent | None = None
+        self._opened: RemoteSession | None = None
+        self._lent: Lent | None = None
+        control.at_once = self.hurry
+
+    async def play(self) -> int:
+        """Run the turn; returns the exit code."""
+        try:
+            recording = recorded(self._options, "accord run", role="client", agent=target.chosen(self._options).words)
+            with lending.lent(self._options, self._view) as self._lent, recording as trace:
+                return await self._connected(self._lent, trace)
+        except AccordError as error:
+            if isinstance(error, Timeout) and not isinstance(error, _LimitOfStart) and self._left() == 0:
+                error = Timeout(f"the turn did not end within --timeout {self._options.timeout:g}")
+            await self._view.failed(error)
+            if self._lent is not None:
+                written, hint = list(self._lent.writes.lines()), list(self._resume_hint())
+                is_lost = isinstance(error, ConnectionClosed)  # the session is all that is left: say it wherever we can
+                self._view.summary([*written, *hint] if is_lost else written, [] if is_lost else hint)
+            await self._output.flush()
+            if not self._options.debug:
+                printing.complain(f"accord run: {one_line(error)}")
+                return exit_code(error)
+            raise error from None
+
+    def hurry(self) -> None:
+        """End the agent without a grace period."""
+        if self._remote is not None:
+            self._remote.kill()
+
+    async def _connected(self, lent: Lent, trace: Recording | None) -> int:
+        from accord.connecting import connect
+        from accord.engine.limits import Limits
+
+        options, loop = self._options, asyncio.get_running_loop()
+        agent = target.chosen(options)
+        if agent.is_demo and not options.quiet:
+            self._view.note("This is the built-in demo agent. To use yours: accord run PROMPT -- my-agent")
+        self._view.waiting("starting the agent")
+        shows_all = options.stderr or options.verbose
+        began = loop.time()
+        limit, option = self._limit_of_start()
+        connecting = connect(
+            agent.target(self._view.agent_line if shows_all else ForgottenAwaits(self._view.note)),
+            lent.client,
+            timeout=limit,
+            unstable=self._view.shows_subagents,  # asks the agent for subagents and plans with ids
+            versions=protocol.versions(options),
+            trace=self._observer(trace),
+            limits=Limits(state=KEPT),
+        )
+        async with AsyncExitStack() as stack:
+            try:
+                self._remote = await stack.enter_async_context(connecting)
+            except Timeout as error:
+                raise _LimitOfStart(f"{error} ({option})") from error
+            self._start_left -= loop.time() - began
+            await opening.log_in(options, self._remote, self._left())
+            self._view.waiting("opening the session")
+            self._opened = await self._bounded(self._open(self._remote))
+            outcome = await self._turn(self._remote, self._opened, lent)
+            await self._output.flush()
+            pollution = self._remote.peer.connection.pollution
+        if pollution:
+            self._view.note(f"accord run: the agent printed a line that is not a message: {pollution[0][:200]!r}")
+        if outcome.stop_reason == "refusal":
+            self._view.note("accord run: the agent refused the prompt; the session continues without it and its answer")
+        self._view.summary(lent.writes.lines(), self._resume_hint())
+        await self._output.flush()
+        return self._code(outcome, lent)
+
+    def _resume_hint(self) -> Iterator[Paragraph]:
+        """The session, also of a turn that was lost with its agent, and the command that continues it."""
+        if self._remote is None or self._opened is None:
+            return
+        offers = self._remote.capabilities.sessions
+        # The built-in agent forgets its sessions when it ends.
+        can_reopen = not target.chosen(self._options).is_demo and bool(offers.resume or offers.load)
+        yield from farewell.lines(self._options, self._opened.id, can_reopen=can_reopen)
+
+    def _code(self, outcome: Outcome, lent: Lent) -> int:
+        if self._control.count:
+            return INTERRUPTED
+        if lent.refusals is not None and lent.refusals.fails and lent.refusals.count:
+            return REFUSED
+        return ENDED_WELL if outcome.stop_reason == "end_turn" else STOPPED
+
+    def _observer(self, trace: Recording | None) -> Observer | None:
+        """What watches the wire: the trace file, and what keeps the updates before the prompt."""
+        watching = [observer for observer in (trace, self._early) if observer is not None]
+        if len(watching) < 2:
+            return watching[0] if watching else None
+
+        def watch(event: Any) -> None:
+            for observer in watching:
+                observer(event)
+
+        return watch
+
+    # Limits
+
+    def _left(self) -> float | None:
+        """Seconds until the limit of the whole turn."""
+        return None if self._deadline is None else max(0.0, self._deadline - asyncio.get_running_loop().time())
+
+    def _limit_of_start(self) -> tuple[float, str]:
+        """Seconds for the agent's first answer, and the option with its value that says so."""
+        options = self._options
+        limits = [(self._start_left, f"--start-timeout {options.start_timeout:g}")]
+        if options.idle_timeout:
+            limits.append((options.idle_timeout, f"--idle-timeout {options.idle_timeout:g}"))
+        if (left := self._left()) is not None:
+            limits.append((left, f"--timeout {options.timeout:g}"))
+        return min(limits)
+
+    async def _bounded(self, work: Coroutine[Any, Any, T]) -> T:
+        """Await this; raises Timeout past the limits of the start, of silence and of the whole turn.
+
+        Neither the start nor the silence counts while the user is asked.
+        """
+        loop, idle = asyncio.get_running_loop(), self._options.idle_timeout
+        task = asyncio.create_task(work)
+        heard, frames, last = loop.time(), 0, loop.time()
+        try:
+            while not (await asyncio.wait([task], timeout=SLICE))[0]:
+                now, received = loop.time(), self._frames()
+                if received != frames or self._view.is_asking:
+                    frames, heard = received, now
+                if not self._view.is_asking:
+                    self._start_left -= now - last
+                last = now
+                if self._left() == 0:
+                    limit = f"--timeout {self._options.timeout:g}"
+                    raise _LimitOfStart(f"the agent did not open the session within {limit}")
+                if self._start_left <= 0:
+                    limit = f"--start-timeout {self._options.start_timeout:g}"
+                    raise _LimitOfStart(f"the agent did not open the session within {limit}")
+                if idle and now - heard >= idle:
+                    limit = f"--idle-timeout {idle:g}"
+                    raise _LimitOfStart(f"the agent sent nothing for {limit} while it opened the session")
+            return task.result()
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+
+    def _frames(self) -> int:
+        return 0 if self._remote is None else self._remote.peer.connection.statistics().frames_in
+
+    # The session
+
+    async def _open(self, remote: RemoteAgent) -> RemoteSession:
+        session = await self._session(remote)
+        opening.opened(self._options, session)
+        await self._settings(session)
+        return session
+
+    async def _session(self, remote: RemoteAgent) -> RemoteSession:
+        options = self._options
+        servers = lending.supported(options.servers, remote, self._view.note)
+        session_id = await opening.session_id(options, remote)
+        if session_id is None:
+            return await remote.new_session(options.cwd, mcp_servers=servers)
+        resumes = remote.capabilities.sessions.resume and not options.replay
+        reopen = remote.resume if resumes else remote.load
+        return await reopen(session_id, options.cwd, mcp_servers=servers)
+
+    async def _settings(self, session: RemoteSession) -> None:
+        if (mode := self._options.mode) is not None:
+            with _as_given(f"--mode {mode}"):
+                await session.set_mode(mode)
+        if (model := self._options.model) is not None:
+            with _as_given(f"--model {model}"):
+                await session.set_model(model)
+        for setting in self._options.settings:
+            key, _, value = setting.partition("=")
+            with _as_given(f"--set {setting}"):
+                await session.set_config(key, _value(session, key, value))
+
+    # The prompt
+
+    async def _turn(self, remote: RemoteAgent, session: RemoteSession, lent: Lent) -> Outcome:
+        options, view = self._options, self._view
+        await view.opened(Opened(session, remote.info, remote.version))
+        reply = session.prompt(
+            *options.content,
+            timeout=self._left(),
+            idle_timeout=options.idle_timeout or None,
+            wire=view.keeps_wire,
+            subagents=view.shows_subagents,
+        )
+        # The state tells of each update once, as it came; the session tells what readers get for it.
+        watched = session.state if view.keeps_wire else session
+        stop_watching = watched.on_change(view.catching_up.arrived)
+        if lent.refusals is not None:
+            lent.refusals.end_turn = reply.request_cancel
+        ending = asyncio.create_task(self._close_questions(session, reply))
+        try:
+            with self._stops_politely(reply):
+                await view.prompted(session)
+                await view.follow(reply)
+                outcome = await reply
+                await ending
+        finally:
+            view.catching_up.over()
+            stop_watching()
+            ending.cancel()
+        await view.ended(session, outcome)
+        return outcome
+
+    @contextmanager
+    def _stops_politely(self, reply: Reply) -> Generator[None]:
+        """The first Ctrl-C asks the agent to stop, and gives it some seconds for that."""
+        timers: list[asyncio.TimerHandle] = []
+
+        def politely() -> None:
+            reply.request_cancel()
+            self._view.interrupted()
+            timers.append(asyncio.get_running_loop().call_later(STOP_WITHIN, self._control.interrupt))
+
+        self._control.politely = politely
+        try:
+            yield
+        finally:
+            self._control.politely = None
+            for timer in timers:
+                timer.cancel()
+
+    async def _close_questions(self, session: RemoteSession, reply: Reply) -> None:
+        """Close the turn's open questions when it ends: output waits for them, and their answers no longer count."""
+        from accord.client.remote_session import live_session_of
+
+        with suppress(AccordError):  # which the turn itself reports
+            await reply
+        live_session_of(session).close_questions()
+
+
+@contextmanager
+def _as_given(option: str) -> Generator[None]:
+    """Report a value that the agent does not offer as wrong usage of this option."""
+    try:
+        yield
+    except ValueError as error:
+        raise WrongUsage(f"{option}: {error}") from None
+
+
+def _value(session: RemoteSession, key: str, text: str) -> str | bool:
+    """A text of the command line as a value of this option."""
+    from accord.schema import v1
+
+    if isinstance(session.state.option(key), v1.SessionConfigBoolean) and text in _BOOLEANS:
+        return _BOOLEANS[text]
+    return text
+
+
+_BOOLEANS = {"true": True, "false": False}

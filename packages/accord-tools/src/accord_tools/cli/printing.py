@@ -1,0 +1,111 @@
+"""Printing: harmless on a terminal, unchanged in a pipe, and never lost without an error; and tables."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import shutil
+import sys
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import TextIO
+
+from accord.masking import mask_urls
+from accord.printable import columns, label, printable
+from accord_tools.cli.endings import OutputLost
+
+
+def say(text: str) -> None:
+    """Print a line on standard output: cleaned for a terminal, unchanged for a pipe or a file.
+
+    Raises OutputLost if it cannot be written, and BrokenPipeError if its reader has closed the pipe.
+    """
+    is_terminal = sys.stdout is not None and sys.stdout.isatty()
+    write_out((printable(text) if is_terminal else text) + "\n")
+
+
+def write_out(text: str = "") -> None:
+    """Write this to standard output unchanged, and flush it while an error can still be reported."""
+    if sys.stdout is not None:  # it is None where the program that started us has closed it
+        _write(text, sys.stdout)
+
+
+def _write(text: str, stream: TextIO) -> None:
+    encoding = stream.encoding or "utf-8"
+    try:
+        stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        stream.flush()
+    except OSError as error:
+        raise lost(error) from error
+
+
+def complain(text: str) -> None:
+    """Print a line on standard error, with secrets in URLs masked and cleaned for a terminal."""
+    with suppress(OSError, OutputLost):  # nowhere is left to report it
+        if sys.stderr is not None:
+            _write(for_people(text) + "\n", sys.stderr)
+
+
+def for_people(text: str) -> str:
+    """This text with secrets in URLs masked, and safe for a terminal."""
+    return printable(mask_urls(text))
+
+
+def lost(error: OSError) -> OSError | OutputLost:
+    """The error for a failed write: OutputLost, or as it is if the reader has closed the pipe."""
+    if isinstance(error, BrokenPipeError) or error.errno == errno.EPIPE:
+        return error
+    return OutputLost(f"cannot write to standard output: {error.strerror or error}; the output is incomplete")
+
+
+def silence() -> None:
+    """Give standard output up; otherwise Python flushes it again at exit, and prints an error."""
+    sys.stdout = None
+
+
+class PrintableLog(logging.Formatter):
+    """Formats log lines so that a peer's text in them cannot act on the terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return for_people(super().format(record))
+
+
+def clean_last_resort() -> None:
+    """Clean the lines of `logging.lastResort`, which prints records without a handler to standard error."""
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(PrintableLog())
+
+
+GAP = 2
+NARROWEST = 8
+"""Columns that a cell keeps at least."""
+LONGEST = 2_000
+"""Columns of a cell in a pipe."""
+
+
+def print_table(heading: Sequence[str], rows: Iterable[Sequence[str]], *, limit: int = 1_000) -> None:
+    """Print a table, at a terminal at most `limit` rows of it, and each row on one line of the terminal."""
+    is_terminal = sys.stdout is not None and sys.stdout.isatty()
+    given = list(rows)
+    shown = given[:limit] if is_terminal else given
+    cells = [[label(cell, LONGEST) for cell in row] for row in (heading, *shown)]
+    widths = [max(columns(row[place]) for row in cells) for place in range(len(heading))]
+    if is_terminal:
+        widths = _fitted(widths, shutil.get_terminal_size().columns)
+    say("\n".join(_line(row, widths) for row in cells))
+    if len(shown) < len(given):
+        say(f"… and {len(given) - len(shown):,} more")
+
+
+def _fitted(widths: list[int], room: int) -> list[int]:
+    """The widths with the widest ones reduced, until the table fits."""
+    fitted = list(widths)
+    while sum(fitted) + GAP * (len(fitted) - 1) > room and max(fitted) > NARROWEST:
+        fitted[fitted.index(max(fitted))] -= 1
+    return fitted
+
+
+def _line(row: Sequence[str], widths: Sequence[int]) -> str:
+    cells = [label(cell, width) for cell, width in zip(row, widths, strict=True)]
+    padded = [cell + " " * (width + GAP - columns(cell)) for cell, width in zip(cells, widths, strict=True)]
+    return "".join(padded).rstrip()

@@ -1,0 +1,84 @@
+"""`accord replay`: plays the agent or the client of a trace."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from pathlib import Path
+
+from accord_tools.cli import printing, target, trace_files
+from accord_tools.cli.endings import ENDED_WELL, FAILED, TIMED_OUT, WrongUsage
+
+EPILOG = """\
+As the agent, it answers a client on standard input and output as the recorded agent did, without a model:
+  accord replay wire.jsonl --as agent
+  accord run "Fix it" -- accord replay wire.jsonl --as agent
+
+As the client, it drives an agent as the recorded client did, and says where outcomes differ (exit status 1):
+  accord replay wire.jsonl --as client -- gemini --acp
+  accord replay wire.jsonl --as client --cwd . -a gemini
+
+Messages are matched by method, session and content, not by their order, and ids are renamed."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EPILOG
+    parser.usage = "accord replay [FILE] --as agent|client [options] [-- COMMAND...]"
+    parser.add_argument("file", nargs="?", metavar="FILE", help=trace_files.HELP)
+    parser.add_argument("--as", dest="side", choices=("agent", "client"), required=True, help="the side to play")
+    parser.add_argument(
+        "--speed", type=float, metavar="X", help="as agent: keep the recorded pauses, X times as fast (default: none)"
+    )
+    parser.add_argument("--cwd", metavar="DIR", help="as client: the folder of the sessions (default: as recorded)")
+    parser.add_argument("--timeout", type=float, metavar="S", help="as client: end after so many seconds")
+    target.arguments(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    path = trace_files.find(options.file)
+    with trace_files.readable(path):
+        return _as_agent(path, options) if options.side == "agent" else _as_client(path, options)
+
+
+def _as_agent(path: str, options: argparse.Namespace) -> int:
+    from accord.running import run_until_the_end
+    from accord.testing.recorded_agent import RecordedAgent
+    from accord.transports.stdio import StdioTransport
+
+    if options.agent or options.named:
+        raise WrongUsage("--as agent plays the agent itself; leave the agent out, or use --as client")
+    try:
+        agent = RecordedAgent(path, speed=options.speed)
+    except ValueError as error:
+        raise WrongUsage(f"--{error}") from error
+
+    async def serve() -> None:
+        await agent.serve(StdioTransport.standard())
+
+    run_until_the_end(serve(), "accord replay", uvloop=None)
+    return ENDED_WELL
+
+
+def _as_client(path: str, options: argparse.Namespace) -> int:
+    from accord.testing.recorded_client import RecordedClient
+
+    if not options.agent and options.named is None:
+        raise WrongUsage("name the agent to drive: accord replay FILE --as client -- COMMAND..., or -a AGENT")
+    agent = target.chosen(options)
+    cwd = None if options.cwd is None else str(Path(options.cwd).absolute())
+    client = RecordedClient(path, cwd=cwd)
+
+    async def play() -> list[str]:
+        async with asyncio.timeout(options.timeout):
+            return await client.play(agent.target(on_stderr=printing.complain).dial())
+
+    try:
+        differences = asyncio.run(play())
+    except TimeoutError:
+        printing.complain(f"accord replay: not done within --timeout {options.timeout:g}")
+        return TIMED_OUT
+    for difference in differences:
+        printing.say(difference)
+    turns = sum(it.method == "session/prompt" and it.kind == "request" for it in client.said)
+    printing.say(f"{turns} turns played, {len(differences)} differences")
+    return FAILED if differences else ENDED_WELL

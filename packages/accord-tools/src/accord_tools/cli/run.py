@@ -1,0 +1,297 @@
+"""`accord run`: one turn with an agent, for people and scripts.
+
+This file owns the options; `one_turn` runs the turn, and a `View` shows it. What arrived is on stdout. What went wrong
+is one line on stderr; a trace that could not be written has a line of its own. The exit code says how the turn went,
+and no process of the agent is left.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from accord.errors import AccordError
+from accord_tools.cli import lending, mcp_file, opening, printing, protocol, recording, standard_input
+from accord_tools.cli.endings import ENDED_WELL, INTERRUPTED, UNWRITABLE, OutputLost, WrongUsage
+
+if TYPE_CHECKING:
+    from accord_tools.cli.events import EarlyUpdates
+    from accord_tools.cli.one_turn import OneTurn
+    from accord_tools.cli.output import Output
+    from accord_tools.cli.view import View
+
+EPILOG = """\
+examples:
+  accord run "Say hello"                            use the built-in agent
+  accord run "What is in here?" -- gemini --acp     start an agent by command
+  accord run "Hi" -- https://agents.example/acp     connect to an agent by URL
+  git diff | accord run "Review this" -- my-agent   send what a pipe or a file gives after the prompt
+  git diff | accord run - -- my-agent               read the whole prompt from a pipe
+  accord run "Hi" -a gemini                         use an agent that `accord agents` lists
+  accord run "Hi" -- my_agent.py                    start an agent of a Python file
+  accord run "Go on" --continue                     continue the latest session of this folder
+  accord run "Go on" --session 3f2a -- my-agent     continue a session; the start of its id is enough
+  accord run "Fix it" --allow all --json -- my-agent | jq -c .
+
+output:
+  The answer goes to standard output. At a terminal, the work is shown beside it on
+  standard error: tool calls, changes, plans, thoughts, usage. In a pipe, --verbose
+  shows it, too. Text of an agent cannot act on the terminal; pipes get it unchanged.
+  NO_COLOR=1 turns colours off, FORCE_COLOR=1 turns them on.
+
+--allow says what the agent may use and which of its requests are granted:
+  all    read and write files, run commands; grant every request
+  reads  read files; grant only requests that do not change anything
+  ask    read and write files, run commands; ask you at the terminal about each
+         use, each request and each form
+  none   no files, no commands; reject every request
+Files and commands start in the session's folder. --policy FILE has rules that
+answer first; then --allow decides about the rest.
+
+exit codes:
+  0    the turn ended normally
+  1    the agent failed
+  2    wrong usage
+  3    a timeout passed
+  4    the turn ended for another reason (max_tokens, refusal, ...)
+  5    standard output or standard error could not be written
+  6    permission was refused, with --non-interactive fail
+  130  interrupted
+
+An agent with a URL gets the variable ACCORD_TOKEN as its bearer token.
+Ctrl-C asks the agent to stop. Press it again to end the agent at once.
+The guide is docs/command-line.md."""
+
+IDLE = 600.0
+"""The default of `--idle-timeout`, in seconds: an agent that hangs must not hang us."""
+START = 120.0
+"""The default of `--start-timeout`, in seconds: wrappers such as npx may have to fetch the agent first."""
+FLUSH = 0.5
+"""Seconds that the last output has when the command was interrupted."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = EPILOG
+    parser.usage = "accord run [options] PROMPT [-a NAME | -- COMMAND...]"
+    parser.add_argument(
+        "prompt",
+        metavar="PROMPT",
+        help="the prompt; - reads it from standard input; a file or pipe there is sent after any other prompt",
+    )
+    _session_options(parser.add_argument_group("the session"))
+    _output_options(parser.add_argument_group("output"))
+    _permission_options(parser.add_argument_group("permission"))
+    _limit_options(parser.add_argument_group("limits"))
+    opening.arguments(parser)
+
+
+def _session_options(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
+    group.add_argument("--cwd", metavar="DIR", default=".", help="the session's folder (default: the current folder)")
+    group.add_argument("--session", metavar="ID", help="continue this session; the start of its id is enough")
+    group.add_argument(
+        "--replay", action="store_true", help="with --json: print the past of the continued session first"
+    )
+    group.add_argument("--mode", metavar="MODE", help="set the session's mode")
+    group.add_argument("--model", metavar="MODEL", help="set the session's model; accord info lists the models")
+    group.add_argument(
+        "--set",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        dest="settings",
+        help="set a config option of the session; may be repeated",
+    )
+    group.add_argument("--mcp", metavar="FILE", help="a JSON file with MCP servers for the session")
+
+
+def _output_options(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
+    group.add_argument(
+        "--json", action="store_true", help="print one JSON object per line: each update as received, then the result"
+    )
+    group.add_argument(
+        "-v", "--verbose", action="store_true", help="show the work with its changes and outputs, also in a pipe"
+    )
+    group.add_argument("--stderr", action="store_true", help="show everything that the agent prints on standard error")
+    group.add_argument("-q", "--quiet", action="store_true", help="print only the answer, errors and refusals")
+    recording.arguments(group)
+
+
+def _permission_options(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
+    group.add_argument(
+        "--allow",
+        choices=lending.ALLOW,
+        help="what the agent may do, see below (default: ask at a terminal, otherwise none)",
+    )
+    group.add_argument("--policy", metavar="FILE", help="a TOML file with rules that answer before --allow does")
+    group.add_argument(
+        "--non-interactive",
+        choices=lending.NON_INTERACTIVE,
+        help="ask no questions; after a refusal go on (deny), or end the turn with exit code 6 (fail)",
+    )
+
+
+def _limit_options(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
+    group.add_argument("--timeout", metavar="S", type=_seconds, help="stop after this many seconds in total")
+    group.add_argument(
+        "--start-timeout",
+        metavar="S",
+        type=_seconds,
+        default=START,
+        help="stop if the agent has not opened the session after this many seconds (default: %(default)g)",
+    )
+    group.add_argument(
+        "--idle-timeout",
+        metavar="S",
+        type=_seconds,
+        default=IDLE,
+        help="stop after this many seconds without a message from the agent, from its start on "
+        "(default: %(default)g; 0: never)",
+    )
+
+
+def _seconds(text: str) -> float:
+    with suppress(ValueError):
+        if 0 <= (seconds := float(text)) < float("inf"):
+            return seconds
+    raise argparse.ArgumentTypeError(f"must be a number of seconds from 0 on, got {text!r}")
+
+
+def run(options: argparse.Namespace) -> int:
+    from accord.running import run as run_loop
+
+    if not options.debug:
+        # The one line on stderr says what matters; the library's warnings would repeat it.
+        logging.getLogger("accord").addHandler(logging.NullHandler())
+        logging.getLogger("accord").propagate = False
+    try:
+        opening.prepare(options)
+        _check(options)
+    except AccordError as error:
+        if options.json:
+            from accord_tools.cli.events import report
+
+            report(error)
+        raise
+    return run_loop(_run(options))
+
+
+def _check(options: argparse.Namespace) -> None:
+    """Report wrong usage before an agent is started."""
+    if not _is_folder(options.cwd):
+        raise WrongUsage(f"--cwd {options.cwd}: no such folder")
+    for setting in options.settings:
+        if "=" not in setting:
+            raise WrongUsage(f"--set must be KEY=VALUE, got {setting!r}")
+    if options.replay and not ((options.session or options.continues) and options.json):
+        raise WrongUsage("--replay needs --json, and --session ID or --continue")
+    if options.quiet and options.verbose:
+        raise WrongUsage("--quiet and --verbose exclude each other; leave one out")
+    lending.policy_of(options)
+    protocol.versions(options)
+    options.servers = mcp_file.read(options.mcp, options.cwd) if options.mcp else []
+    options.content = _content(options)
+
+
+def _content(options: argparse.Namespace) -> list[str]:
+    """The texts of the prompt: what the user wrote, and what comes on standard input."""
+    if options.prompt == "-":
+        text, piped = standard_input.whole(), None
+    else:
+        text = options.prompt
+        piped = standard_input.piped(options.start_timeout) if text.strip() else None
+    if not text.strip():
+        raise WrongUsage("PROMPT must not be empty")
+    # Some agents join the blocks without a space.
+    return [text, f"\nStandard input:\n{piped}"] if piped else [text]
+
+
+def _is_folder(path: str) -> bool:
+    try:
+        return Path(path).absolute().is_dir()  # absolute, because a deleted current folder still is one as "."
+    except OSError:
+        return False
+
+
+async def _run(options: argparse.Namespace) -> int:
+    from accord_tools.cli.interrupts import interrupts
+    from accord_tools.cli.one_turn import OneTurn
+    from accord_tools.cli.output import Output
+
+    with interrupts() as control:
+        output = Output(_duplicate(1) or os.open(os.devnull, os.O_WRONLY), _duplicate(2))
+        view, early = _view(options, output)
+        one_turn = OneTurn(options, output, view, control, early)
+        turn = asyncio.ensure_future(one_turn.play())
+        closed = asyncio.ensure_future(output.closed.wait())
+        try:
+            await asyncio.wait([turn, closed], return_when=asyncio.FIRST_COMPLETED)
+            problem = None if output.problem is None else printing.lost(output.problem)
+            if problem is not None and (not turn.done() or isinstance(problem, OutputLost)):
+                raise problem
+            return _code(turn.result(), output)
+        except asyncio.CancelledError:
+            if control.count:
+                return INTERRUPTED
+            raise
+        finally:
+            closed.cancel()
+            await _end(turn, one_turn)
+            view.stop()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(output.flush(), FLUSH)
+
+
+def _view(options: argparse.Namespace, output: Output) -> tuple[View, EarlyUpdates | None]:
+    """What shows the turn, and for JSON what keeps the updates before the prompt."""
+    if options.json:
+        from accord_tools.cli.events import EarlyUpdates, Events
+
+        early = EarlyUpdates()
+        return Events(output, early), early
+    from accord_tools.cli.display import Display
+    from accord_tools.cli.streams import streams
+
+    both = streams()
+    display = Display(
+        output,
+        both,
+        str(Path(options.cwd).absolute()),
+        shows_work=not options.quiet and (both.aside.is_terminal or options.verbose),
+        details=options.verbose,
+        is_quiet=options.quiet,
+    )
+    return display, None
+
+
+def _code(code: int, output: Output) -> int:
+    """The exit code of the turn; standard error that cannot be written is an error unless its reader has closed it."""
+    if output.problem_aside is None or isinstance(printing.lost(output.problem_aside), BrokenPipeError):
+        return code
+    return UNWRITABLE if code == ENDED_WELL else code
+
+
+async def _end(turn: asyncio.Future[int], one_turn: OneTurn) -> None:
+    """Wait for the turn to clean up, however often the wait itself is interrupted."""
+    if turn.done():
+        return
+    one_turn.hurry()
+    turn.cancel()
+    while not turn.done():
+        try:
+            await asyncio.wait([turn])
+        except asyncio.CancelledError:
+            continue
+
+
+def _duplicate(fd: int) -> int | None:
+    """A descriptor of our own for this stream; None if the program that started us has closed it."""
+    try:
+        return os.dup(fd)
+    except OSError:
+        return None

@@ -1,0 +1,365 @@
+"""`accord serve`: serves an agent over HTTP and WebSocket."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import functools
+import logging
+import os
+import re
+import socket
+import sys
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from accord.transports.programs import program_file
+from accord_tools.cli import printing, recording, serve_confined, serve_hosts, serve_quotas, target, tokens
+from accord_tools.cli.endings import ENDED_WELL, WrongUsage
+
+if TYPE_CHECKING:
+    from accord.http.server.hosting import Hosted
+    from accord.http.server.limits import ServerLimits
+    from accord.http.server.serve import Server
+    from accord_tools.configuration.settings import AgentSettings
+
+EPILOG = """\
+examples:
+  accord serve                                        the built-in agent, at http://127.0.0.1:8000/acp
+  accord serve --port 9000 -- gemini --acp            any agent, by its command
+  accord serve my_agent.py --reload                   an agent of a Python file, while you write it
+  accord serve gemini                                 an agent that `accord agents` lists
+  ACCORD_TOKEN=s3cret accord serve --host 0.0.0.0 --certificate tls.pem --key tls.key -- my-agent
+  accord serve --limit connections=50 --log-format json -- my-agent
+  accord serve --processes 4 -- my-agent              use four cores; limits count for each process
+  accord serve --memory 2G --cpus 2 -- my-agent       what each agent may use, with all that it starts
+  accord serve --shared -- my-agent                   several clients use one session together
+
+Clients reach it by that URL (HTTP/1.1, and HTTP/2 with the extra http2), or with ws: in place of http: by WebSocket:
+  accord run "Say hello" -- http://127.0.0.1:8000/acp
+  accord bridge ws://127.0.0.1:8000/acp               for editors that start agents as commands
+
+Clients of an agent can usually run programs on its machine. So the server listens on this machine only, refuses
+requests from browser pages, and requires a token to listen elsewhere. The agent's process finds the owner of its
+connection's token in the variable ACCORD_OWNER.
+
+Ctrl-C or SIGTERM ends it in order: no more connections, prompts get --grace, clients are told. A second one ends it
+at once. http://127.0.0.1:8000/healthz answers 200, and 503 while it shuts down.
+
+limits and their defaults (sizes in bytes, times in seconds):
+{limits}
+
+quotas, without defaults:
+{quotas}"""
+
+LIMITS = {
+    "body": "the size of a message",
+    "opening": "the size of a client's first message",
+    "sockets": "open TCP connections",
+    "connections": "open connections of the protocol",
+    "sessions": "open sessions of one connection",
+    "requests": "unanswered requests of one connection",
+    "processes": "running agent processes, if each connection has its own",
+    "owner_processes": "running agent processes of one owner",
+    "bodies": "large bodies of all requests that are arriving or waiting",
+    "waiting": "bodies that wait on one connection while its agent reads nothing",
+    "streams": "event streams of one connection",
+    "unread": "what may wait for a client before its agent is paused",
+    "kept": "what is kept to resume broken streams of one connection",
+    "keepalive": "silence on a stream before a comment is sent",
+    "heartbeat": "silence on a WebSocket or HTTP/2 before a ping; it is closed after three times as long",
+    "reopen": "silence on an event stream before it ends, for clients that open it again",
+    "stalled": "how long messages may wait without the client reading any",
+    "abandoned": "how long a connection stays open without a stream and a request",
+    "handshake": "how long a TLS handshake may take",
+    "idle": "how long a TCP connection stays open without a request",
+    "arrival": "how long a request's body may take to arrive",
+}
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EPILOG.format(limits="\n".join(_limit_lines()), quotas=serve_quotas.lines())
+    parser.usage = "accord serve [options] [AGENT | -- COMMAND...]"
+    parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)")
+    parser.add_argument("--port", default="8000", help="the port; 0 chooses a free one (default: %(default)s)")
+    parser.add_argument(
+        "--token-file",
+        metavar="FILE",
+        help="accept the bearer tokens of this file; each line is TOKEN, or TOKEN OWNER, "
+        "or TOKEN OWNER observer for a token that may only watch",
+    )
+    parser.add_argument(
+        "--origin",
+        action="append",
+        default=[],
+        metavar="URL",
+        help="accept requests of browser pages of this origin; may be repeated",
+    )
+    parser.add_argument(
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="answer requests whose Host header has this name; without it a server on the loopback answers to its "
+        "names, and any other to all; may be repeated",
+    )
+    parser.add_argument(
+        "--trusted-proxy",
+        action="append",
+        default=[],
+        metavar="ADDRESS",
+        help="log the client that a proxy at this address or in this network names (X-Forwarded-For); may be repeated",
+    )
+    parser.add_argument("--certificate", metavar="FILE", help="serve https with this certificate (PEM)")
+    parser.add_argument("--key", metavar="FILE", help="the certificate's key, if it is not in the same file")
+    parser.add_argument(
+        "--limit", action="append", default=[], metavar="NAME=NUMBER", help="set a limit (see below); may be repeated"
+    )
+    parser.add_argument(
+        "--grace", default="10", metavar="S", help="seconds that running prompts have at the end (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--log-format",
+        choices=("text", "json", "none"),
+        default="text",
+        help="the form of the log on standard error (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--metrics",
+        nargs="?",
+        const="/metrics",
+        metavar="PATH",
+        help="give figures for Prometheus at this path (default: %(const)s), to everyone who may use the server",
+    )
+    parser.add_argument("--verbose", action="store_true", help="log more about connections")
+    parser.add_argument(
+        "--reload", action="store_true", help="for a Python file: end the connections when a file beside it changes"
+    )
+    serve_quotas.arguments(parser)
+    serve_confined.arguments(parser)
+    serve_hosts.arguments(parser)
+    serve_hosts.sharing_arguments(parser)
+    recording.arguments(parser, "the messages of all connections")
+    target.arguments(parser, is_argument=True, is_remote=False)
+
+
+def _limit_lines() -> list[str]:
+    from accord.http.server.limits import ServerLimits
+
+    defaults = ServerLimits()
+    values = {name: getattr(defaults, name) for name in LIMITS}
+    shown = {name: f"{value:g}" if isinstance(value, float) else str(value) for name, value in values.items()}
+    return [f"  {f'{name}={shown[name]}':22}{explained}" for name, explained in LIMITS.items()]
+
+
+def run(options: argparse.Namespace) -> int:
+    from accord.http.server.access import Access, names_of
+    from accord.http.server.serve import serve
+
+    count = serve_hosts.processes(options)
+    known = tokens.owners(options.token_file)
+    tokens.forget()
+    names = names_of(options.host)
+    if names is None and not known:
+        raise WrongUsage(f"--host {options.host} is not a loopback address: set {tokens.VARIABLE} or --token-file")
+    if options.key and not options.certificate:
+        raise WrongUsage("--key requires --certificate")
+    port = int(_number("--port", options.port, most=65535))
+    grace = _number("--grace", options.grace)
+    limits = _limits(options.limit)
+    names = frozenset((*(names or ()), *options.allow_host)) or None
+    try:
+        access = Access(
+            known or None,
+            origins=[_origin(given) for given in options.origin],
+            hosts=names,
+            proxies=options.trusted_proxy,
+        )
+    except ValueError as error:
+        raise WrongUsage(f"--trusted-proxy: {error}") from None
+    settings = target.settings_of(options)
+    serve_hosts.keep_sessions_in(options)
+    if options.reload and options.shared:
+        raise WrongUsage("--reload does not go with --shared: a shared agent goes on when its connections end")
+    hosted = serve_hosts.shared(_hosted(settings, options), options)
+    watched = _watched(settings) if options.reload else None
+    _log(options.log_format, verbose=options.verbose)
+    _allow_files(2 * limits.sockets)
+    serving: Callable[..., Coroutine[Any, Any, None]] = functools.partial(
+        serve,
+        host=options.host,
+        port=port,
+        access=access,
+        certificate=options.certificate,
+        key=options.key,
+        limits=limits,
+        quotas=serve_quotas.quotas_of(options.quota),
+        grace=grace,
+    )
+    if count > 1:
+        if options.metrics is not None:
+            serving = _measured(options.metrics, serving, is_one_of_several=True)
+        return _in_processes(count, options, hosted, serving)
+    alone: Callable[..., Coroutine[Any, Any, None]] = functools.partial(
+        serving, hosts=serve_hosts.hosts_of(options), on_ready=_say_where
+    )
+    if options.metrics is not None:
+        alone = _measured(options.metrics, alone, is_one_of_several=options.hosts is not None)
+    words = [] if settings is None else settings.words
+    with recording.recorded(options, "accord serve", role="agent", peer="clients", agent=words) as trace:
+        if trace is not None:
+            from accord_tools.cli.recorded_host import RecordedHost
+
+            hosted = RecordedHost(hosted, trace)
+        asyncio.run(alone(hosted) if watched is None else _reloading(hosted, watched, alone))
+    return ENDED_WELL
+
+
+def _in_processes(
+    count: int, options: argparse.Namespace, hosted: Hosted, serving: Callable[..., Coroutine[Any, Any, None]]
+) -> int:
+    from accord.http.server.hosting import host_of
+    from accord.http.server.serve import url_of
+
+    scheme = "https" if options.certificate else "http"
+    return serve_hosts.run_processes(
+        count,
+        options,
+        functools.partial(_served, functools.partial(serving, hosted)),
+        lambda listening: url_of(scheme, options.host, listening),
+        lambda url: printing.say(f"Serving {_one_line(host_of(hosted).name)} with {count} processes at {url}"),
+    )
+
+
+def _served(serving: Callable[..., Coroutine[Any, Any, None]], **more: Any) -> None:
+    asyncio.run(serving(**more))
+
+
+def _measured(
+    path: str, serving: Callable[..., Coroutine[Any, Any, None]], *, is_one_of_several: bool
+) -> Callable[..., Coroutine[Any, Any, None]]:
+    """Serve with figures at a path; those of one process of several say which."""
+    from accord.http.server.measured_host import MeasuredHost
+    from accord.metrics import ServerMetrics
+
+    if not re.fullmatch(r"(/[\w.~-]+)+", path) or path in ("/acp", "/healthz"):
+        raise WrongUsage(f"--metrics must be a path such as /metrics, other than /acp and /healthz, got {path!r}")
+
+    def measured(hosted: Hosted, **more: Any) -> Coroutine[Any, Any, None]:
+        # Now, in the process that serves, and not in the one from which it was forked.
+        host = f"{socket.gethostname()}:{os.getpid()}" if is_one_of_several else ""
+        return serving(MeasuredHost(hosted, ServerMetrics(host=host, path=path)), **more)
+
+    return measured
+
+
+async def _reloading(hosted: Hosted, folder: Path, serving: Callable[[Hosted], Coroutine[Any, Any, None]]) -> None:
+    """Serve, and end the connections whenever a file below this folder changes."""
+    from accord.http.server.hosting import host_of
+    from accord_tools.cli.reloading import ReloadingHost, end_on_change, snapshot
+
+    def tell(file: str, ended: int) -> None:
+        printing.complain(f"accord serve: {file} has changed; connections ended: {ended}")
+
+    host = ReloadingHost(host_of(hosted))
+    watching = asyncio.create_task(end_on_change(host, folder, snapshot(folder), tell), name="accord reload")
+    try:
+        await serving(host)
+    finally:
+        watching.cancel()
+        await asyncio.wait([watching])
+
+
+def _watched(settings: AgentSettings | None) -> Path:
+    from accord_tools.configuration.resolving import python_file
+
+    file = None if settings is None else python_file(settings)
+    if file is None:
+        raise WrongUsage("--reload is for an agent of a Python file: accord serve my_agent.py --reload")
+    return file.absolute().parent
+
+
+def _allow_files(wanted: int) -> None:
+    """Raise the limit of open files to `wanted` if permitted: each client needs one, and shells allow about 1,000."""
+    if sys.platform == "win32":  # which has no such limit
+        return
+    import resource
+
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most != resource.RLIM_INFINITY:
+        wanted = min(wanted, most)
+    if now != resource.RLIM_INFINITY and now < wanted:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+
+
+def _number(what: str, text: str, most: float = 10**12) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        raise WrongUsage(f"{what} must be a number, got {text!r}") from None
+    if not 0 <= number <= most:
+        raise WrongUsage(f"{what} must be between 0 and {most:,.0f}, got {text}")
+    return number
+
+
+def _limits(given: list[str]) -> ServerLimits:
+    from accord.http.server.limits import ServerLimits
+
+    found: dict[str, Any] = {}
+    for setting in given:
+        name, is_set, text = setting.partition("=")
+        if name not in LIMITS or not is_set:
+            raise WrongUsage(f"--limit must be NAME=NUMBER with a name of {', '.join(LIMITS)}; got {setting!r}")
+        number = _number(f"--limit {name}", text)
+        found[name] = number if isinstance(getattr(ServerLimits(), name), float) else int(number)
+    try:
+        return ServerLimits(**found)
+    except ValueError as error:
+        raise WrongUsage(str(error)) from None
+
+
+def _origin(given: str) -> str:
+    parts = urlsplit(given)
+    if parts.scheme not in ("http", "https") or not parts.netloc or parts.path.strip("/") or parts.query:
+        raise WrongUsage(f"--origin must be like https://app.example, got {given!r}")
+    return given
+
+
+def _log(form: str, *, verbose: bool) -> None:
+    from accord.http.server.access_log import FORMATS
+
+    handler = logging.StreamHandler()
+    handler.setFormatter(FORMATS.get(form, FORMATS["text"])())
+    logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, handlers=[handler])
+    logging.getLogger("accord.http.access").setLevel(logging.WARNING if form == "none" else logging.INFO)
+
+
+def _hosted(settings: AgentSettings | None, options: argparse.Namespace) -> Hosted:
+    limits, container = serve_confined.limits_of(options), serve_confined.container_of(options)
+    if settings is None:
+        if limits is not None or container is not None:
+            raise WrongUsage(
+                "the built-in agent runs in the server, so only the server as a whole can be limited; "
+                "name an agent's command: accord serve --memory 2G -- my-agent"
+            )
+        from accord_tools.demo import demo_agent
+
+        return demo_agent()
+    command = target.LocalCommand.of(settings, "only a command can be served")
+    if container is None and program_file(command.words[0], path=command.env.get("PATH")) is None:
+        raise WrongUsage(f"program not found: {command.words[0]}")
+    from accord.http.server.hosting import CommandHost
+
+    return CommandHost(command.words, cwd=command.cwd, env=command.env, limits=limits, container=container)
+
+
+def _say_where(server: Server) -> None:
+    printing.say(f"Serving {_one_line(server.app.host.name)} at {server.url}")
+
+
+def _one_line(name: str) -> str:
+    return " ".join(name.split())  # a command may have lines

@@ -1,0 +1,223 @@
+"""`accord serve --processes`, `--hosts` and `--store`: several server processes as one service."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from accord.errors import AccordError
+from accord.running import STORE
+from accord_tools.cli import printing
+from accord_tools.cli.endings import WrongUsage, exit_code, one_line
+
+if TYPE_CHECKING:
+    from accord.hosts.hosts import Hosts
+    from accord.http.server.hosting import Hosted
+    from accord.http.server.serve import Server
+
+MOST_PROCESSES = 256
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("several processes, on one machine or many")
+    group.add_argument(
+        "--processes", metavar="N", default="1", help="serve with N processes of this machine (default: %(default)s)"
+    )
+    group.add_argument(
+        "--hosts",
+        metavar="URL|FILE",
+        help="share the service with the other hosts of this PostgreSQL database, or this SQLite file",
+    )
+    group.add_argument(
+        "--peer",
+        metavar="HOST:PORT",
+        help="the address at which the other hosts reach this one; port 0 chooses a free one (default: 127.0.0.1:0)",
+    )
+    group.add_argument(
+        "--hosts-key-file",
+        metavar="FILE",
+        help="the key that all hosts share; the first line signs, all are accepted (required with PostgreSQL)",
+    )
+    group.add_argument(
+        "--peer-certificate",
+        metavar="FILE",
+        help="encrypt between hosts, with this PEM certificate for the address of --peer",
+    )
+    group.add_argument(
+        "--peer-certificate-key", metavar="FILE", help="its private key, unless that is in the certificate's file"
+    )
+    group.add_argument(
+        "--peer-ca",
+        metavar="FILE",
+        help="accept only hosts with a certificate of this CA (default: any client, and hosts with one of the "
+        "system's CAs)",
+    )
+    group.add_argument(
+        "--weight", metavar="W", help="the share of this host in new connections; 0 only forwards (default: 1)"
+    )
+    group.add_argument(
+        "--store",
+        metavar="URL|FILE",
+        help="where agents written with Accord keep their sessions, unless their authors say it",
+    )
+
+
+def sharing_arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("several clients of one owner")
+    group.add_argument(
+        "--shared",
+        action="store_true",
+        help="serve all connections of an owner with one agent: clients use a session together, and turns go on "
+        "without a client",
+    )
+    group.add_argument(
+        "--detached", metavar="S", help="seconds that a turn may go on without a client, with --shared (default: 3600)"
+    )
+
+
+def shared(hosted: Hosted, options: argparse.Namespace) -> Hosted:
+    """What is served, with one agent for all connections of an owner if the options ask for it."""
+    if not options.shared:
+        if options.detached is not None:
+            raise WrongUsage("--detached requires --shared")
+        return hosted
+    from accord.http.sharing.shared_host import DETACHED, SharedHost
+
+    try:
+        return SharedHost(hosted, detached=DETACHED if options.detached is None else float(options.detached))
+    except ValueError:
+        raise WrongUsage(f"--detached must be a number of seconds, got {options.detached!r}") from None
+
+
+def processes(options: argparse.Namespace) -> int:
+    """How many processes are asked for; raises WrongUsage."""
+    given: str = options.processes
+    if not given.isdecimal() or not 1 <= int(given) <= MOST_PROCESSES:
+        raise WrongUsage(f"--processes must be a number from 1 to {MOST_PROCESSES}, got {given!r}")
+    if int(given) > 1 and (options.reload or options.trace):
+        raise WrongUsage(f"{'--reload' if options.reload else '--trace'} is for one process; remove --processes")
+    return int(given)
+
+
+def keep_sessions_in(options: argparse.Namespace) -> None:
+    """Tell the agents of this server where to keep their sessions."""
+    if options.store is not None:
+        if not options.store:
+            raise WrongUsage("--store must be a URL, such as postgresql://db/accord, or the path of a file")
+        os.environ[STORE] = options.store
+
+
+def hosts_of(options: argparse.Namespace) -> Hosts | None:
+    """The hosts that the options name, or None."""
+    if options.hosts is None:
+        for name, given in (
+            ("--peer", options.peer),
+            ("--hosts-key-file", options.hosts_key_file),
+            ("--peer-certificate", options.peer_certificate),
+            ("--peer-certificate-key", options.peer_certificate_key),
+            ("--peer-ca", options.peer_ca),
+            ("--weight", options.weight),
+        ):
+            if given is not None:
+                raise WrongUsage(f"{name} requires --hosts")
+        return None
+    return _hosts(options.hosts, options)
+
+
+def _hosts(directory: str, options: argparse.Namespace) -> Hosts:
+    from accord.hosts.hosts import Hosts
+    from accord.store.postgres.url import is_postgres
+
+    key = None if options.hosts_key_file is None else _keys(options.hosts_key_file)
+    if key is None and is_postgres(directory):
+        raise WrongUsage("--hosts with PostgreSQL requires --hosts-key-file: the same file on each host")
+    for name, needing in (("--peer-ca", options.peer_ca), ("--peer-certificate-key", options.peer_certificate_key)):
+        if needing is not None and options.peer_certificate is None:
+            raise WrongUsage(f"{name} requires --peer-certificate")
+    given: dict[str, Any] = {
+        "peer_certificate": options.peer_certificate,
+        "peer_certificate_key": options.peer_certificate_key,
+        "peer_ca": options.peer_ca,
+    }
+    if options.peer is not None:
+        given["peer"] = options.peer
+    if options.weight is not None:
+        given["weight"] = _weight(options.weight)
+    try:
+        return Hosts(directory, key=key, **given)
+    except ValueError as error:
+        raise WrongUsage(str(error)) from None
+
+
+def _weight(given: str) -> float:
+    try:
+        return float(given)
+    except ValueError:
+        raise WrongUsage(f"--weight must be a number, got {given!r}") from None
+
+
+def _keys(file: str) -> list[str]:
+    try:
+        lines = Path(file).read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise WrongUsage(f"--hosts-key-file {file} cannot be read: {reason}") from None
+    keys = [line.strip() for line in lines if line.strip()]
+    if not keys:
+        raise WrongUsage(f"--hosts-key-file {file} is empty; make one with: openssl rand -hex 32")
+    return keys
+
+
+def run_processes(
+    count: int,
+    options: argparse.Namespace,
+    serve: Callable[..., None],
+    url_of: Callable[[Any], str],
+    say_where: Callable[[str], None],
+) -> int:
+    """Serve with so many processes until a signal ends them; returns the exit status.
+
+    `serve` serves until a signal, and takes what is different in each process: `listening`, `hosts` and `on_ready`.
+    """
+    from accord.hosts.processes import CAN_FORK, Lifeline, Processes
+    from accord.http.server.serve import listening_socket
+
+    if not CAN_FORK:
+        raise WrongUsage("--processes is not available on Windows; use --hosts with a file")
+    with _directory(options) as directory:
+        hosts = _hosts(directory, options)
+        listening = listening_socket(options.host, int(options.port))
+
+        def run(lifeline: Lifeline) -> int:
+            def ready(_: Server) -> None:
+                lifeline.end_with_parent()
+                lifeline.tell_ready()
+
+            try:
+                serve(listening=listening, hosts=hosts, on_ready=ready)
+            except AccordError as error:
+                printing.complain(f"accord serve: {one_line(error)}")
+                return exit_code(error)
+            return 0
+
+        group = Processes(count, run, lambda line: printing.complain(f"accord serve: {line}"))
+        return group.run(lambda: say_where(url_of(listening)))
+
+
+@contextmanager
+def _directory(options: argparse.Namespace) -> Generator[str]:
+    """Where the hosts are listed: as the options say, or in a file of a private folder, for the processes alone."""
+    if options.hosts is not None:
+        yield options.hosts
+        return
+    folder = tempfile.mkdtemp(prefix="accord-hosts-")
+    try:
+        yield str(Path(folder) / "hosts.sqlite3")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,249 @@
+"""`accord sessions`: lists, shows, exports and deletes the sessions that an agent keeps."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from accord.errors import AccordError, DecodeError
+from accord.printable import label
+from accord_tools.cli import printing, protocol, session_ids, target
+from accord_tools.cli.endings import ENDED_WELL, WrongUsage
+from accord_tools.cli.opening import absolute
+from accord_tools.cli.parser import Command, add_commands
+from accord_tools.cli.printing import print_table
+
+if TYPE_CHECKING:
+    from accord.client.remote_agent import RemoteAgent
+    from accord.client.remote_session import RemoteSession
+    from accord.trace import TraceEvent
+    from accord_tools.cli.session_ids import KnownSession
+
+EPILOG = """\
+examples:
+  accord sessions list -a gemini               the sessions of this folder
+  accord sessions list --all --json -- my-agent
+  accord sessions show 3f2a -a gemini          a conversation as Markdown; the start of an id is enough
+  accord sessions export 3f2a -o talk.jsonl    each update as the agent sends it, one JSON object on a line
+  accord sessions delete 3f2a 77b1 -a gemini
+
+An agent has to offer what a command needs: listing, loading or deleting sessions; `accord info` shows what it offers.
+For an agent that cannot list its sessions, the list has those that accord run has opened here."""
+
+LISTED = 200
+"""Rows that a terminal shows."""
+COLUMNS = 160
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EPILOG
+    parser.set_defaults(takes_agent=True)
+    add_commands(parser, COMMANDS, "sessions_command")
+
+
+def run(options: argparse.Namespace) -> int:
+    """List the sessions of this folder with the default agent, or the agent after `--`."""
+    parser: argparse.ArgumentParser = options.parser
+    as_list = parser.parse_args(["sessions", "list"])
+    as_list.agent = options.agent
+    code: int = as_list.run_command(as_list)
+    return code
+
+
+def _with_agent(
+    command: Callable[[argparse.Namespace, RemoteAgent, str], Coroutine[Any, Any, int]],
+) -> Callable[[argparse.Namespace], int]:
+    """Run this command with a connection to the agent that the options choose, and the agent's program."""
+
+    def run_it(options: argparse.Namespace) -> int:
+        from accord.running import run as run_loop
+
+        chosen = target.chosen(options)
+
+        async def connected() -> int:
+            from accord.connecting import connect
+
+            where = chosen.target()
+            async with connect(where, versions=protocol.versions(options)) as remote:
+                if options.login is not None:
+                    from accord_tools.cli.login import by_method
+
+                    await by_method(remote, options.login)
+                return await command(options, remote, where.program)
+
+        return run_loop(connected())
+
+    return run_it
+
+
+def _agent_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--login", metavar="METHOD", help="log in by this method first; `accord login --list` has them")
+    target.arguments(parser)
+
+
+# Listing
+
+
+def _list_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--cwd", metavar="DIR", default=".", help="the folder (default: the current one)")
+    parser.add_argument("--all", action="store_true", help="the sessions of all folders")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    _agent_arguments(parser)
+
+
+async def _list(options: argparse.Namespace, remote: RemoteAgent, program: str) -> int:
+    folder = None if options.all else absolute(options.cwd)
+    if not remote.capabilities.sessions.list:
+        printing.complain("accord sessions: the agent cannot list sessions; these are those that accord run has opened")
+    known = await session_ids.known_sessions(remote, program, folder)
+    if options.json:
+        rows = [{"sessionId": it.id, "updatedAt": it.updated, "title": it.title, "cwd": it.folder} for it in known]
+        printing.say(json.dumps(rows, indent=2, ensure_ascii=False))
+    elif not known:
+        where = "" if folder is None else f" of {folder}; --all lists those of all folders"
+        printing.say(f"{label(remote.name, COLUMNS)} has no session{where}")
+    else:
+        size = 4 if options.all else 3
+        cells = [(it.id, _time(it.updated), it.title or "", it.folder)[:size] for it in known]
+        print_table(("SESSION", "UPDATED", "TITLE", "FOLDER")[:size], cells, limit=LISTED)
+    return ENDED_WELL
+
+
+def _time(given: str | None) -> str:
+    """A time of the protocol in the user's own zone, to the minute."""
+    try:
+        return datetime.fromisoformat(given or "").astimezone().strftime("%Y-%m-%d %H:%M")
+    except (ValueError, OverflowError):
+        return given or ""
+
+
+# One session
+
+
+def _show_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("session", metavar="ID", help="the session's id, or the start of it")
+    _agent_arguments(parser)
+
+
+async def _show(options: argparse.Namespace, remote: RemoteAgent, program: str) -> int:
+    session = await _loaded(remote, program, options.session)
+    printing.say(session.markdown().rstrip("\n"))
+    return ENDED_WELL
+
+
+def _export_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("session", metavar="ID", help="the session's id, or the start of it")
+    parser.add_argument(
+        "--format", choices=["jsonl", "markdown"], default="jsonl", help="the form (default: %(default)s)"
+    )
+    parser.add_argument("-o", "--output", metavar="FILE", help="write to this new file instead of standard output")
+    _agent_arguments(parser)
+
+
+async def _export(options: argparse.Namespace, remote: RemoteAgent, program: str) -> int:
+    replay = Replay()
+    remote.peer.connection.observe(replay)
+    session = await _loaded(remote, program, options.session)
+    is_markdown = options.format == "markdown"
+    text = session.markdown().rstrip("\n") if is_markdown else "\n".join(replay.lines(session))
+    if options.output is None:
+        printing.say(text)
+        return ENDED_WELL
+    _write_new(options.output, text)
+    return ENDED_WELL
+
+
+def _write_new(path: str, text: str) -> None:
+    try:
+        with Path(path).open("x", encoding="utf-8") as file:
+            file.write(text + "\n")
+    except OSError as error:
+        raise WrongUsage(f"--output {path}: {error.strerror}") from error
+
+
+class Replay:
+    """Observes a connection, and keeps the updates of sessions byte for byte."""
+
+    def __init__(self) -> None:
+        self._updates: list[tuple[str, str]] = []
+
+    def __call__(self, event: TraceEvent) -> None:
+        from accord.client.live_session import wire_form
+        from accord.jsonrpc.messages import Tell
+        from accord.schema import codec, v1
+
+        message = event.message
+        if event.direction == "in" and isinstance(message, Tell) and message.method == "session/update":
+            params = bytes(message.params or b"null")
+            with suppress(DecodeError, ValueError):
+                session_id = codec.decode(params, v1.SessionNotification).session_id
+                self._updates.append((session_id, wire_form(params).decode("utf-8", "replace").strip()))
+
+    def lines(self, session: RemoteSession) -> Iterator[str]:
+        """The session as JSON lines, in the form of `accord run --json`."""
+        about = {"type": "session", "sessionId": session.id, "cwd": str(session.cwd)}
+        yield json.dumps(about, ensure_ascii=False, separators=(",", ":"))
+        for session_id, update in self._updates:
+            if session_id == session.id:
+                yield f'{{"type":"update","update":{update}}}'
+
+
+async def _loaded(remote: RemoteAgent, program: str, given: str) -> RemoteSession:
+    """The session with its past; AccordError says what an agent cannot do."""
+    if not remote.capabilities.sessions.load:
+        raise AccordError("the agent cannot load sessions, so their past is not known here (loadSession)")
+    found = await _found(remote, program, given)
+    return await remote.load(found.id, found.folder)
+
+
+async def _found(remote: RemoteAgent, program: str, given: str) -> KnownSession:
+    """The session that is meant. One that is not known is refused only if the agent lists its sessions."""
+    found = await session_ids.find(remote, program, given)
+    if found is None and remote.capabilities.sessions.list:
+        raise WrongUsage(f"no session has an id that starts with {given!r}; accord sessions list --all shows them")
+    return found or session_ids.KnownSession(given, absolute("."))
+
+
+# Deleting
+
+
+def _delete_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("sessions", metavar="ID", nargs="+", help="the ids of sessions, or the starts of them")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    _agent_arguments(parser)
+
+
+async def _delete(options: argparse.Namespace, remote: RemoteAgent, program: str) -> int:
+    from accord_tools.configuration import last_sessions
+
+    if not remote.capabilities.sessions.delete:
+        raise AccordError("the agent cannot delete sessions")
+    found = [(await _found(remote, program, given)).id for given in options.sessions]
+    if not options.yes and not _may_delete(found):
+        return ENDED_WELL
+    for session_id in dict.fromkeys(found):
+        await remote.delete(session_id)
+        last_sessions.forget(program, session_id)
+        printing.say(f"Deleted {label(session_id, COLUMNS)}.")
+    return ENDED_WELL
+
+
+def _may_delete(found: list[str]) -> bool:
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise WrongUsage("deleting cannot be undone: confirm with --yes where no terminal can ask")
+    printing.complain(f"Delete for good: {', '.join(label(it, COLUMNS) for it in found)}? [y/N]")
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+COMMANDS = {
+    "list": Command("List the sessions of a folder.", _list_arguments, _with_agent(_list)),
+    "show": Command("Print a session as Markdown.", _show_arguments, _with_agent(_show)),
+    "export": Command("Write a session as JSON lines or Markdown.", _export_arguments, _with_agent(_export)),
+    "delete": Command("Delete sessions for good.", _delete_arguments, _with_agent(_delete)),
+}

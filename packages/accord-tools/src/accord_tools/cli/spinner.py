@@ -1,0 +1,87 @@
+"""A line that moves while nothing comes, at the end of a terminal, and is gone before anything is printed there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from accord.printable import cut
+from accord_tools.cli.streams import Appearance
+
+QUIET = 0.4
+"""Seconds without output until the spinner appears."""
+BEAT = 0.12
+"""Seconds between two of its pictures."""
+LONG = 3
+"""Seconds from which on the time is shown."""
+CLEAR = "\r\x1b[K"
+
+
+class Spinner:
+    """Draws while it is started, nothing else was printed for a moment, and `may_draw` allows it.
+
+    `when_quiet` is called at each beat of a quiet moment, before it draws.
+    """
+
+    def __init__(
+        self,
+        write: Callable[[bytes], None],
+        look: Appearance,
+        width: Callable[[], int],
+        may_draw: Callable[[], bool],
+        when_quiet: Callable[[], None],
+    ) -> None:
+        self.text = ""
+        """What is waited for, safe for a terminal."""
+        self._write = write
+        self._look = look
+        self._width = width
+        self._may_draw = may_draw
+        self._when_quiet = when_quiet
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_drawn = False
+        self._frame = 0
+        self._since = self._loop.time()
+
+    @property
+    def is_able(self) -> bool:
+        """Whether the terminal can show it at all."""
+        return self._look.moves
+
+    def start(self) -> None:
+        """Appear when nothing has been printed for a moment."""
+        if self._timer is None and self._look.moves:
+            self._since = self._loop.time()
+            self._timer = self._loop.call_later(QUIET, self._beat)
+
+    def clear(self) -> None:
+        """Disappear, because something is printed; appear again after a quiet moment."""
+        if self._is_drawn:
+            self._is_drawn = False
+            self._write(CLEAR.encode())
+        self._since = self._loop.time()
+
+    def stop(self) -> None:
+        """Disappear until `start` is called again."""
+        self.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _beat(self) -> None:
+        quiet = self._loop.time() - self._since
+        if quiet >= QUIET:
+            self._when_quiet()
+            if self._may_draw():
+                self._draw(int(quiet))
+        self._timer = self._loop.call_later(BEAT, self._beat)
+
+    def _draw(self, seconds: int) -> None:
+        frames = self._look.symbols.frames
+        self._frame = (self._frame + 1) % len(frames)
+        time = f" {seconds} s" if seconds >= LONG else ""
+        text = cut(self.text, max(10, self._width() - len(time) - 3))
+        shown = f"\r{self._look.painted('accent', frames[self._frame])} {self._look.painted('dim', text + time)}\x1b[K"
+        self._is_drawn = True
+        self._write(shown.encode(errors="replace"))

@@ -1,0 +1,259 @@
+"""`accord trace show` and `grep`: the messages of a trace as rows."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from accord.printable import columns, cut, label
+from accord_tools.cli import printing, trace_files
+from accord_tools.cli.endings import ENDED_WELL, FAILED, WrongUsage
+from accord_tools.cli.streams import streams, width
+
+if TYPE_CHECKING:
+    from accord.trace import TraceEvent, TraceHeader
+    from accord.trace.entries import Entry
+    from accord.trace.filters import Filter
+    from accord_tools.cli.streams import Appearance, Style
+
+SHOW_EPILOG = """\
+examples:
+  accord trace show                             the newest kept trace
+  accord trace show wire.jsonl status:error     the requests that failed
+  accord trace show --follow dir:in             what an agent says now
+
+  accord trace show -- -kind:notification       all but notifications
+
+filters, which all have to hold; a minus before one negates it (put -- before the first), quotes keep blanks:
+{filters}
+
+Chunks of one text are one row; --all shows each. → is to the agent, ← from it."""
+
+GREP_EPILOG = """\
+Prints each message whose JSON, or whose line of standard error, matches. Exit status 1: nothing matched.
+
+example:
+  accord trace grep 'rate.?limit' *.jsonl"""
+
+CHUNKS = ("agent_message_chunk", "agent_thought_chunk", "user_message_chunk", "tool_call_content_chunk")
+ARROWS = {True: ("→", ">"), False: ("←", "<")}
+LONGEST = 4_000
+"""Columns of a row in a pipe."""
+
+
+def show_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = SHOW_EPILOG.format(filters="\n".join(_filter_lines()))
+    parser.usage = "accord trace show [options] [FILE] [FILTER...]"
+    parser.add_argument("words", nargs="*", metavar="FILE", help=trace_files.HELP + "; then filters")
+    parser.set_defaults(takes_agent=True)  # what follows -- are filters
+    parser.add_argument("-f", "--follow", action="store_true", help="go on while the trace grows")
+    parser.add_argument("--all", action="store_true", help="show each chunk of a text as a row of its own")
+    parser.add_argument("--json", action="store_true", help="print a JSON object for each message")
+
+
+def grep_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = GREP_EPILOG
+    parser.set_defaults(takes_agent=False)
+    parser.add_argument("pattern", metavar="PATTERN", help="a regular expression, as of Python")
+    parser.add_argument("files", nargs="*", metavar="FILE", help=trace_files.HELP)
+    parser.add_argument("-i", "--ignore-case", action="store_true", help="take capitals and small letters as the same")
+
+
+def _filter_lines() -> list[str]:
+    from accord.trace.query import FILTERS, TEXT
+
+    rows = [(", ".join(key.examples), key.shows) for key in FILTERS.values() if not key.is_of_page]
+    return [f"  {example:<27}{shows}" for example, shows in [*rows, TEXT]]
+
+
+def show(options: argparse.Namespace) -> int:
+    from accord.trace import read_header
+    from accord.trace.entries import entries
+
+    given, words = _file_and_filters(options.words)
+    path = trace_files.find(given)
+    with trace_files.readable(path):
+        header = None if path == "-" else read_header(path)
+        passes = _filter([*words, *options.agent], "client" if header is None else header.role)
+        shown = (entry for entry in entries(_events(path, follows=options.follow)) if passes(entry))
+        try:
+            for line in _lines(shown, header, options):
+                printing.write_out(line + "\n")
+        except KeyboardInterrupt:
+            if not options.follow:
+                raise
+    return ENDED_WELL
+
+
+def grep(options: argparse.Namespace) -> int:
+    from accord.trace import read, read_header
+    from accord.trace.entries import entries
+
+    try:
+        pattern = re.compile(options.pattern, re.IGNORECASE if options.ignore_case else 0)
+    except re.error as error:
+        raise WrongUsage(f"PATTERN is not a regular expression: {error}") from error
+    found = False
+    for given in options.files or [None]:
+        path = trace_files.find(given)
+        with trace_files.readable(path):
+            look = Look(read_header(path), path if len(options.files) > 1 else "")
+            for entry in entries(read(path)):
+                if _matches(pattern, entry):
+                    found = True
+                    printing.write_out(look.row(entry) + "\n")
+    return ENDED_WELL if found else FAILED
+
+
+def _matches(pattern: re.Pattern[str], entry: Entry) -> bool:
+    frame = entry.event.frame
+    return pattern.search(entry.text if frame is None else frame.decode("utf-8", "replace")) is not None
+
+
+def _file_and_filters(words: list[str]) -> tuple[str | None, list[str]]:
+    """The first word is a file if it is one, or looks like the name of one and not like a filter."""
+    from pathlib import Path
+
+    if words and (words[0] == "-" or Path(words[0]).is_file() or not re.match(r'-?[a-z]+:|"', words[0])):
+        return words[0], words[1:]
+    return None, words
+
+
+def _filter(words: list[str], role: str) -> Filter:
+    from accord.trace.filters import FilterError, any_of
+
+    try:
+        return any_of(words, role)
+    except FilterError as error:
+        raise WrongUsage(str(error)) from error
+
+
+def _events(path: str, *, follows: bool) -> Iterator[TraceEvent]:
+    from accord.trace import follow, read
+
+    if path == "-":
+        yield from read(sys.stdin.buffer)
+    elif not follows:
+        yield from read(path)
+    else:
+        was_live = trace_files.live(path) is not None
+        goes_on: Callable[[], bool] = (lambda: trace_files.live(path) is not None) if was_live else (lambda: True)
+        yield from (event for event in follow(path, goes_on) if event is not None)
+
+
+def _lines(shown: Iterable[Entry], header: TraceHeader | None, options: argparse.Namespace) -> Iterator[str]:
+    if options.json:
+        return map(_as_json, shown)
+    look = Look(header)
+    # A row that waits for more chunks would come late.
+    return map(look.row, shown) if options.all or options.follow else _collapsed(shown, look)
+
+
+def _collapsed(shown: Iterable[Entry], look: Look) -> Iterator[str]:
+    """The rows, with chunks that follow each other as one."""
+    run: list[Entry] = []
+    for entry in shown:
+        if run and (entry.update, entry.session) != (run[0].update, run[0].session):
+            yield look.row(run[0], run)
+            run = []
+        if entry.update in CHUNKS:
+            run.append(entry)
+        else:
+            yield look.row(entry)
+    if run:
+        yield look.row(run[0], run)
+
+
+class Look:
+    """How entries look as rows of this terminal, or of a pipe."""
+
+    def __init__(self, header: TraceHeader | None, name: str = "") -> None:
+        self._appearance: Appearance = streams().answer
+        self._is_agents = header is not None and header.role == "agent"
+        self._name = f"{name}: " if name else ""
+        self._unicode = self._appearance.symbols.done == "✓"
+        self._first_session = ""
+
+    def row(self, entry: Entry, run: list[Entry] | None = None) -> str:
+        """This entry, or the run of chunks that it begins, as one row that is safe for a terminal."""
+        self._first_session = self._first_session or entry.session
+        arrow = ARROWS[(entry.event.direction == "out") != self._is_agents][not self._unicode]
+        start = f"{self._name}{_seconds(entry.event.time):>9} {arrow} "
+        tail = self._tail(entry, run)
+        what, text = _name(entry), "".join(it.text for it in run) if run else entry.text
+        room = (width(1) if self._appearance.is_terminal else LONGEST) - columns(start) - columns(tail)
+        what = cut(label(what, LONGEST), max(room, 8))
+        text = cut(label(text, LONGEST), max(room - columns(what) - 1, 0)) if room > columns(what) + 4 else ""
+        paint = self._appearance.painted
+        return (
+            paint("dim", label(start, LONGEST + 20) if self._name else start)
+            + paint(_style(entry), what)
+            + (f" {paint('bad' if entry.status == 'error' else 'plain', text)}" if text else "")
+            + paint("dim", tail)
+        ).rstrip()
+
+    def _tail(self, entry: Entry, run: list[Entry] | None) -> str:
+        parts = [f"\u00d7{len(run)}" if self._unicode else f"x{len(run)}"] if run and len(run) > 1 else []
+        if entry.duration is not None:
+            parts.append(_seconds(entry.duration))
+        if entry.event.hop is not None:
+            parts.append("-".join(entry.event.hop))
+        if entry.event.link is not None:
+            parts.append(f"link {entry.event.link}")
+        if entry.session != self._first_session and entry.session:
+            parts.append(f"session {entry.session[:8]}")
+        return f" ({label(', '.join(parts), 60)})" if parts else ""
+
+
+def _name(entry: Entry) -> str:
+    if entry.kind == "answer":
+        return f"{entry.method or 'answer'} {'failed:' if entry.status == 'error' else 'answered'}"
+    return entry.update or entry.method or f"{entry.kind}:"
+
+
+def _style(entry: Entry) -> Style:
+    if entry.status == "error" or entry.kind == "malformed":
+        return "bad"
+    if entry.kind in ("stderr", "note"):
+        return "warning"
+    if entry.kind in ("process", "answer", "other"):
+        return "dim"
+    return "bold" if entry.method == "session/prompt" else "accent"
+
+
+def _seconds(seconds: float) -> str:
+    """A time in three figures or so.
+
+    >>> _seconds(0.00042), _seconds(0.123), _seconds(12.3), _seconds(3725)
+    ('0.4 ms', '123 ms', '12.30 s', '62:05 min')
+    """
+    if abs(seconds) < 1:
+        return f"{seconds * 1000:.{1 if abs(seconds) < 0.01 else 0}f} ms"
+    if seconds < 60:
+        return f"{seconds:.2f} s"
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02} min"
+
+
+def _as_json(entry: Entry) -> str:
+    event = entry.event
+    known: dict[str, Any] = {
+        "number": entry.number,
+        "t": event.time,
+        "dir": event.direction,
+        "kind": entry.kind,
+        "method": entry.method,
+        "update": entry.update,
+        "session": entry.session,
+        "status": entry.status,
+        "duration": None if entry.duration is None else round(entry.duration, 6),
+        "request": None if entry.request is None else entry.request.number,
+        "link": event.link,
+        "from": event.hop and event.hop[0],
+        "to": event.hop and event.hop[1],
+        "text": entry.text,
+    }
+    return json.dumps({name: value for name, value in known.items() if value not in ("", None)}, ensure_ascii=False)

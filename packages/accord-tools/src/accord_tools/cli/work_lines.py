@@ -1,0 +1,425 @@
+"""The work of an agent as lines for people: tool calls, plans, notices, subagents, usage, written files. PURE.
+
+    session updates, in order ─▶ Work.lines ─▶ Paragraphs: texts with a meaning, of which a display makes rows
+
+An append-only display shows each tool call once, when it is finished, and each step of a plan when it is done. What has
+only begun is a *passing* line: a terminal shows it beside its spinner, and any other display as a line of its own. All
+texts are made safe for a terminal here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from accord.printable import label, printable
+from accord.schema import v1
+from accord.schema.base import Unknown
+from accord.services.console.changes import FileChange
+from accord.state import ToolCallState
+from accord.state.placeholders import placeholder
+from accord.state.text import size_of
+from accord_tools.cli.streams import Symbols
+from accord_tools.presentation.styled_text import Paragraph, Row, Span, Wrap
+
+if TYPE_CHECKING:
+    from accord.client.remote_subagent import RemoteSubagent
+    from accord.services.files.journal import Change
+
+TITLE = 300
+"""Columns of a title or a notice."""
+FILES = 5
+"""Changed files of one tool call that are named."""
+STEPS = 50
+"""Steps of a plan that are shown."""
+DETAILS, FAILURE = 20, 5
+"""Lines of a tool call's output or of one change: with details, and for a call that failed."""
+DETAIL_COLUMNS = 500
+OPEN, FINISHED = 100, 1_000
+"""Unfinished tool calls that are kept, and ids of finished ones."""
+LARGEST = 1024 * 1024
+"""Bytes of an unfinished tool call; of a larger one only the title is kept."""
+
+
+MARGIN: Row = (("  ", ""),)
+
+
+def line_of(*spans: Span, wrap: Wrap = "words", is_passing: bool = False) -> Paragraph:
+    """A line for people; the rows after its first are indented."""
+    return Paragraph(spans, (), MARGIN, wrap, is_passing=is_passing)
+
+
+class Work:
+    """Folds the updates of a session into lines.
+
+    `folder` is the session's folder, from which files are named. With `details`, changes and outputs are shown too.
+    `failure_of` gives the ending of a command that failed, by the id of its terminal. `is_cancelled` says whether a
+    tool call ended because its turn was cancelled: an agent of version 1 can only say that it failed.
+    """
+
+    def __init__(
+        self,
+        symbols: Symbols,
+        folder: str | os.PathLike[str],
+        *,
+        details: bool = False,
+        failure_of: Callable[[str], str | None] = lambda _: None,
+        is_cancelled: Callable[[v1.ToolCallId], bool] = lambda _: False,
+    ) -> None:
+        self._symbols = symbols
+        self._folder = Path(folder)
+        self._details = details
+        self._failure_of = failure_of
+        self._is_cancelled = is_cancelled
+        self._calls: dict[v1.ToolCallId, ToolCallState] = {}
+        self._shown: dict[v1.ToolCallId, None] = {}
+        """Finished calls: agents send updates about them all the same."""
+        self._plans: dict[str, list[v1.PlanEntry]] = {}
+        self._subagents: dict[v1.SessionId, str] = {}
+        """The titles of subagents: an update may leave it out."""
+
+    def lines(self, update: v1.SessionUpdate) -> Iterator[Paragraph]:
+        """The lines that this update adds; none for what the agent says or thinks."""
+        match update:
+            case v1.ToolCall() | v1.ToolCallProgress():
+                yield from self._tool_call(update)
+            case v1.Plan(entries=entries):
+                yield from self._plan("", entries)
+            case v1.PlanUpdate(plan=plan):
+                yield from self._named_plan(plan)
+            case v1.PlanRemoved(plan_id=plan_id):
+                known = self._plans.pop(plan_id, None)
+                if known is not None:
+                    yield self._noted("a plan was removed")
+            case v1.Notice():
+                yield self._notice(update)
+            case v1.CompactionUpdate():
+                yield from self._compaction(update)
+            case v1.SubagentUpdate():
+                yield from self._subagent(update)
+            case v1.CurrentModeUpdate(current_mode_id=mode):
+                yield self._noted(f"mode: {label(mode, TITLE)}")
+            case Unknown() if self._details:
+                yield self._noted(f"an update of an unknown kind: {label(str(update.raw), TITLE)}")
+            case _:
+                return
+
+    def rest(self) -> Iterator[Paragraph]:
+        """The tool calls that were never finished, at the end."""
+        for call in self._calls.values():
+            yield self._titled(self._symbols.cancelled, "warning", call, [(" not finished", "dim")])
+        self._calls.clear()
+
+    @property
+    def running(self) -> str:
+        """The title of the tool call that began last and is not finished; empty if all are finished."""
+        return label(next(reversed(self._calls.values())).title, TITLE) if self._calls else ""
+
+    # Tool calls
+
+    def _tool_call(self, update: v1.ToolCall | v1.ToolCallProgress) -> Iterator[Paragraph]:
+        if isinstance(update, v1.ToolCallProgress) and update.tool_call_id in self._shown:
+            return
+        known = self._calls.pop(update.tool_call_id, None)
+        call = (known or ToolCallState(update.tool_call_id)).updated(update)
+        if call.is_finished:
+            if self._is_cancelled(call.id):
+                call = replace(call, status="cancelled")
+            self._shown[call.id] = None
+            if len(self._shown) > FINISHED:
+                del self._shown[next(iter(self._shown))]
+            yield from self._finished(call)
+            return
+        self._keep(call)
+        if known is None:
+            yield self._titled(self._symbols.running, "accent", call, is_passing=True)
+
+    def _keep(self, call: ToolCallState) -> None:
+        if size_of(call) > LARGEST:
+            call = ToolCallState(call.id, call.title[:TITLE], call.kind, call.status)
+        self._calls[call.id] = call
+        if len(self._calls) > OPEN:
+            del self._calls[next(iter(self._calls))]
+
+    def _finished(self, call: ToolCallState) -> Iterator[Paragraph]:
+        changes = [(self._short(diff.path), FileChange(diff.old_text, diff.new_text)) for diff in call.diffs[:FILES]]
+        status, why = call.outcome(self._failure_of)
+        has_failed = status == "failed"
+        symbols: dict[str, tuple[str, str]] = {
+            "failed": (self._symbols.failed, "bad"),
+            "cancelled": (self._symbols.cancelled, "warning"),
+        }
+        symbol, style = symbols.get(status, (self._symbols.done, "good"))
+        is_alone = len(call.diffs) == 1
+        end = [("  ", ""), *self._change(*changes[0], call.title)] if is_alone else []
+        end += [(" cancelled", "dim")] * (status == "cancelled")
+        end += [(f" failed, {why}", "bad")] if why else []
+        yield self._titled(symbol, style, call, end)
+        for path, change in changes:
+            if not is_alone:
+                yield line_of(*self._change(path, change)).under(MARGIN)
+            if self._details:
+                yield from _changed(change)
+        if len(call.diffs) > FILES:
+            yield line_of((f"and {len(call.diffs) - FILES:,} more files", "dim")).under(MARGIN)
+        if self._details or has_failed:
+            yield from self._output(call, DETAILS if self._details else FAILURE)
+
+    def _change(self, path: str, change: FileChange, title: str = "") -> list[Span]:
+        """A file and the numbers of its change; a file that the title names is not named again."""
+        named = [] if path in title else [(f"{label(path, TITLE)}  ", "")]
+        return [*named, *_numbers(change)]
+
+    def _titled(
+        self,
+        symbol: str,
+        style: str,
+        call: ToolCallState,
+        end: Sequence[Span] = (),
+        *,
+        is_passing: bool = False,
+    ) -> Paragraph:
+        title = label(call.title, TITLE) or label(call.name or call.kind, TITLE)
+        return line_of((f"{symbol} ", style), (title, ""), *end, is_passing=is_passing)
+
+    def _output(self, call: ToolCallState, most: int) -> Iterator[Paragraph]:
+        for part in call.content:
+            if isinstance(part, v1.Content) and not isinstance(part.content, v1.TextContent | Unknown):
+                yield line_of((placeholder(part.content), "dim")).under(MARGIN)
+        text = call.text.strip("\n")
+        lines = printable(text[: most * DETAIL_COLUMNS]).split("\n") if text else []
+        for line in lines[:most]:
+            yield line_of((line.expandtabs(4)[:DETAIL_COLUMNS], "dim"), wrap="crop").under(MARGIN)
+        if len(lines) > most or len(text) > most * DETAIL_COLUMNS:
+            yield line_of(("…", "dim")).under(MARGIN)
+
+    def _short(self, path: str) -> str:
+        folder = str(self._folder)
+        return path[len(folder) + 1 :] if path.startswith(folder + os.sep) else path
+
+    # Plans
+
+    def _named_plan(self, plan: v1.PlanUpdateContent) -> Iterator[Paragraph]:
+        match plan:
+            case v1.PlanItems(plan_id=plan_id, entries=entries):
+                yield from self._plan(plan_id, entries)
+            case v1.PlanMarkdown(plan_id=plan_id, content=content):
+                self._plans[plan_id] = []
+                yield line_of(("Plan", "bold"))
+                for line in islice(printable(content[: STEPS * TITLE]).split("\n"), STEPS):
+                    yield line_of((line.expandtabs(4), "")).under(MARGIN)
+            case v1.PlanFile(plan_id=plan_id, uri=uri):
+                self._plans[plan_id] = []
+                yield self._noted(f"plan: {label(uri, TITLE)}")
+            case _:
+                return
+
+    def _plan(self, plan_id: str, entries: Sequence[v1.PlanEntry]) -> Iterator[Paragraph]:
+        """A plan as a whole when its steps change; afterwards each step that is begun or done."""
+        before = self._plans.pop(plan_id, None)
+        self._plans[plan_id] = list(entries[:STEPS])
+        if len(self._plans) > OPEN:
+            del self._plans[next(iter(self._plans))]
+        if before is None or [it.content for it in before] != [it.content for it in entries[:STEPS]]:
+            yield from self._whole_plan(entries)
+            return
+        done = sum(entry.status == "completed" for entry in entries)
+        for old, new in zip(before, entries, strict=False):
+            if new.status == old.status:
+                continue
+            if new.status == "completed":
+                yield self._step(new, [(f"  {done} of {len(entries)}", "dim")])
+            else:
+                yield self._step(new)._replace(is_passing=True)
+
+    def _whole_plan(self, entries: Sequence[v1.PlanEntry]) -> Iterator[Paragraph]:
+        if entries:
+            yield line_of(("Plan", "bold"))
+        for entry in entries[:STEPS]:
+            yield self._step(entry).under(MARGIN)
+        if len(entries) > STEPS:
+            yield line_of((f"and {len(entries) - STEPS:,} more steps", "dim")).under(MARGIN)
+
+    def _step(self, entry: v1.PlanEntry, end: Sequence[Span] = ()) -> Paragraph:
+        signs: dict[str, tuple[str, str]] = {
+            "completed": (self._symbols.done, "good"),
+            "in_progress": (self._symbols.running, "accent"),
+        }
+        symbol, style = signs.get(entry.status, (self._symbols.to_do, "dim"))
+        return line_of((f"{symbol} ", style), (label(entry.content, TITLE), ""), *end)
+
+    # The rest
+
+    def _notice(self, notice: v1.Notice) -> Paragraph:
+        style: str = {"error": "bad", "warning": "warning"}.get(notice.severity, "accent")
+        more = f": {label(notice.description, TITLE)}" if notice.description else ""
+        return line_of((f"{self._symbols.note} ", style), (label(notice.title, TITLE), style), (more, ""))
+
+    def _compaction(self, update: v1.CompactionUpdate) -> Iterator[Paragraph]:
+        texts = {"in_progress": "shortening the context", "completed": "the context was shortened"}
+        text = texts.get(update.status, f"the context was not shortened: {label(update.error or update.status, TITLE)}")
+        yield self._noted(text)._replace(is_passing=update.status == "in_progress")
+
+    def _subagent(self, update: v1.SubagentUpdate) -> Iterator[Paragraph]:
+        """A subagent when it begins or has another title, and how it ended; what is between passes."""
+        known = self._subagents.pop(update.session_id, "")
+        title = label(update.title if isinstance(update.title, str) else known, TITLE) or label(
+            update.session_id, TITLE
+        )
+        self._subagents[update.session_id] = title
+        if len(self._subagents) > OPEN:
+            del self._subagents[next(iter(self._subagents))]
+        state = update.state
+        if isinstance(state, v1.IdleStateUpdate):
+            yield self._noted(f"subagent {title}: {_ending(state)}")
+        elif isinstance(state, v1.RequiresActionStateUpdate):
+            yield self._noted(f"subagent {title}: waits for you")._replace(is_passing=True)
+        elif title != known:
+            yield self._noted(f"subagent {title}")
+
+    def _noted(self, text: str) -> Paragraph:
+        return line_of((f"{self._symbols.note} ", "dim"), (text, "dim"))
+
+
+def _ending(state: v1.IdleStateUpdate) -> str:
+    """How a subagent ended, in words."""
+    if state.error is not None:
+        return f"failed: {label(state.error.message, TITLE)}"
+    if state.stop_reason == "cancelled":
+        return "cancelled"
+    return "done" if state.stop_reason in (None, "end_turn") else f"done ({label(state.stop_reason, TITLE)})"
+
+
+def _numbers(change: FileChange) -> list[Span]:
+    """The numbers of a change, in its colours."""
+    spans: list[Span] = []
+    for word in change.summary.split():
+        style: str = "good" if word.startswith("+") else "bad" if word.startswith("-") else "dim"
+        spans += [(word, style), (" ", "")]
+    return spans[:-1]
+
+
+def _changed(change: FileChange) -> Iterator[Paragraph]:
+    styles: dict[str, str] = {"+": "good", "-": "bad"}
+    lines = list(islice(change.lines(), DETAILS + 1))
+    for line in lines[:DETAILS]:
+        text = printable(line[:DETAIL_COLUMNS].replace("\n", " ")).expandtabs(4)
+        yield line_of((text, styles.get(line[:1], "dim")), wrap="crop").under((*MARGIN, *MARGIN))
+    if len(lines) > DETAILS:
+        yield line_of(("…", "dim")).under((*MARGIN, *MARGIN))
+
+
+def thought_of(update: v1.SessionUpdate) -> str | None:
+    """The text that the agent thinks aloud in this update; None for any other update."""
+    content = update.content if isinstance(update, v1.AgentThoughtChunk) else None
+    return content.text if isinstance(content, v1.TextContent) else None
+
+
+def said_of(update: v1.SessionUpdate) -> v1.ContentBlock | None:
+    """The content that the agent says in this update; None for any other update."""
+    return update.content if isinstance(update, v1.AgentMessageChunk) else None
+
+
+NAME = 30
+"""Columns of a subagent's title before its lines."""
+KEPT = 100
+"""Subagents whose work is followed at the same time."""
+WORDS = 20_000
+"""Characters of what a subagent says that are kept until it ends."""
+SAID = 3
+"""Lines of what a subagent said that are shown when it ends; with details, more."""
+COLUMNS = 300
+
+
+class SubagentWork:
+    """The work of the subagents of one turn."""
+
+    def __init__(self, work: Callable[[], Work], *, details: bool) -> None:
+        self._new_work = work
+        self._most = DETAILS if details else SAID
+        self._work: dict[str, Work] = {}
+        self._said: dict[str, str] = {}
+
+    def lines(self, subagent: RemoteSubagent, update: v1.SessionUpdate) -> Iterator[Paragraph]:
+        """The lines that an update of a subagent adds; what it says is kept."""
+        if (said := said_of(update)) is not None:
+            text = said.text if isinstance(said, v1.TextContent) else ""
+            self._said[subagent.id] = (self._said.get(subagent.id, "") + text)[-WORDS:]
+            return
+        name = label(subagent.title or subagent.id, NAME)
+        for line in self._work_of(subagent.id).lines(update):
+            yield line._replace(spans=[(f"{name}: ", "dim"), *line.spans]).under(MARGIN)
+
+    def ended(self, update: v1.SessionUpdate) -> Iterator[Paragraph]:
+        """What a subagent has said, when its session tells that it has ended."""
+        if not isinstance(update, v1.SubagentUpdate) or not isinstance(update.state, v1.IdleStateUpdate):
+            return
+        self._work.pop(update.session_id, None)
+        text = self._said.pop(update.session_id, "").strip()
+        lines = printable(text).split("\n") if text else []
+        for line in lines[: self._most]:
+            yield line_of((line.expandtabs(4)[:COLUMNS], "dim")).under((*MARGIN, *MARGIN))
+        if len(lines) > self._most:
+            yield line_of((f"and {len(lines) - self._most:,} more lines", "dim")).under((*MARGIN, *MARGIN))
+
+    def _work_of(self, subagent: str) -> Work:
+        if subagent not in self._work:
+            self._work[subagent] = self._new_work()
+            if len(self._work) > KEPT:
+                del self._work[next(iter(self._work))]
+        return self._work[subagent]
+
+
+def usage_lines(turn: v1.Usage | None, context: v1.UsageUpdate | None) -> Iterator[Paragraph]:
+    """One line for what the agent has reported; none if it has reported nothing.
+
+    >>> [line.text for line in usage_lines(v1.Usage(1200, 1000, 200), v1.UsageUpdate(50, 200))]
+    ['1,200 tokens (1,000 in, 200 out), context 25% full (50 of 200)']
+    """
+    texts: list[str] = []
+    if turn is not None:
+        texts.append(f"{turn.total_tokens:,} tokens ({turn.input_tokens:,} in, {turn.output_tokens:,} out)")
+    if context is not None and context.size:
+        full = round(100 * context.used / context.size)
+        texts.append(f"context {full}% full ({context.used:,} of {context.size:,})")
+    if context is not None and context.cost is not None:
+        texts.append(f"{context.cost.amount:.4g} {label(context.cost.currency, 8)}")
+    if texts:
+        yield line_of((", ".join(texts), "dim"))
+
+
+NAMED = 50
+"""Files that the summary names."""
+PATH = 300
+
+
+class Writes:
+    """Remembers each written file: as it was before the first write, and as it is after the last."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self._folder = Path(os.path.realpath(folder))
+        self._sizes: dict[Path, tuple[bool, int]] = {}
+        """Of each file, whether it is new, and how many bytes it has."""
+
+    def add(self, change: Change) -> None:
+        """Take note of a write. For `Files(on_change=...)`."""
+        is_new, _ = self._sizes.get(change.path, (change.before is None, 0))
+        self._sizes[change.path] = is_new, len(change.after)
+
+    def lines(self) -> Iterator[Paragraph]:
+        """One line for each file, after a heading; nothing if no file was written."""
+        if not self._sizes:
+            return
+        number = len(self._sizes)
+        yield line_of((f"{number:,} file{'' if number == 1 else 's'} written", "bold"))
+        for path, (is_new, size) in list(self._sizes.items())[:NAMED]:
+            shown = path.relative_to(self._folder) if path.is_relative_to(self._folder) else path
+            about = f"  {'new, ' if is_new else ''}{size:,} bytes"
+            yield line_of((label(str(shown), PATH), ""), (about, "dim")).under(MARGIN)
+        if number > NAMED:
+            yield line_of((f"and {number - NAMED:,} more", "dim")).under(MARGIN)

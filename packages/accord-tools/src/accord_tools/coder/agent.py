@@ -1,0 +1,226 @@
+"""`coding_agent`: the agent that `accord agent` runs."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from accord.agent.agent import Agent
+from accord.agent.session import Session
+from accord.agent.turn import Turn
+from accord.endpoints import Endpoint
+from accord.errors import ConfigurationError, RequestError
+from accord.schema import v1
+from accord.store.base import Store
+from accord_tools.coder.compaction import compact
+from accord_tools.coder.conversation import Conversation
+from accord_tools.coder.keys import forget_key, stored_key
+from accord_tools.coder.models.choosing import (
+    DEFAULT_MODELS,
+    PROVIDERS,
+    VARIABLES,
+    ModelSettings,
+    api_of,
+    context_of,
+    key_of,
+    model_name,
+    url_of,
+)
+from accord_tools.coder.models.failures import ModelError
+from accord_tools.coder.models.model import Model
+from accord_tools.coder.models.opening import api_at, open_model
+from accord_tools.coder.modes import MODES
+from accord_tools.coder.talk import DEFAULT_EFFORT, EFFORT, Talk, told
+
+MODELS = "models"
+"""The provider that clients may configure."""
+
+LISTING = 5.0
+"""Seconds in which the provider must list its models, or only the chosen one is offered.
+
+The answer to `session/new` waits for the list: a client such as `accord run --model X` takes it at its word.
+"""
+
+EFFORTS = {"As usual": [DEFAULT_EFFORT], "Thinks": ["low", "medium", "high"]}
+
+INIT = (
+    "Look at this project and write AGENTS.md: what it is, how it is laid out, how to build, test and check it, and "
+    "the conventions that a newcomer would break. At most 60 lines. If there is one already, improve it."
+)
+
+
+def coding_agent(
+    settings: ModelSettings,
+    *,
+    version: str,
+    store: Store | str | Path | None,
+    mode: str = "ask",
+    unstable: bool = False,
+) -> Agent[Conversation]:
+    """A coding agent with these settings."""
+    agent = Agent(
+        "accord-agent",
+        title="Accord",
+        version=version,
+        accepts=["image", "embedded"],
+        local=True,
+        second_prompt="steer",
+        store=store,
+        state=Conversation,
+        system_prompts=["append", "override"],
+        unstable=unstable,
+    )
+    own = _own_endpoint(settings)
+    agent.provider(MODELS, supports=["anthropic", "openai"], default=own, replaces_login=True)
+    _offer_logins(agent, settings)
+    _Sessions(agent, settings, mode, own).register()
+    return agent
+
+
+class _Sessions:
+    """What sessions offer and what their turns do."""
+
+    def __init__(self, agent: Agent[Conversation], settings: ModelSettings, mode: str, own: Endpoint) -> None:
+        self._agent = agent
+        self._own = own
+        """The endpoint while the client has set no other."""
+        self._settings = settings
+        self._mode = mode
+
+    def register(self) -> None:
+        agent = self._agent
+        agent.on_session(self.opened)
+        agent.on_prompt(self.answer_prompt)
+        agent.command("compact", "Replace the conversation so far by a summary, to make room")(self.compact)
+        agent.command("clear", "Forget the conversation so far")(self.clear)
+        agent.command("status", "Show the model, the mode and how full the context is")(self.status)
+        agent.command("init", "Write AGENTS.md for this project")(self.init)
+
+    async def opened(self, session: Session[Conversation]) -> None:
+        modes = [(mode.id, mode.name, mode.description) for mode in MODES]
+        await session.modes.offer(modes, current=self._mode)
+        first = self._first_model(session.provider(MODELS))
+        await session.models.offer(await self._models(session, first), current=first)
+        await session.config.select(
+            EFFORT, "Effort", EFFORTS, value=self._settings.effort or DEFAULT_EFFORT, category="thought_level"
+        )
+        if session.mcp_servers:
+            session.mcp.start()
+
+    async def _models(self, session: Session[Conversation], first: str) -> list[str]:
+        """The first model and all others that the provider lists."""
+        endpoint = session.provider(MODELS)
+        if endpoint is None:
+            return [first]
+        model = await open_model(self._settings, self._set_by_client(endpoint))  # takes its time on a busy machine
+        try:
+            async with asyncio.timeout(LISTING):
+                names = await model.names()
+        except (ModelError, TimeoutError):
+            return [first]
+        finally:
+            await model.close()
+        return [first, *(name for name in names if name != first)]
+
+    async def answer_prompt(self, turn: Turn[Conversation]) -> str | None:
+        return await self.answer(turn, turn.prompt)
+
+    async def answer(self, turn: Turn[Conversation], prompt: Sequence[v1.ContentBlock]) -> str | None:
+        async with self._model(turn) as (model, hidden):
+            return await Talk(turn, model, self._settings, self._name(turn.session), hidden).answer(prompt)
+
+    @asynccontextmanager
+    async def _model(self, turn: Turn[Conversation]) -> AsyncGenerator[tuple[Model, Callable[[str], str]]]:
+        """The model of a turn, and what masks the secrets of its endpoint in a text."""
+        used = turn.provider(MODELS)
+        if used is None:
+            raise RequestError.invalid_request(f"the client has disabled the provider {MODELS!r}: set it to go on")
+        endpoint = self._set_by_client(used)
+        if endpoint is None:
+            self._check_key()
+        model = await open_model(self._settings, endpoint)
+        try:
+            yield model, str if endpoint is None else endpoint.hidden
+        finally:
+            await model.close()
+
+    def _set_by_client(self, endpoint: Endpoint) -> Endpoint | None:
+        """This endpoint if the client has set it; None for our own, which has a key and settings of the user."""
+        return None if endpoint is self._own else endpoint
+
+    def _first_model(self, endpoint: Endpoint | None) -> str:
+        """The model that a session begins with; the user's choice counts where the same kind of API is spoken."""
+        api = api_of(self._settings)
+        if endpoint is None or endpoint.api_type == self._own.api_type:
+            return model_name(self._settings, api)
+        return DEFAULT_MODELS[api_at(endpoint)]
+
+    def _check_key(self) -> None:
+        api = api_of(self._settings)
+        if key_of(api) is None and self._settings.url is None and not os.environ.get(VARIABLES[api][1]):
+            raise RequestError.auth_required(
+                f"there is no API key: set {VARIABLES[api][0]}, or store one with 'accord agent login'"
+            )
+
+    def _name(self, session: Session[Conversation]) -> str:
+        return session.models.current or self._first_model(session.provider(MODELS))
+
+    async def compact(self, turn: Turn[Conversation]) -> None:
+        conversation = turn.session.state
+        if len(conversation.messages) < 2:
+            await turn.say("There is nothing to summarise yet.")
+            return
+        async with self._model(turn) as (model, hidden):
+            try:
+                await compact(turn.session, model, self._name(turn.session), conversation)
+            except ModelError as error:
+                raise told(error, hidden) from error
+        await turn.say("The conversation so far was replaced by a summary.")
+
+    async def clear(self, turn: Turn[Conversation]) -> None:
+        conversation = turn.session.state
+        conversation.messages, conversation.summary, conversation.used = [], None, 0
+        await turn.say("The conversation so far is forgotten.")
+
+    async def status(self, turn: Turn[Conversation]) -> None:
+        conversation, name = turn.session.state, self._name(turn.session)
+        size = context_of(self._settings, name)
+        used = f"{conversation.used:,} of {size:,} tokens"
+        total = f"{conversation.read:,} read and {conversation.written:,} written so far"
+        known = self._settings.price is not None
+        cost = f"${conversation.cost:.4f}" if known else "no cost, as --price is not given"
+        await turn.say(f"Model {name}, mode {turn.session.modes.current}, {used}; {total}; {cost}.")
+
+    async def init(self, turn: Turn[Conversation]) -> str | None:
+        return await self.answer(turn, [v1.TextContent(INIT)])
+
+
+def _own_endpoint(settings: ModelSettings) -> Endpoint:
+    """Where the user's own models are; the client is told of it."""
+    api = api_of(settings)
+    api_type, url = PROVIDERS[api]
+    try:
+        return Endpoint(api_type, url_of(api, settings) or url)
+    except ValueError as error:
+        raise ConfigurationError(f"the address of the models cannot be used: {error}") from None
+
+
+def _offer_logins(agent: Agent[Conversation], settings: ModelSettings) -> None:
+    api = api_of(settings)
+    variable = VARIABLES[api][0]
+
+    def has_key() -> bool:
+        return key_of(api) is not None or settings.url is not None or bool(os.environ.get(VARIABLES[api][1]))
+
+    agent.terminal_login("api-key", "Enter an API key", args=["login"], description="Stores the key on this machine.")(
+        has_key
+    )
+    agent.environment_login("environment", f"Set {variable}", [variable])
+
+    @agent.on_logout
+    def forget() -> None:
+        if stored_key(api) is not None:
+            forget_key(api)

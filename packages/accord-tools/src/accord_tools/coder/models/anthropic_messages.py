@@ -1,0 +1,184 @@
+"""Models over Anthropic's messages."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any, cast
+
+import msgspec
+from msgspec import Struct, field
+
+from accord.extras import missing_extra
+from accord_tools.coder.conversation import Call, Image, Json, Message, Part, Result, Text, Thought
+from accord_tools.coder.models import failures
+from accord_tools.coder.models.foreign import restrictions
+from accord_tools.coder.models.model import (
+    PATIENCE,
+    RETRIES,
+    Considered,
+    Event,
+    Finished,
+    Question,
+    Spoken,
+    Stop,
+    Usage,
+)
+
+try:
+    import anthropic
+except ModuleNotFoundError as missing:
+    raise missing_extra("agent", "a model of Anthropic's API") from missing
+
+NAME = "Anthropic"
+
+_STOPS: dict[str, Stop] = {"tool_use": "calls", "max_tokens": "length", "refusal": "refusal"}
+
+
+class AnthropicMessages:
+    """Anthropic's API, or one that speaks as it does."""
+
+    def __init__(
+        self,
+        key: str | None,
+        url: str | None,
+        headers: dict[str, str],
+        patience: float = PATIENCE,
+        *,
+        foreign: bool = False,
+    ) -> None:
+        self._patience = patience
+        self._client = anthropic.AsyncAnthropic(
+            api_key=key or "none",
+            base_url=url,
+            default_headers=headers,
+            timeout=patience,
+            max_retries=RETRIES,
+            http_client=anthropic.DefaultAsyncHttpxClient(**restrictions(headers)) if foreign else None,
+        )
+
+    async def answer(self, question: Question) -> AsyncGenerator[Event]:
+        """The answer as it streams."""
+        more: dict[str, Any] = {}
+        if question.effort:
+            more = {"thinking": {"type": "adaptive"}, "output_config": {"effort": question.effort}}
+        if question.tools:
+            more["tools"] = [
+                {"name": it.name, "description": it.description, "input_schema": it.schema} for it in question.tools
+            ]
+        try:
+            async with self._client.messages.stream(
+                model=question.model,
+                max_tokens=question.longest,
+                system=[{"type": "text", "text": question.system, "cache_control": {"type": "ephemeral"}}],
+                messages=cast("Any", wire_messages(question.messages)),
+                **more,
+            ) as stream:
+                async for event in stream:
+                    if event.type == "text":
+                        yield Spoken(event.text)
+                    elif event.type == "thinking":
+                        yield Considered(event.thinking)
+                final = await stream.get_final_message()
+                whole = msgspec.convert(final.model_dump(mode="json", exclude_none=True, warnings=False), Whole)
+        except Exception as error:
+            raise self._trouble(error) from error
+        if not whole.stop_reason:
+            raise failures.broken(NAME, "it did not say that it was finished")
+        usage = Usage(whole.usage.read, whole.usage.output_tokens)
+        yield Finished(parts_of(whole.content), _STOPS.get(whole.stop_reason, "end"), usage)
+
+    async def names(self) -> list[str]:
+        """The models that there are."""
+        try:
+            return [it.id async for it in self._client.models.list()]
+        except Exception as error:
+            raise self._trouble(error) from error
+
+    async def close(self) -> None:
+        """End its connections."""
+        await self._client.close()
+
+    def _trouble(self, error: Exception) -> Exception:
+        if isinstance(error, anthropic.APIStatusError):
+            return failures.of_status(NAME, error.status_code, error.body, error.message)
+        if isinstance(error, failures.ModelError):
+            return error
+        began = not isinstance(error, anthropic.APIConnectionError)
+        return failures.of_connection(NAME, self._client.base_url, error, self._patience, began=began)
+
+
+def wire_messages(messages: Sequence[Message]) -> list[Json]:
+    """Messages as the API takes them."""
+    return [{"role": it.role, "content": [wire_part(part) for part in it.parts]} for it in messages]
+
+
+def wire_part(part: Part) -> Json:
+    """One part of a message as the API takes it."""
+    match part:
+        case Text():
+            return {"type": "text", "text": part.text or " "}
+        case Image():
+            return {"type": "image", "source": {"type": "base64", "media_type": part.mime_type, "data": part.data}}
+        case Thought():
+            return part.raw or {"type": "text", "text": part.text}
+        case Call():
+            return {"type": "tool_use", "id": part.id, "name": part.name, "input": read_arguments(part.arguments)}
+        case Result():
+            content = [{"type": "text", "text": part.text or " "}, *map(wire_part, part.images)]
+            return {"type": "tool_result", "tool_use_id": part.call_id, "content": content, "is_error": part.failed}
+
+
+class Block(Struct):
+    """What is read of a block of an answer, of whichever type."""
+
+    type: str
+    text: str = ""
+    thinking: str = ""
+    id: str = ""
+    name: str = ""
+    input: Json = field(default_factory=dict[str, Any])
+
+
+class ToldUsage(Struct):
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_input_tokens: int = 0
+    cache_creation_input_tokens: int = 0
+
+    @property
+    def read(self) -> int:
+        """Tokens that were read, from a cache or not."""
+        return self.input_tokens + self.cache_read_input_tokens + self.cache_creation_input_tokens
+
+
+class Whole(Struct):
+    """What is read of a whole answer."""
+
+    content: list[Json] = field(default_factory=list[Json])
+    stop_reason: str = ""
+    usage: ToldUsage = field(default_factory=ToldUsage)
+
+
+def parts_of(content: Sequence[Json]) -> list[Part]:
+    """What an answer holds."""
+    parts: list[Part] = []
+    for raw in content:
+        block = msgspec.convert(raw, Block)
+        match block.type:
+            case "text":
+                parts.append(Text(block.text))
+            case "thinking" | "redacted_thinking":
+                parts.append(Thought(block.thinking, raw))
+            case "tool_use":
+                parts.append(Call(block.id, block.name, msgspec.json.encode(block.input).decode()))
+            case _:
+                pass
+    return parts
+
+
+def read_arguments(text: str) -> Json:
+    """Arguments as an object; what is no object stands alone in one, so that the model sees what it wrote."""
+    try:
+        return msgspec.json.decode(text or "{}", type=dict[str, Any])
+    except (msgspec.DecodeError, msgspec.ValidationError):
+        return {"invalid": text}

@@ -1,0 +1,171 @@
+"""Models over OpenAI's responses. Nothing is stored at the provider: the whole conversation goes along each time."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any, cast
+
+from msgspec import Struct, convert, field
+
+from accord_tools.coder.conversation import Call, Image, Json, Message, Part, Result, Text, Thought
+from accord_tools.coder.models.failures import ModelError, shown
+from accord_tools.coder.models.model import Considered, Event, Finished, Question, Spoken, Stop, Usage
+from accord_tools.coder.models.openai_client import OpenAiClient, read
+
+
+class Responses(OpenAiClient):
+    """The responses of OpenAI, or of what speaks as it does."""
+
+    async def answer(self, question: Question) -> AsyncGenerator[Event]:
+        """The answer as it streams."""
+        whole: Whole | None = None
+        began = False
+        try:
+            create = cast("Any", self.client.responses.create)
+            async with await create(**request_of(question)) as stream:
+                began = True
+                async for event in stream:
+                    match event.type:
+                        case "response.output_text.delta" | "response.refusal.delta":
+                            yield Spoken(event.delta)
+                        case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
+                            yield Considered(event.delta)
+                        case "response.completed" | "response.incomplete" | "response.failed":
+                            whole = read(event.response, Whole)
+                        case "error":
+                            whole = Whole(error=Told(event.message))
+                        case _:
+                            pass
+        except Exception as error:
+            raise self.trouble(error, began=began) from error
+        if whole is None:
+            raise self.unfinished()
+        if whole.error is not None:
+            raise ModelError("server", f"{self.name} failed: {shown(whole.error.message)}")
+        yield finished(whole)
+
+
+class Told(Struct):
+    message: str = "it failed"
+
+
+class Incomplete(Struct):
+    reason: str = ""
+
+
+class OutputDetails(Struct):
+    reasoning_tokens: int | None = None
+
+
+class ToldUsage(Struct):
+    input_tokens: int = 0
+    output_tokens: int = 0
+    output_tokens_details: OutputDetails = field(default_factory=OutputDetails)
+
+
+class Whole(Struct):
+    """What is read of a whole answer."""
+
+    output: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    usage: ToldUsage = field(default_factory=ToldUsage)
+    incomplete_details: Incomplete = field(default_factory=Incomplete)
+    error: Told | None = None
+
+
+class Content(Struct):
+    text: str = ""
+    refusal: str = ""
+
+
+class Item(Struct):
+    """What is read of an item of an answer, of whichever type."""
+
+    type: str
+    content: list[Content] = field(default_factory=list[Content])
+    summary: list[Content] = field(default_factory=list[Content])
+    call_id: str = ""
+    name: str = ""
+    arguments: str = "{}"
+
+
+_STOPS: dict[str, Stop] = {"max_output_tokens": "length", "content_filter": "refusal"}
+
+
+def finished(whole: Whole) -> Finished:
+    """The whole answer."""
+    parts: list[Part] = []
+    for raw in whole.output:
+        item = convert(raw, Item)
+        match item.type:
+            case "message":
+                parts.append(Text("".join(it.text or it.refusal for it in item.content)))
+            case "reasoning":
+                parts.append(Thought("\n".join(it.text for it in item.summary), raw))
+            case "function_call":
+                parts.append(Call(item.call_id, item.name, item.arguments))
+            case _:
+                pass
+    usage = Usage(
+        whole.usage.input_tokens, whole.usage.output_tokens, whole.usage.output_tokens_details.reasoning_tokens
+    )
+    if any(isinstance(part, Call) for part in parts):
+        return Finished(parts, "calls", usage)
+    return Finished(parts, _STOPS.get(whole.incomplete_details.reason, "end"), usage)
+
+
+def request_of(question: Question) -> Json:
+    """A question as the API takes it."""
+    request: Json = {
+        "model": question.model,
+        "instructions": question.system,
+        "input": wire_items(question.messages),
+        "stream": True,
+        "store": False,
+        "include": ["reasoning.encrypted_content"],
+    }
+    if question.tools:
+        request["tools"] = [
+            {
+                "type": "function",
+                "name": it.name,
+                "description": it.description,
+                "parameters": it.schema,
+                "strict": False,
+            }
+            for it in question.tools
+        ]
+    if question.effort:
+        request["reasoning"] = {"effort": question.effort, "summary": "auto"}
+    return request
+
+
+def wire_items(messages: Sequence[Message]) -> list[Json]:
+    """Messages as the items that the API takes."""
+    items: list[Json] = []
+    for message in messages:
+        user: list[Json] = []
+        for part in message.parts:
+            match part:
+                case Text() if message.role == "user":
+                    user.append({"type": "input_text", "text": part.text})
+                case Text():
+                    said: list[Json] = [{"type": "output_text", "text": part.text, "annotations": []}]
+                    items.append({"type": "message", "role": "assistant", "content": said})
+                case Image():
+                    user.append(_picture(part))
+                case Thought():
+                    if part.raw.get("type") == "reasoning":
+                        items.append({name: value for name, value in part.raw.items() if name != "status"})
+                case Call():
+                    call = {"type": "function_call", "call_id": part.id, "name": part.name}
+                    items.append({**call, "arguments": part.arguments or "{}"})
+                case Result():
+                    items.append({"type": "function_call_output", "call_id": part.call_id, "output": part.text})
+                    user += map(_picture, part.images)
+        if user:
+            items.append({"type": "message", "role": "user", "content": user})
+    return items
+
+
+def _picture(image: Image) -> Json:
+    return {"type": "input_image", "image_url": f"data:{image.mime_type};base64,{image.data}"}

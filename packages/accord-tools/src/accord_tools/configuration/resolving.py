@@ -1,0 +1,160 @@
+"""The one resolver: from what the user writes for an agent to how it is reached.
+
+| written | means, in this order |
+|---|---|
+| one word, as a name | a URL; a named agent; an agent of the registry; a Python file, `FILE.py`; a program on PATH |
+| words, as a command | a URL; a program; a Python file; a named agent; one of the registry; a command in one word |
+
+A name that is both an agent and a program means the agent if it was written as a name, otherwise the program: a command
+that works without named agents means the same with them. `registry:ID` means the registry's agent in both.
+
+An agent of the registry is meant by its id or a usual name, such as `claude`. One that is not installed is an error
+that says how to install it. A program on PATH is not looked up over the network: only a kept index counts, and only if
+the user can be asked. So what a script means does not depend on what the cache holds.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from accord.agent_file import PYTHON_FILE, python_command, startable
+from accord.client.target import CommandTarget, Target
+from accord.connecting import url_target
+from accord.errors import ConfigurationError
+from accord.extras import own_command
+from accord.mistakes import meant, nearest
+from accord.plugins import scheme_of
+from accord.transports.programs import program_file
+from accord_tools.configuration.environment import inherited, variables, without_secrets
+from accord_tools.configuration.known_agents import KnownAgents
+from accord_tools.configuration.settings import AgentSettings
+from accord_tools.registry.errors import NotInstalled
+from accord_tools.registry.finding import PREFIX, find_listed, hold_installed, registry_names
+
+
+class UnknownAgent(ConfigurationError):
+    """There is no agent of this name."""
+
+
+def resolve(name: str, folder: str | Path = ".", *, offline: bool = False, may_ask: bool = False) -> AgentSettings:
+    """How the agent that one word names is reached.
+
+    Offline, the registry's index is not fetched. `may_ask` says that the caller can ask whether to install an agent:
+    otherwise a program on PATH comes before an agent that is not installed.
+
+    Raises UnknownAgent, NotTrusted for an agent of a project's file that is not trusted, NotInstalled for an agent of
+    the registry that is not installed, and ConfigurationError for a file that is invalid.
+    """
+    if scheme_of(name):
+        return AgentSettings(url=name)
+    known = KnownAgents.of(folder)
+    if not name.startswith(PREFIX) and (agent := known.find(name)) is not None:
+        return started_by_us(_of_registry(agent.settings, offline=offline))
+    is_program = program_file(name) is not None
+    found = from_registry(name, offline=offline or is_program, only_installed=is_program and not may_ask)
+    if found is not None:
+        return found
+    if (python := python_command([name])) is not None:
+        return AgentSettings(command=python)
+    if is_program:
+        return AgentSettings(command=[name])
+    if name.startswith(PREFIX):
+        raise UnknownAgent(f"no agent of the registry is {name!r}, or its list cannot be read: accord agents search")
+    how = (
+        meant(name, [*known.names, *registry_names()])
+        or nearest(name, known.names)
+        or "; `accord agents` lists the agents that have names"
+    )
+    raise UnknownAgent(f"no agent has the name {name!r}, and no program on PATH{how}")
+
+
+def from_registry(name: str, *, offline: bool = False, only_installed: bool = False) -> AgentSettings | None:
+    """How the registry's agent of this name is reached; None if the registry has none, or cannot be asked.
+
+    Raises NotInstalled if it is not installed.
+    """
+    agent = hold_installed(name)
+    if agent is not None:
+        return AgentSettings(command=agent.argv, env=without_secrets(agent.env), description=agent.name)
+    entry = None if only_installed else find_listed(name, offline=offline)
+    if entry is None:
+        return None
+    here = f"; the program on PATH is `-- {name}`" if program_file(name) is not None else ""
+    raise NotInstalled(entry, here)
+
+
+def _of_registry(settings: AgentSettings, *, offline: bool) -> AgentSettings:
+    """The same settings, with the command of the registry's agent that they name."""
+    if settings.registry is None:
+        return settings
+    found = from_registry(settings.registry, offline=offline)
+    if found is None:
+        raise UnknownAgent(f"the registry has no agent {settings.registry!r}; `accord agents search` lists them")
+    env = {**found.env, **settings.env}
+    return msgspec.structs.replace(settings, command=found.command, registry=None, env=env)
+
+
+def resolve_command(words: Sequence[str], folder: str | Path = ".") -> AgentSettings:
+    """How the agent is reached that these words name, as they stand after `--`."""
+    first = words[0]
+    if scheme_of(first):
+        return AgentSettings(url=first)
+    if program_file(first) is not None:
+        return AgentSettings(command=list(words))
+    if (python := python_command(words)) is not None:
+        return AgentSettings(command=python)
+    if len(words) == 1:
+        if not first.startswith(PREFIX) and (agent := KnownAgents.of(folder).find(first)) is not None:
+            return started_by_us(_of_registry(agent.settings, offline=False))
+        return from_registry(first) or AgentSettings(command=first)
+    return AgentSettings(command=list(words))
+
+
+def started_by_us(settings: AgentSettings) -> AgentSettings:
+    """The same settings; a Python file as the program is started with this Python."""
+    words = settings.words
+    return settings if (command := startable(words)) == words else msgspec.structs.replace(settings, command=command)
+
+
+def python_file(settings: AgentSettings) -> Path | None:
+    """The Python file that `python_command` starts; None for another command."""
+    words = settings.words
+    start = own_command("accord.agent_file")
+    if words[: len(start)] != start:
+        return None
+    found = PYTHON_FILE.fullmatch(words[len(start)])
+    return None if found is None else Path(settings.cwd or ".") / found["file"]
+
+
+def target_of(
+    settings: AgentSettings,
+    *,
+    token: str | None = None,
+    headers: Mapping[str, str] | None = None,
+    tls: ssl.SSLContext | None = None,
+    proxy: str | bool = True,
+    on_stderr: Callable[[str], object] | None = None,
+) -> Target:
+    """The target for `accord.connect`.
+
+    `token`, `headers`, `tls` and `proxy` are for a URL; `headers` add to those that are set. `on_stderr` gets the lines
+    that a command writes to its standard error.
+
+    Raises AccordError if the URL is invalid or its extra is not installed, and ConfigurationError if a variable of the
+    agent has no value.
+    """
+    if settings.url is not None:
+        headers = {**settings.headers, **(headers or {})}
+        return url_target(settings.url, token=token, headers=headers, tls=tls, proxy=proxy, on_stderr=on_stderr)
+    try:
+        words = settings.words
+    except ValueError as error:
+        raise ConfigurationError(
+            f"cannot split the command {settings.command!r} into words: {error}; pass a list instead"
+        ) from None
+    env, inherit = variables(settings), inherited(settings)
+    return CommandTarget(words, cwd=settings.cwd, env=env, inherit=inherit, on_stderr=on_stderr)

@@ -1,0 +1,113 @@
+"""Which files of projects the user trusts, and in which folders git may run.
+
+A project's file names programs, and the files of a project are someone else's. Before its first use the user is asked,
+or runs `accord agents trust`. The answer holds for one path with one content: after any change it is asked for again.
+What the file starts, such as a script of the project, is not watched.
+
+Git runs only in a folder that the user trusts, which is asked once. The answer holds for that folder with the
+repository that it had: a `.git` that becomes a link to another one is asked about again.
+
+The answers are in `trusted.json` in the folder for state.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from accord.errors import ConfigurationError
+from accord.folders import locked, state_folder
+from accord.project.git import Repository
+from accord.services.files.atomic import replace_own
+from accord_tools.configuration.agents_file import AgentsFile
+
+HOW = "read it, then run: accord agents trust"
+
+
+class NotTrusted(ConfigurationError):
+    """An agent of a project's file was named, and the user has not trusted the file with its present content."""
+
+    def __init__(self, file: AgentsFile) -> None:
+        self.file = file
+        super().__init__(f"{file.path} names commands to run, and is not trusted; {HOW}")
+
+
+class _Trusted(msgspec.Struct, frozen=True):
+    path: str
+    digest: str
+    at: str = ""
+
+
+class _Folder(msgspec.Struct, frozen=True):
+    path: str
+    git_dir: str
+    at: str = ""
+
+
+class _Document(msgspec.Struct):
+    version: int = 1
+    files: list[_Trusted] = []
+    folders: list[_Folder] = []
+
+
+def is_trusted(file: AgentsFile) -> bool:
+    """Whether this file may be used: it is the user's own, or they have trusted its content."""
+    if file.owner == "user":
+        return True
+    path = os.path.realpath(file.path)
+    return any((it.path, it.digest) == (path, file.digest) for it in _read().files)
+
+
+def is_folder_trusted(repository: Repository) -> bool:
+    """Whether git may run in this folder."""
+    return any((it.path, it.git_dir) == (str(repository.root), str(repository.git_dir)) for it in _read().folders)
+
+
+def trust(file: AgentsFile) -> None:
+    """Remember that the user trusts this file with its present content, and no other content of it."""
+    path = os.path.realpath(file.path)
+    with _changed() as document:
+        document.files = [it for it in document.files if it.path != path]
+        document.files.append(_Trusted(path, file.digest, _now()))
+
+
+def trust_folder(repository: Repository) -> None:
+    """Remember that git may run in this folder."""
+    path = str(repository.root)
+    with _changed() as document:
+        document.folders = [it for it in document.folders if it.path != path]
+        document.folders.append(_Folder(path, str(repository.git_dir), _now()))
+
+
+@contextmanager
+def _changed() -> Generator[_Document]:
+    """What is trusted, to be changed and written."""
+    place = _place()
+    with locked(place):
+        document = _read()
+        yield document
+        replace_own(place, msgspec.json.format(msgspec.json.encode(document)) + b"\n")
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _read() -> _Document:
+    """What is trusted; a file that cannot be read trusts nothing."""
+    with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return _decode(_place().read_bytes())
+    return _Document()
+
+
+def _place() -> Path:
+    return state_folder() / "trusted.json"
+
+
+# Made at import: msgspec's first look at a class is not safe in two threads.
+_decode = msgspec.json.Decoder(_Document).decode

@@ -1,0 +1,250 @@
+"""The answers of the API: what the page asks about a trace, by path.
+
+| path below `/api/traces/ID` | answers |
+|---|---|
+| `` | header, sessions, handshake, how far the trace is read |
+| `/rows?from&n&view` | rows of the table; `view` is `runs`, `all` or a search's key |
+| `/place?row&view` | the place of a message in a view |
+| `/at?time` | the last message at a time |
+| `/frame?row&whole` | all of one message |
+| `/turns?from&n` | turns |
+| `/spans?turn` | the spans of one turn, and where its time went |
+| `/conversation?row&session` | the turn at a message, folded up to it |
+| `/strip?bins&from&to&view` | counts over the time |
+| `/latency` | how long the answers of each method took, and when |
+| `/search?q` | starts or continues a search: its key, and how many it has found |
+
+`export` asks the same questions and stores the answers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping
+from typing import Any
+
+from accord.errors import AccordError
+from accord.trace.query import FILTERS, TEXT, read_query
+from accord_tools.inspector.conversation import Folds, settings_at
+from accord_tools.inspector.index import PROMPT, TraceIndex
+from accord_tools.inspector.latency import latencies
+from accord_tools.inspector.library import Library, OpenTrace, UnknownTrace
+from accord_tools.inspector.rows import detail_of, message_of, row_of, rows_of_runs
+from accord_tools.inspector.search import Search, marks
+from accord_tools.inspector.spans import TurnSpans
+from accord_tools.inspector.strip import MOST_BINS, strip_of
+from accord_tools.inspector.wording import describe
+
+MOST_ROWS = 500
+MOST_TURNS = 2_000
+STEPS = 16
+"""Slices that a search takes before it answers how far it is."""
+
+
+class BadRequest(AccordError):
+    """A question with a parameter that is missing, or not a number."""
+
+
+class Params:
+    """The parameters of a question."""
+
+    def __init__(self, given: Mapping[str, str]) -> None:
+        self._given = given
+
+    def number(self, name: str, default: int | None = None, most: int = 2**31) -> int:
+        """A whole number that is not negative."""
+        text = self._given.get(name)
+        if text is None and default is not None:
+            return default
+        if text is None or not (text.isascii() and text.isdecimal() and len(text) < 12):
+            raise BadRequest(f"{name!r} must be a whole number, got {text!r}")
+        return min(int(text), most)
+
+    def seconds(self, name: str) -> float | None:
+        """A time; None if it is not given."""
+        text = self._given.get(name)
+        try:
+            return None if text is None else float(text)
+        except ValueError:
+            raise BadRequest(f"{name!r} must be a number of seconds, got {text!r}") from None
+
+    def text(self, name: str, default: str = "") -> str:
+        """A text."""
+        return self._given.get(name, default)
+
+
+async def answer(library: Library, path: str, params: Params) -> Any:
+    """The answer to a path below `/api/`; raises AccordError."""
+    words = path.strip("/").split("/")
+    if words == ["traces"]:
+        return library.listed()
+    if words[0] != "traces" or len(words) > 3:
+        raise UnknownTrace("no such question")
+    trace = await library.open(words[1])
+    name = words[2] if len(words) == 3 else ""
+    if name == "search":
+        return await _search(trace, params)
+    question = QUESTIONS.get(name)
+    if question is None:
+        raise UnknownTrace("no such question")
+    return question(trace, params)
+
+
+def _summary(trace: OpenTrace, _: Params) -> Any:
+    return {"name": trace.path.name, **summary_of(trace.index), **trace.status()}
+
+
+def summary_of(index: TraceIndex) -> dict[str, Any]:
+    """The header of a trace, its sessions, and what both sides said of themselves."""
+    request, reply = index.initialized or (None, None)
+    return {
+        "header": index.header,
+        "version": index.version,
+        "sessionList": [session.plain() for session in index.sessions[1:1001]],
+        "client": {} if request is None else message_of(index, request).get("params"),
+        "agent": {} if reply is None else message_of(index, reply).get("result"),
+        "begin": index.columns.time[0] if len(index) else 0.0,
+        "components": index.components(),
+        "filters": [TEXT, *([", ".join(it.examples), it.shows] for it in FILTERS.values())],
+    }
+
+
+def _rows(trace: OpenTrace, params: Params) -> Any:
+    index, view, worst = trace.index, params.text("view", "runs"), trace.findings.worst
+    first, count = params.number("from"), params.number("n", 100, MOST_ROWS)
+    if view == "runs":
+        return {"total": len(index.columns.runs), "rows": rows_of_runs(index, first, count, worst)}
+    if view == "all":
+        shown: Any = range(first, min(first + count, len(index)))
+        return {"total": len(index), "rows": [row_of(index, row, 1, worst) for row in shown]}
+    rows = _found(trace, view).rows
+    return {"total": len(rows), "rows": [row_of(index, row, 1, worst) for row in rows[first : first + count]]}
+
+
+def _place(trace: OpenTrace, params: Params) -> Any:
+    view, row = params.text("view", "runs"), params.number("row")
+    if view == "runs":
+        return {"place": trace.index.run_of(row)}
+    if view == "all":
+        return {"place": min(row, max(len(trace.index) - 1, 0))}
+    return {"place": bisect_left(_found(trace, view).rows, row)}
+
+
+def _row_at(trace: OpenTrace, params: Params) -> Any:
+    return {"row": trace.index.row_at(params.seconds("time") or 0.0)}
+
+
+def _frame(trace: OpenTrace, params: Params) -> Any:
+    row = _row(trace, params)
+    return {**detail_of(trace.index, row, whole=params.text("whole") == "1"), "findings": trace.findings.plain(row)}
+
+
+def _row(trace: OpenTrace, params: Params) -> int:
+    row = params.number("row")
+    if row >= len(trace.index):
+        raise UnknownTrace(f"the trace has {len(trace.index):,} messages; {row:,} is not among them")
+    return row
+
+
+def _turns(trace: OpenTrace, params: Params) -> Any:
+    first, count = params.number("from", 0), params.number("n", 200, MOST_TURNS)
+    return {
+        "total": len(trace.index.turns),
+        "turns": [turn.plain() for turn in trace.index.turns[first : first + count]],
+    }
+
+
+def _spans(trace: OpenTrace, params: Params) -> Any:
+    turns, number = trace.index.turns, params.number("turn")
+    if number >= len(turns):
+        raise UnknownTrace(f"the trace has {len(turns):,} turns; {number:,} is not among them")
+    return spans_of(trace.index, number)
+
+
+def spans_of(index: TraceIndex, number: int) -> dict[str, Any]:
+    """The spans of one turn."""
+    turn = index.turns[number]
+    after = index.sessions[turn.session].next_turn(turn)
+    prompt = describe(PROMPT, "", message_of(index, turn.first), is_answer=False)[1] if turn.kind == "prompt" else ""
+    return {
+        "turn": turn.plain(),
+        "prompt": prompt,
+        **TurnSpans(index, turn, len(index) if after is None else after.first).plain(),
+    }
+
+
+def _conversation(trace: OpenTrace, params: Params) -> Any:
+    return conversation_at(trace.index, trace.folds, _row(trace, params), params.number("session", 0))
+
+
+def conversation_at(index: TraceIndex, folds: Folds, row: int, session: int = 0) -> dict[str, Any]:
+    """The turn at a message, folded up to and with it; `session` is for messages of no session."""
+    number = index.columns.session[row] or session or _session_before(index, row)
+    if not 0 < number < len(index.sessions):
+        return {"session": 0, "turn": None, "turns": [], "items": [], "leftOut": 0, "settings": {}}
+    rows = index.sessions[number]
+    turn = rows.turn_at(row)
+    return {
+        "session": number,
+        "name": rows.name,
+        "row": row,
+        "turn": None if turn is None else turn.plain(),
+        "turns": [it.number for it in rows.turns],
+        **folds.at(number, turn, row + 1).plain(),
+        "settings": settings_at(index, number, row + 1),
+    }
+
+
+def _session_before(index: TraceIndex, row: int) -> int:
+    """The session of the last turn that began before a row of no session."""
+    place = bisect_right(index.turns, row, key=lambda turn: turn.first)
+    return index.turns[place - 1].session if place else 0
+
+
+def _strip(trace: OpenTrace, params: Params) -> Any:
+    bins = params.number("bins", 600, MOST_BINS)
+    found = strip_of(trace.index, bins, params.seconds("from"), params.seconds("to"))
+    view = params.text("view", "runs")
+    if view not in ("runs", "all"):
+        found["marks"] = marks(_found(trace, view), bins, found["begin"], found["end"])
+    return found
+
+
+async def _search(trace: OpenTrace, params: Params) -> Any:
+    text = params.text("q")
+    key = "q" + hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+    search = trace.search(key, read_query(text, is_of_page=True))
+    for _ in range(STEPS):
+        if search.is_done:
+            break
+        search.step()
+        await asyncio.sleep(0)
+    return {"key": key, "count": len(search.rows), "done": search.is_done}
+
+
+def _found(trace: OpenTrace, key: str) -> Search:
+    search = trace.known_search(key)
+    if search is None:
+        raise UnknownTrace("this search is not kept any more: search again")
+    return search
+
+
+def _latency(trace: OpenTrace, _: Params) -> Any:
+    return latencies(trace.index)
+
+
+QUESTIONS = {
+    "": _summary,
+    "rows": _rows,
+    "place": _place,
+    "at": _row_at,
+    "frame": _frame,
+    "turns": _turns,
+    "spans": _spans,
+    "conversation": _conversation,
+    "strip": _strip,
+    "latency": _latency,
+}
+"""What can be asked about a trace, beside searches."""

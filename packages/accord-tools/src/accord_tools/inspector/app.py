@@ -1,0 +1,169 @@
+"""`InspectorApp`: the ASGI application of the inspector: who may ask, the files of the page, the API, and live events.
+
+    request ──▶ Host and Origin ──┬─▶ /            the page and its modules: they hold no secrets
+                                  └─▶ /api/...     with the token ──▶ api.answer
+                                            /live  server-sent events: how far the trace is read
+
+The token is in the fragment of the page's URL, which a browser never sends. The page sends it as a bearer token. It is
+not a cookie, because a browser sends the cookies of one port to every port of the machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import mimetypes
+import secrets
+from importlib import resources
+from urllib.parse import parse_qsl
+
+from accord.errors import AccordError
+from accord.http.server.access import Access, names_of
+from accord.http.server.asgi import Receive, Scope, Send, header_pairs, headers_of, path_of
+from accord.http.server.limits import ServerLimits
+from accord.http.server.validation import Refusal
+from accord.schema.codec import encode
+from accord.trace.query import FilterError
+from accord_tools.inspector.api import BadRequest, Params, answer
+from accord_tools.inspector.library import Library, OpenTrace, UnknownTrace
+
+POLICIES = (
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' blob:",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    # No string can become markup or a script, even by a mistake in the page.
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+)
+
+HEADERS = (
+    ("content-security-policy", "; ".join(POLICIES)),
+    ("x-content-type-options", "nosniff"),
+    ("referrer-policy", "no-referrer"),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("cross-origin-opener-policy", "same-origin"),
+    ("cache-control", "no-store"),
+)
+
+TELL_EVERY = 0.2
+"""Seconds between two live events."""
+
+KEEPALIVE = 15.0
+"""Seconds of silence before a comment is sent, which notices a page that has gone."""
+
+STATUS: dict[type[AccordError], int] = {BadRequest: 400, FilterError: 400, UnknownTrace: 404}
+
+log = logging.getLogger("accord.http")
+
+
+class InspectorApp:
+    """The application of one inspector."""
+
+    def __init__(self, library: Library, *, host: str = "127.0.0.1", token: str | None = None) -> None:
+        self.library = library
+        self.token = token or secrets.token_urlsafe(24)
+        self.limits = ServerLimits(sockets=256)
+        self._access = Access([self.token], hosts=names_of(host) or {host})
+        self._is_closed = asyncio.Event()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await receive()
+            await send({"type": "websocket.close"})
+            return
+        try:
+            await self._handle(scope, receive, send)
+        except Refusal as refusal:
+            await _respond(send, refusal.status, refusal.problem.encode(), "text/plain; charset=utf-8")
+
+    async def close(self) -> None:
+        """End the live events, and close the traces."""
+        self._is_closed.set()
+        await self.library.close()
+
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = headers_of(scope)
+        self._access.check_sender(headers)
+        if scope["method"] != "GET":
+            raise Refusal(405, "method not allowed; use GET")
+        path = path_of(scope)
+        if not path.startswith("/api/"):
+            await self._send_file(path, send)
+            return
+        self._access.owner(headers)
+        params = Params(dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)))
+        if path.endswith("/live"):
+            try:
+                trace = await self.library.open(path.split("/")[-2])
+            except AccordError as error:
+                raise Refusal(STATUS.get(type(error), 422), str(error)) from error
+            await self._tell_changes(trace, receive, send)
+            return
+        status, body = await self._answer(path.removeprefix("/api/"), params)
+        await _respond(send, status, body, "application/json")
+
+    async def _answer(self, path: str, params: Params) -> tuple[int, bytes]:
+        try:
+            return 200, encode(await answer(self.library, path, params))
+        except AccordError as error:
+            return STATUS.get(type(error), 422), encode({"error": str(error)})
+
+    async def _send_file(self, path: str, send: Send) -> None:
+        found = static_file("index.html" if path == "/" else path.removeprefix("/"))
+        if found is None:
+            raise Refusal(404, "not found; the page is at /")
+        await _respond(send, 200, found[0], found[1])
+
+    async def _tell_changes(self, trace: OpenTrace, receive: Receive, send: Send) -> None:
+        """Send how far a trace is read, each time that it has grown, until the page leaves."""
+        await _start(send, 200, ("content-type", "text/event-stream"))
+        leaving = asyncio.create_task(_gone(receive), name="accord inspect: page leaves")
+        closing = asyncio.create_task(self._is_closed.wait(), name="accord inspect: server ends")
+        told: object = None
+        try:
+            while not (leaving.done() or closing.done()):
+                status = trace.status()
+                event = b":\n\n" if status == told else b"data: " + encode(status) + b"\n\n"
+                told = status
+                await send({"type": "http.response.body", "body": event, "more_body": True})
+                if status == trace.status():
+                    changing = asyncio.create_task(trace.changed(KEEPALIVE), name="accord inspect: trace changes")
+                    await asyncio.wait([changing, leaving, closing], return_when=asyncio.FIRST_COMPLETED)
+                    changing.cancel()
+                    await asyncio.wait([changing])
+                await asyncio.wait([leaving, closing], timeout=TELL_EVERY, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            leaving.cancel()
+            closing.cancel()
+            await asyncio.wait([leaving, closing])
+        await send({"type": "http.response.body", "body": b""})
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def static_file(name: str) -> tuple[bytes, str] | None:
+    """A file of the page, and its media type; None if there is no such file."""
+    folder = resources.files("accord_tools.inspector") / "static"
+    if "/" in name or "\\" in name or name not in {entry.name for entry in folder.iterdir()}:
+        return None
+    kind = {"js": "text/javascript", "svg": "image/svg+xml"}.get(name.rpartition(".")[2]) or mimetypes.guess_type(name)[
+        0
+    ]
+    return (folder / name).read_bytes(), f"{kind or 'application/octet-stream'}; charset=utf-8"
+
+
+async def _respond(send: Send, status: int, body: bytes, media_type: str) -> None:
+    await _start(send, status, ("content-type", media_type), ("content-length", str(len(body))))
+    await send({"type": "http.response.body", "body": body})
+
+
+async def _start(send: Send, status: int, *headers: tuple[str, str]) -> None:
+    await send({"type": "http.response.start", "status": status, "headers": header_pairs(*headers, *HEADERS)})

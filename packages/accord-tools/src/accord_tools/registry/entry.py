@@ -1,0 +1,203 @@
+"""`RegistryEntry`: an agent as the index describes it, read leniently. PURE.
+
+The published index has entries that break the registry's own rules, and later versions of it will have more. The rule
+here: what can be used is used. An unknown key is ignored, a distribution that cannot be understood is left out with a
+note, and only an entry without an id or without any distribution that we know is not usable. It stays in the list,
+with the reason. `publishing.rules` is the strict reading, for authors.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, cast
+
+from accord_tools.registry.packages import Kind
+
+ID = re.compile(r"[a-z][a-z0-9-]*")
+LONGEST_ID = 100
+
+
+@dataclass(frozen=True)
+class PackageSource:
+    """A package of npm or PyPI that has the agent."""
+
+    package: str
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    cmd: str | None = None
+    """The package's program, if it is not the package's default."""
+
+
+@dataclass(frozen=True)
+class BinarySource:
+    """An archive, or a bare program, for one platform."""
+
+    archive: str
+    cmd: str
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    sha256: str | None = None
+
+
+@dataclass(frozen=True)
+class RegistryEntry:
+    """An agent as the index describes it."""
+
+    id: str
+    name: str
+    version: str
+    description: str = ""
+    binary: Mapping[str, BinarySource] = field(default_factory=dict[str, BinarySource])
+    npx: PackageSource | None = None
+    uvx: PackageSource | None = None
+    authors: tuple[str, ...] = ()
+    license: str | None = None
+    license_url: str | None = None
+    repository: str | None = None
+    website: str | None = None
+    icon: str | None = None
+    notes: tuple[str, ...] = ()
+    """What of the entry could not be understood, for people."""
+    preview: RegistryEntry | None = None
+    """The preview of the agent, in registries that have one."""
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The kinds of distribution that the agent has, on any platform."""
+        has = {"binary": bool(self.binary), "npx": self.npx is not None, "uvx": self.uvx is not None}
+        return tuple(cast("Kind", kind) for kind, is_there in has.items() if is_there)
+
+    def named(self, prefix: str) -> RegistryEntry:
+        """The same entry with an id that says which registry it comes from."""
+        preview = None if self.preview is None else self.preview.named(prefix)
+        return replace(self, id=f"{prefix}/{self.id}", preview=preview)
+
+
+def read_entry(given: object) -> RegistryEntry | str:
+    """The entry that an item of the index describes; a text with the reason if it has no usable id."""
+    if not isinstance(given, dict):
+        return f"an entry is {type(given).__name__}, not an object"
+    raw = cast("dict[str, Any]", given)
+    name = raw.get("id")
+    if not isinstance(name, str) or not ID.fullmatch(name) or len(name) > LONGEST_ID:
+        return f"an entry has the id {str(name)[:LONGEST_ID]!r}; an id has lower-case letters, digits and -"
+    entry = _distributed(name, _text(raw, "version") or "0", raw, raw.get("distribution"))
+    preview = raw.get("preview")
+    if not isinstance(preview, dict):
+        return entry
+    ahead = cast("dict[str, Any]", preview)
+    return replace(entry, preview=_distributed(name, _text(ahead, "version") or "0", raw, ahead.get("distribution")))
+
+
+def _distributed(name: str, version: str, raw: dict[str, Any], distribution: object) -> RegistryEntry:
+    kinds = cast("dict[str, Any]", distribution) if isinstance(distribution, dict) else {}
+    notes: list[str] = [] if kinds else ["it has no distribution"]
+    notes += [f"unknown kind of distribution {kind!r}" for kind in kinds if kind not in ("binary", "npx", "uvx")]
+    return RegistryEntry(
+        id=name,
+        name=_text(raw, "name") or name,
+        version=version,
+        description=_text(raw, "description") or "",
+        binary=_binaries(kinds.get("binary"), notes),
+        npx=_package("npx", kinds.get("npx"), notes),
+        uvx=_package("uvx", kinds.get("uvx"), notes),
+        authors=_authors(raw.get("authors")),
+        license=_text(raw, "license"),
+        license_url=_text(raw, "license_url"),
+        repository=_text(raw, "repository"),
+        website=_text(raw, "website"),
+        icon=_text(raw, "icon"),
+        notes=tuple(notes),
+    )
+
+
+def _authors(given: object) -> tuple[str, ...]:
+    """The names of authors; some entries have objects with a name."""
+    found: list[str] = []
+    for author in cast("list[Any]", given) if isinstance(given, list) else []:
+        name: Any = cast("dict[str, Any]", author).get("name") if isinstance(author, dict) else author
+        found += [name] if isinstance(name, str) else []
+    return tuple(found)
+
+
+def _binaries(given: object, notes: list[str]) -> dict[str, BinarySource]:
+    if given is None:
+        return {}
+    if not isinstance(given, dict):
+        notes.append("distribution.binary is not an object")
+        return {}
+    found: dict[str, BinarySource] = {}
+    for platform, target in cast("dict[str, Any]", given).items():
+        try:
+            found[platform] = _binary(target)
+        except ValueError as error:
+            notes.append(f"distribution.binary.{platform}: {error}")
+    return found
+
+
+def _binary(given: object) -> BinarySource:
+    raw = _object(given)
+    digest = _text(raw, "sha256")
+    return BinarySource(
+        _required(raw, "archive"),
+        _required(raw, "cmd"),
+        _words(raw),
+        _variables(raw),
+        digest.lower().removeprefix("sha256:") if digest else None,
+    )
+
+
+def _package(kind: Literal["npx", "uvx"], given: object, notes: list[str]) -> PackageSource | None:
+    if given is None:
+        return None
+    try:
+        raw = _object(given)
+        return PackageSource(_required(raw, "package"), _words(raw), _variables(raw), _text(raw, "cmd"))
+    except ValueError as error:
+        notes.append(f"distribution.{kind}: {error}")
+        return None
+
+
+def _object(given: object) -> dict[str, Any]:
+    if not isinstance(given, dict):
+        raise ValueError(f"must be an object, got {type(given).__name__}")  # noqa: TRY004
+    return cast("dict[str, Any]", given)
+
+
+def _text(raw: Mapping[str, Any], key: str) -> str | None:
+    value = raw.get(key)
+    return value if isinstance(value, str) and value else None
+
+
+def _required(raw: Mapping[str, Any], key: str) -> str:
+    value = _text(raw, key)
+    if value is None or "\0" in value:
+        raise ValueError(f"{key!r} must be a text that is not empty, got {raw.get(key)!r}")
+    return value
+
+
+def _words(raw: Mapping[str, Any]) -> tuple[str, ...]:
+    value = raw.get("args")
+    if value is None:
+        return ()
+    words = cast("list[Any]", value) if isinstance(value, list) else []
+    found = tuple(word for word in words if isinstance(word, str) and "\0" not in word)
+    if not isinstance(value, list) or len(found) < len(words):
+        raise ValueError(f"'args' must be a list of texts, got {value!r}")
+    return found
+
+
+def _variables(raw: Mapping[str, Any]) -> dict[str, str]:
+    value = raw.get("env")
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise ValueError(f"'env' must be an object, got {value!r}")  # noqa: TRY004
+    found: dict[str, str] = {}
+    for name, given in cast("dict[str, Any]", value).items():
+        if not name or "=" in name or "\0" in f"{name}{given}" or not isinstance(given, str | int | float):
+            raise ValueError(f"'env' must have texts by their names, got {name!r}: {given!r}")
+        found[name] = given if isinstance(given, str) else str(given).lower()
+    return found

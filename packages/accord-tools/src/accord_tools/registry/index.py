@@ -1,0 +1,228 @@
+"""`AgentIndex`: the agents of all registries, from the cache as long as it is fresh, and from an old cache if need be.
+
+A fetched index is kept in one file: a line of JSON about it, and its text. The line has the text's digest, so a file
+that was half written counts as no file. An index that cannot be fetched is taken from the cache, however old; the
+list then says how old it is and why.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+
+from accord.folders import cache_folder
+from accord.services.files.atomic import replace_own
+from accord_tools.registry.entry import RegistryEntry, read_entry
+from accord_tools.registry.errors import RegistryError
+from accord_tools.registry.sources import IndexSource, index_sources
+
+LARGEST = 32 * 1024 * 1024
+"""Bytes of an index that is a file of this machine."""
+FRESH = 3600.0
+"""Seconds for which a fetched index is used without asking again."""
+
+
+@dataclass(frozen=True)
+class SourceState:
+    """How the index of one registry was read."""
+
+    source: IndexSource
+    entries: tuple[RegistryEntry, ...] = ()
+    skipped: tuple[str, ...] = ()
+    """What of the index could not be used."""
+    age: float | None = None
+    """Seconds since it was fetched or found unchanged; None for a file of this machine."""
+    trouble: str | None = None
+    """Why it could not be fetched; the entries are then from an old cache, if there are any."""
+
+
+class AgentIndex:
+    """The agents of all registries, by their ids."""
+
+    def __init__(self, states: Iterable[SourceState]) -> None:
+        self.states = list(states)
+        self._found: dict[str, tuple[RegistryEntry, IndexSource]] = {}
+        for state in self.states:
+            for entry in state.entries:
+                full = entry.named(state.source.prefix) if state.source.prefix else entry
+                self._found.setdefault(full.id, (full, state.source))
+
+    def __iter__(self) -> Iterator[RegistryEntry]:
+        return (entry for entry, _ in self._found.values())
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def find(self, name: str) -> RegistryEntry | None:
+        """The agent with this id."""
+        found = self._found.get(name)
+        return None if found is None else found[0]
+
+    def source_of(self, entry: RegistryEntry) -> IndexSource:
+        """The registry that an entry comes from."""
+        return self._found[entry.id][1]
+
+    @property
+    def troubles(self) -> list[str]:
+        """What went wrong, in a line for each registry, with the age of what is used instead."""
+        lines: list[str] = []
+        for state in self.states:
+            if state.trouble is not None:
+                used = f"; the list was fetched {ago(state.age)}" if state.age is not None else ""
+                lines.append(f"{state.trouble}{used}")
+        return lines
+
+
+def load_index(*, offline: bool = False, fresh: float = FRESH, sources: list[IndexSource] | None = None) -> AgentIndex:
+    """The agents of all registries. Offline, only files of this machine are read, the cache included.
+
+    Raises ConfigurationError for an invalid setting, and RegistryError if no registry could be read.
+    """
+    states = [
+        _load(source, offline=offline, fresh=fresh) for source in (index_sources() if sources is None else sources)
+    ]
+    if states and all(state.trouble is not None and state.age is None for state in states):
+        raise RegistryError("; ".join(str(state.trouble) for state in states))
+    return AgentIndex(states)
+
+
+def _load(source: IndexSource, *, offline: bool, fresh: float) -> SourceState:
+    if not source.is_remote:
+        return _read_here(source)
+    cached = _Cached.read(source)
+    if cached is not None and (offline or 0 <= cached.age < fresh):
+        return cached.state(source)
+    if offline:
+        return SourceState(source, trouble=f"no list of {source.shown} is kept on this machine; go online once")
+    from accord_tools.registry.fetching import fetch  # urllib, which a kept index does not need
+
+    try:
+        got = fetch(source.where, *((cached.etag, cached.modified) if cached is not None else (None, None)))
+        body = got.body if got.body is not None else b"" if cached is None else cached.body
+        new = _Cached(body, got.etag, got.modified, time.time())
+        state = new.state(source)
+    except RegistryError as error:
+        if cached is None:
+            return SourceState(source, trouble=f"{error}, and no list of it is kept on this machine; go online once")
+        return cached.state(source, str(error))
+    new.write(source)
+    return state
+
+
+@dataclass(frozen=True)
+class _Cached:
+    """An index as the cache has it."""
+
+    body: bytes
+    etag: str | None
+    modified: str | None
+    at: float
+
+    @property
+    def age(self) -> float:
+        return time.time() - self.at
+
+    def state(self, source: IndexSource, trouble: str | None = None) -> SourceState:
+        entries, skipped = parse(self.body, source.shown)
+        return SourceState(source, entries, skipped, max(0.0, self.age), trouble)
+
+    @classmethod
+    def read(cls, source: IndexSource) -> _Cached | None:
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            head, _, body = _place(source).read_bytes().partition(b"\n")
+            about: dict[str, Any] = json.loads(head)
+            if about["sha256"] == hashlib.sha256(body).hexdigest():
+                return cls(body, about["etag"], about["modified"], float(about["at"]))
+        return None
+
+    def write(self, source: IndexSource) -> None:
+        about = {
+            "sha256": hashlib.sha256(self.body).hexdigest(),
+            "etag": self.etag,
+            "modified": self.modified,
+            "at": self.at,
+            "from": source.where.rpartition("@")[2],
+        }
+        with suppress(OSError):  # an index that cannot be kept is fetched again
+            place = _place(source)
+            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            replace_own(place, json.dumps(about).encode() + b"\n" + self.body)
+
+
+def _place(source: IndexSource) -> Path:
+    return cache_folder() / "registry" / source.cache_name
+
+
+def _read_here(source: IndexSource) -> SourceState:
+    path = source.path
+    try:
+        if path.is_dir() and not (path / "registry.json").is_file():
+            entries, skipped = _sorted_out(_objects(path), source.where)
+        else:
+            with (path / "registry.json" if path.is_dir() else path).open("rb") as file:
+                entries, skipped = parse(file.read(LARGEST), source.where)
+    except OSError as error:
+        return SourceState(source, trouble=f"cannot read {path}: {error.strerror}")
+    except RegistryError as error:
+        return SourceState(source, trouble=str(error))
+    return SourceState(source, entries, skipped)
+
+
+def _objects(folder: Path) -> Iterator[object]:
+    """The entries of a registry's sources: a folder for each agent."""
+    for path in sorted(folder.glob("*/agent.json")):
+        if not path.parent.name.startswith(("_", ".")):
+            try:
+                yield msgspec.json.decode(path.read_bytes())
+            except msgspec.DecodeError as error:
+                yield f"{path}: {error}"
+
+
+def parse(body: bytes, where: str) -> tuple[tuple[RegistryEntry, ...], tuple[str, ...]]:
+    """The entries of an index, and what of it cannot be used. Raises RegistryError for text that is not an index."""
+    try:
+        document: Any = msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise RegistryError(f"{where} is not a list of agents: {error}") from None
+    agents: Any = cast("dict[str, Any]", document).get("agents") if isinstance(document, dict) else None
+    if not isinstance(agents, list):
+        raise RegistryError(f"{where} is not a list of agents: it has no array 'agents'")
+    return _sorted_out(cast("list[object]", agents), where)
+
+
+def _sorted_out(given: Iterable[object], where: str) -> tuple[tuple[RegistryEntry, ...], tuple[str, ...]]:
+    entries: dict[str, RegistryEntry] = {}
+    skipped: list[str] = []
+    for item in given:
+        entry = item if isinstance(item, str) else read_entry(item)
+        if isinstance(entry, str):
+            skipped.append(f"{where}: {entry}")
+        elif entry.id in entries:
+            skipped.append(f"{where}: the id {entry.id} is listed twice; the first counts")
+        else:
+            entries[entry.id] = entry
+    return tuple(entries.values()), tuple(skipped)
+
+
+_UNITS: list[tuple[float, str]] = [(86400, "day"), (3600, "hour"), (60, "minute")]
+
+
+def ago(seconds: float | None) -> str:
+    """How long ago something was, for people.
+
+    >>> ago(7300), ago(5)
+    ('2 hours ago', 'just now')
+    """
+    for length, unit in _UNITS:
+        if seconds is not None and seconds >= length:
+            count = seconds // length
+            return f"{count:.0f} {unit}{'s' if count > 1 else ''} ago"
+    return "just now"

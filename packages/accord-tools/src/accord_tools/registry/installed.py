@@ -1,0 +1,239 @@
+"""What is installed: a folder for each version of an agent, and which of them is in use.
+
+    DATA/agents/ID/VERSION-KIND/installed.json     about one version; written last, so a folder without it is unfinished
+    DATA/agents/ID/current.json                    the name of the folder that the id means
+
+Agents are installed in the place where they stay, because virtual environments and some packages of npm know their
+paths. What makes an installation atomic is its record, and the file that says which folder is current.
+
+A process that may start an agent holds a shared lock in its folder (`hold`). A version that was replaced is removed
+when no process holds it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from accord.folders import data_folder
+from accord.services.files.atomic import replace_own
+from accord.transports.programs import program_file
+from accord_tools.registry.packages import Kind
+from accord_tools.registry.versions import folder_part, order_of
+
+RECORD = "installed.json"
+CURRENT = "current.json"
+REPLACED = "replaced"
+IN_USE = "in-use.lock"
+RESERVED = frozenset({"con", "prn", "aux", "nul", *(f"{it}{n}" for it in ("com", "lpt") for n in range(10))})
+"""Names that a folder cannot have on Windows."""
+
+
+class InstalledAgent(msgspec.Struct, frozen=True, kw_only=True):
+    """One version of an agent that is installed."""
+
+    id: str
+    name: str
+    version: str
+    kind: Kind
+    argv: list[str]
+    """The program itself and its arguments."""
+    env: dict[str, str] = {}
+    origin: str = ""
+    """The archive's address, or the package."""
+    integrity: str = ""
+    """The digest of what was installed, as the lock file has it."""
+    listed: str = ""
+    """The version that the registry listed, if another one was installed."""
+    license: str | None = None
+    at: str = ""
+    """When it was installed, as ISO 8601."""
+    size: int = 0
+    """Bytes on the disk."""
+    folder: Path = Path()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its program is still there."""
+        return program_file(self.argv[0]) is not None
+
+
+def agents_folder() -> Path:
+    """The folder that all agents are installed in."""
+    return data_folder() / "agents"
+
+
+def folder_of(name: str) -> Path:
+    """The folder of one agent's versions.
+
+    An id has lower-case letters, digits and -, and perhaps a registry's name and a slash before them.
+    """
+    part = name.replace("/", "+")
+    return agents_folder() / (f"{part}_" if part in RESERVED else part)
+
+
+def new_folder(name: str, version: str, kind: Kind) -> Path:
+    """A folder for an installation, which no process uses."""
+    base = folder_of(name) / f"{folder_part(version)}-{kind}"
+    path, count = base, 1
+    while (path / RECORD).exists() or not _is_free(path):
+        count += 1
+        path = base.with_name(f"{base.name}.{count}")
+    shutil.rmtree(path, ignore_errors=True)
+    path.mkdir(mode=0o700, parents=True)
+    return path
+
+
+def versions_of(name: str) -> list[InstalledAgent]:
+    """The installed versions of an agent, the newest first."""
+    try:
+        found = [_read(path) for path in folder_of(name).iterdir()]
+    except OSError:
+        return []
+    agents = [agent for agent in found if agent is not None and not (agent.folder / REPLACED).exists()]
+    return sorted(agents, key=lambda agent: (order_of(agent.version), agent.at), reverse=True)
+
+
+def current(name: str) -> InstalledAgent | None:
+    """The version that an id means: the one that was installed last, else the newest."""
+    agents = versions_of(name)
+    with suppress(OSError, msgspec.DecodeError):
+        chosen = msgspec.json.decode((folder_of(name) / CURRENT).read_bytes(), type=dict[str, str])["folder"]
+        return next((agent for agent in agents if agent.folder.name == chosen), agents[0] if agents else None)
+    return agents[0] if agents else None
+
+
+def all_installed() -> Iterator[InstalledAgent]:
+    """The current version of each agent that is installed, by id."""
+    try:
+        names = sorted(path.name for path in agents_folder().iterdir() if path.is_dir())
+    except OSError:
+        return
+    for name in names:
+        plain = name.removesuffix("_") if name.removesuffix("_") in RESERVED else name
+        agent = current(plain.replace("+", "/"))
+        if agent is not None:
+            yield agent
+
+
+def keep(agent: InstalledAgent) -> None:
+    """Write the record of an installation, and make it the current one."""
+    old = current(agent.id)
+    record = msgspec.structs.replace(agent, folder=Path(agent.folder.name))
+    replace_own(agent.folder / RECORD, _encoded(record))
+    replace_own(folder_of(agent.id) / CURRENT, _encoded({"folder": agent.folder.name}))
+    is_again = old is not None and (old.version, old.kind) == (agent.version, agent.kind)
+    if old is not None and is_again and old.folder != agent.folder:
+        mark_replaced(old)
+
+
+def mark_replaced(agent: InstalledAgent) -> None:
+    """Let a version be removed as soon as no process uses it."""
+    with suppress(OSError):
+        (agent.folder / REPLACED).touch()
+
+
+def sweep(name: str) -> list[str]:
+    """Remove what is unfinished or was replaced and is not in use; the result names what is still in use.
+
+    The caller holds the lock of the agent's folder.
+    """
+    kept: list[str] = []
+    with suppress(OSError):
+        for path in list(folder_of(name).iterdir()):
+            if not path.is_dir() or ((path / RECORD).exists() and not (path / REPLACED).exists()):
+                continue
+            if _is_free(path):
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                kept.append(path.name)
+    return kept
+
+
+def remove(name: str, version: str | None = None) -> list[str]:
+    """Remove an agent, or one version of it; the result names what is in use and will be removed later."""
+    for agent in versions_of(name):
+        if version is None or agent.version == version:
+            mark_replaced(agent)
+    kept = sweep(name)
+    left = versions_of(name)
+    if not left:
+        with suppress(OSError):
+            (folder_of(name) / CURRENT).unlink()
+    return kept
+
+
+def hold(agent: InstalledAgent) -> None:
+    """Keep this version from being removed as long as this process lives."""
+    place = agent.folder / IN_USE
+    if place in _held:
+        return
+    with suppress(OSError):
+        fd = os.open(place, os.O_RDWR | os.O_CREAT, 0o600)
+        if _lock(fd, shared=True):
+            _held[place] = fd
+        else:
+            os.close(fd)
+
+
+_held: dict[Path, int] = {}
+
+
+def _is_free(folder: Path) -> bool:
+    """Whether no process holds a version."""
+    try:
+        fd = os.open(folder / IN_USE, os.O_RDWR)
+    except OSError:
+        return True
+    try:
+        return _lock(fd, shared=False)
+    finally:
+        os.close(fd)
+
+
+if sys.platform == "win32":
+
+    def _lock(fd: int, *, shared: bool) -> bool:  # noqa: ARG001
+        import msvcrt
+
+        try:
+            msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+else:
+
+    def _lock(fd: int, *, shared: bool) -> bool:
+        import fcntl
+
+        try:
+            fcntl.flock(fd, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        return True
+
+
+def _read(folder: Path) -> InstalledAgent | None:
+    with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
+        found = _decode((folder / RECORD).read_bytes())
+        return msgspec.structs.replace(found, folder=folder) if found.argv else None
+    return None
+
+
+def _encoded(value: object) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(value, enc_hook=str)) + b"\n"
+
+
+def _path(kind: type, value: object) -> object:
+    return Path(str(value)) if kind is Path else value
+
+
+# Made at import: msgspec's first look at a class is not safe in two threads.
+_decode = msgspec.json.Decoder(InstalledAgent, dec_hook=_path).decode

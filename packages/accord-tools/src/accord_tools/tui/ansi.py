@@ -1,0 +1,128 @@
+"""The output of a command as paragraphs: colours, carriage returns and erased lines as a terminal shows them. PURE.
+
+Programs draw progress bars with a carriage return and colour their output. Those few sequences are obeyed here, within
+one line: SGR (colours), carriage return, backspace and the erasing of a line. Other known sequences are left out, as a
+terminal that does not know them would do; any other control character becomes visible. So a command cannot paint over
+the chat.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from accord.printable import CUT, printable
+from accord_tools.presentation.styled_text import LATER, LONGEST_LINE, TAB, Paragraph, Span, printed
+
+_PIECE = re.compile(
+    r"\x1b\[[0-9;:?]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[()][A-Z0-9]|\x1b[=>78]|[\r\b]|[^\x1b\r\b]+|\x1b"
+)
+_SEQUENCE = re.compile(r"\x1b\[[0-9;:?]*[A-Za-z]|[\r\b]")
+_SGR = re.compile(r"\x1b\[([0-9;:]*)m")
+
+_COLOURS = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
+LONGEST = 4_000
+"""Characters of a line with sequences that are obeyed; the rest of the line is left out, and counted."""
+MOST = 40_000
+"""Characters of one output in which sequences are obeyed; of later lines the beginning is shown, without them."""
+
+
+def output_lines(text: str, most: int) -> list[Paragraph]:
+    """The first lines of the output as paragraphs, at most so many."""
+    style, left = "", MOST
+    shown: list[Paragraph] = []
+    for line in text.replace("\r\n", "\n").split("\n", most)[:most]:
+        is_plain = "\x1b" not in line and "\r" not in line and "\b" not in line
+        left -= min(len(line), LONGEST)
+        if is_plain or left < 0:
+            text = _SEQUENCE.sub("", line[:LONGEST]) if left < 0 else line
+            spans = [(printed(text, LATER if left < 0 else LONGEST_LINE), style)] if line else []
+        else:
+            spans, style = _line(line, style)
+        shown.append(Paragraph(spans, wrap="fold"))
+    if shown and not shown[-1].spans:
+        shown.pop()
+    return shown
+
+
+def last_lines(text: str, most: int) -> tuple[str, int]:
+    """The end of an output, at most so many lines; and how many lines are before it."""
+    trimmed = text.rstrip("\n")
+    end = len(trimmed)
+    place = end
+    for _ in range(most):
+        place = trimmed.rfind("\n", 0, place)
+        if place < 0:
+            return trimmed, 0
+    return trimmed[place + 1 :], trimmed.count("\n", 0, place) + 1
+
+
+def _line(line: str, style: str) -> tuple[list[Span], str]:
+    """One line as a terminal would show it; and the style that goes on after it."""
+    cells: list[Span] = []
+    cursor = 0
+    for piece in _PIECE.findall(line[:LONGEST]):
+        if piece == "\r":
+            cursor = 0
+        elif piece == "\b":
+            cursor = max(0, cursor - 1)
+        elif (found := _SGR.fullmatch(piece)) is not None:
+            style = _changed(style, found[1])
+        elif piece.startswith("\x1b[") and piece.endswith("K"):
+            del cells[0 if piece[2:-1] == "2" else cursor :]
+        elif len(piece) > 1 and piece[0] == "\x1b":
+            continue
+        else:
+            for character in printable(piece).expandtabs(TAB):
+                cells[cursor : cursor + 1] = [(character, style)]
+                cursor += 1
+    if (more := len(line) - LONGEST) > 0:
+        cells.append((f"{CUT} ({more:,} more characters)", ""))
+    return list(_joined(cells)), style
+
+
+def _joined(cells: list[Span]) -> Iterator[Span]:
+    """Neighbours of one style as one span."""
+    start = 0
+    for place in range(1, len(cells) + 1):
+        if place == len(cells) or cells[place][1] != cells[start][1]:
+            yield "".join(text for text, _ in cells[start:place]), cells[start][1]
+            start = place
+
+
+def _changed(style: str, codes: str) -> str:
+    """A style after an SGR sequence."""
+    names = style.split()
+    numbers = [int(code) if code.isdigit() else 0 for code in codes.replace(":", ";").split(";")]
+    place = 0
+    while place < len(numbers):
+        number = numbers[place]
+        if number == 0:
+            names = []
+        elif number in (38, 48):
+            size = 5 if numbers[place + 1 : place + 2] == [2] else 3
+            colour = numbers[place + 2 : place + size]
+            prefix = "fg" if number == 38 else "bg"
+            names = [it for it in names if not it.startswith(prefix)]
+            if len(colour) == size - 2 and all(it < 256 for it in colour):
+                names.append(f"{prefix}:{','.join(map(str, colour))}")
+            place += size - 1
+        else:
+            names = _with(names, number)
+        place += 1
+    return " ".join(names)
+
+
+def _with(names: list[str], number: int) -> list[str]:
+    if number in (1, 2, 3, 4, 7, 9):
+        name = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "reverse", 9: "strike"}[number]
+        return names if name in names else [*names, name]
+    if number in (22, 23, 24, 27, 29):
+        gone = {22: ("bold", "dim"), 23: ("italic",), 24: ("underline",), 27: ("reverse",), 29: ("strike",)}[number]
+        return [it for it in names if it not in gone]
+    for first, prefix, bright in ((30, "fg", ""), (40, "bg", ""), (90, "fg", "bright_"), (100, "bg", "bright_")):
+        if first <= number < first + 8:
+            return [*(it for it in names if not it.startswith(prefix)), f"{prefix}:{bright}{_COLOURS[number - first]}"]
+    if number in (39, 49):
+        return [it for it in names if not it.startswith("fg" if number == 39 else "bg")]
+    return names

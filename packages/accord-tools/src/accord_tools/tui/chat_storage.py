@@ -1,0 +1,172 @@
+"""What the chat keeps between runs: drafts that were not sent, earlier prompts, and the words of sessions.
+
+Each is a file of the user. Drafts stand by program and folder, so that a chat that ends in any way finds its words
+again. The first and last words of a session are its preview in the list: agents list titles at most.
+
+A conversation can also be exported, as Markdown, HTML or JSON.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import msgspec
+
+from accord.folders import locked, state_folder
+from accord.schema import codec
+from accord.services.files.atomic import replace_own
+from accord.state import Message
+
+if TYPE_CHECKING:
+    from accord_tools.tui.conversation import Conversation
+
+MOST_DRAFTS, MOST_PROMPTS, MOST_SESSIONS = 200, 1_000, 500
+LONGEST = 100_000
+"""Characters of a prompt that is kept."""
+
+
+class _Draft(msgspec.Struct):
+    place: str
+    text: str
+
+
+class SessionWords(msgspec.Struct, frozen=True):
+    """The first words of the user in a session, and the last ones of the agent."""
+
+    program: str
+    session_id: str
+    first: str
+    last: str
+
+    @property
+    def preview(self) -> str:
+        """Both, each on its line."""
+        return "\n".join(it for it in (self.first and f"> {self.first}", self.last and f"  {self.last}") if it)
+
+
+def place_of(program: str, folder: str | Path) -> str:
+    """What a draft is kept by."""
+    return f"{program}\n{os.path.realpath(folder)}"
+
+
+def draft(place: str) -> str:
+    """The draft that was kept; empty if there is none."""
+    return next((it.text for it in _drafts() if it.place == place), "")
+
+
+def keep_draft(place: str, text: str) -> None:
+    """Keep a draft, or forget it if it is empty. If the folder cannot be written, the chat goes on without."""
+    with suppress(OSError), locked(_file("drafts.json")):
+        others = [it for it in _drafts() if it.place != place]
+        kept = [*others, *([_Draft(place, text[:LONGEST])] if text.strip() else [])][-MOST_DRAFTS:]
+        replace_own(_file("drafts.json"), msgspec.json.encode(kept) + b"\n")
+
+
+def prompts() -> list[str]:
+    """Earlier prompts, the oldest first."""
+    with suppress(OSError):
+        lines = _file("prompts.jsonl").read_bytes().splitlines()[-MOST_PROMPTS:]
+        return [text for line in lines if (text := _text(line)) is not None]
+    return []
+
+
+def keep_prompt(text: str) -> None:
+    """Add a prompt to the earlier ones."""
+    path = _file("prompts.jsonl")
+    with suppress(OSError), locked(path):
+        line = msgspec.json.encode(text[:LONGEST]) + b"\n"
+        before = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+        replace_own(path, b"".join([*before[-(MOST_PROMPTS - 1) :], line]))
+
+
+def _text(line: bytes) -> str | None:
+    try:
+        return msgspec.json.decode(line, type=str)
+    except msgspec.DecodeError:
+        return None
+
+
+def _drafts() -> list[_Draft]:
+    with suppress(OSError, msgspec.DecodeError):
+        return msgspec.json.decode(_file("drafts.json").read_bytes(), type=list[_Draft])
+    return []
+
+
+def keep_words(words: SessionWords) -> None:
+    """Keep the words of a session, in place of earlier ones."""
+    path = _file("sessions.json")
+    with suppress(OSError), locked(path):
+        key = (words.program, words.session_id)
+        others = [it for it in _all_words() if (it.program, it.session_id) != key]
+        replace_own(path, msgspec.json.encode([*others, words][-MOST_SESSIONS:]) + b"\n")
+
+
+def words_of(program: str) -> dict[str, SessionWords]:
+    """The words that were kept of a program's sessions, by their ids."""
+    return {it.session_id: it for it in _all_words() if it.program == program}
+
+
+def _all_words() -> list[SessionWords]:
+    with suppress(OSError, msgspec.DecodeError):
+        return msgspec.json.decode(_file("sessions.json").read_bytes(), type=list[SessionWords])
+    return []
+
+
+def _file(name: str) -> Path:
+    return state_folder() / "chat" / name
+
+
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<style>body{{max-width:60em;margin:2em auto;font:16px/1.5 sans-serif}}pre{{white-space:pre-wrap;overflow-wrap:anywhere}}
+.user{{background:#eef;padding:.5em 1em}}.thought,.tool{{color:#666}}</style></head><body><h1>{title}</h1>
+{body}</body></html>
+"""
+
+
+def export(conversation: Conversation, path: Path) -> Path:
+    """Write a conversation; returns the file. Raises ValueError for a name whose end says no format, or that exists."""
+    writers = {".md": _markdown, ".html": _html, ".json": _json}
+    path = path.expanduser()
+    if path.suffix not in writers:
+        raise ValueError(f"cannot export to {path.name!r}: the name must end with {', '.join(writers)}")
+    if path.exists():
+        raise ValueError(f"{path} exists; name another file")
+    replace_own(path, writers[path.suffix](conversation).encode("utf-8", "replace"))
+    return path
+
+
+def _markdown(conversation: Conversation) -> str:
+    return "" if conversation.session is None else conversation.session.markdown()
+
+
+def _html(conversation: Conversation) -> str:
+    """The texts as they are, escaped: nothing of an agent acts in the page."""
+    parts: list[str] = []
+    for entry in conversation.state.timeline:
+        if isinstance(entry, Message):
+            parts.append(f'<pre class="{entry.speaker}">{html.escape(entry.text)}</pre>')
+        else:
+            text = "\n".join(it for it in (f"{entry.title} ({entry.status})", entry.text) if it)
+            parts.append(f'<pre class="tool">{html.escape(text)}</pre>')
+    return _PAGE.format(title=html.escape(conversation.title), body="\n".join(parts))
+
+
+def _json(conversation: Conversation) -> str:
+    entries = [
+        {"type": "message" if isinstance(entry, Message) else "tool_call", **_plain(entry)}
+        for entry in conversation.state.timeline
+    ]
+    said = {"title": conversation.title, "folder": str(conversation.folder), "entries": entries}
+    return json.dumps(said, indent=2, ensure_ascii=False) + "\n"
+
+
+def _plain(entry: object) -> dict[str, object]:
+    value = codec.plain(entry)
+    return cast("dict[str, object]", value) if isinstance(value, dict) else {}

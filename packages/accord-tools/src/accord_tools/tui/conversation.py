@@ -1,0 +1,464 @@
+"""`Conversation`: one session of the chat: its turns, the prompts that wait, its questions and its notes.
+
+It holds no widget. Widgets read it, and are called after each change. Turns run one at a time in a task of the
+conversation; a prompt that is sent meanwhile waits in the queue, where the user may still change it.
+
+A terminal is shown in the same way whoever runs its command: we, or the agent in one of two ways.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeVar
+
+from accord.client.pending_turn import Outcome
+from accord.client.remote_session import RemoteSession
+from accord.client.reply import Reply
+from accord.errors import AUTH_REQUIRED, AccordError, PeerError
+from accord.extensions import DisplayTerminal, DisplayTerminals, can_steer, steer
+from accord.project.git import FolderNotTrusted
+from accord.project.project import Project
+from accord.schema import v1
+from accord.services.terminals.terminal import Terminal, ending_of
+from accord.state import SessionState
+from accord_tools.configuration.trust import is_folder_trusted
+from accord_tools.tui.attachments import mentioned, mentions_parts, sent_as
+from accord_tools.tui.block import Block, NoteBlock, ShownTerminal
+from accord_tools.tui.connection import AgentConnection, explained
+from accord_tools.tui.questions import Question
+
+KEPT = 64
+"""Commands that run here whose output is kept for a conversation, the newest."""
+
+
+@dataclass(frozen=True)
+class TerminalView:
+    """A terminal as it stands now."""
+
+    text: str
+    ending: str | None
+    is_good: bool
+    command: str | None
+
+
+def of_lent(terminal: Terminal) -> TerminalView:
+    """A command that runs on the user's machine for the agent."""
+    status = terminal.exit_status
+    ending = None if status is None else ending_of(status.exit_code, status.signal)
+    is_good = status is None or status.exit_code == 0
+    return TerminalView(terminal.text, ending, is_good, " ".join(terminal.command))
+
+
+def of_display(terminal: DisplayTerminal) -> TerminalView:
+    """A command that the agent runs and reports in `_meta`."""
+    ending = ending_of(terminal.exit_code, terminal.signal) if terminal.has_ended else None
+    return TerminalView(terminal.text, ending, terminal.exit_code in (None, 0) and not terminal.signal, None)
+
+
+def of_version_2(terminal: Any) -> TerminalView:
+    """A terminal of an agent that speaks version 2."""
+    status = terminal.exit_status
+    code, signal = getattr(status, "exit_code", None), getattr(status, "signal", None)
+    ending = None if status is None else ending_of(code, signal)
+    return TerminalView(terminal.text, ending, code in (None, 0) and not signal, terminal.command)
+
+
+class ConversationTerminals:
+    """The terminals of one conversation, by their ids."""
+
+    def __init__(self) -> None:
+        self._lent: dict[str, Terminal] = {}
+        self._display = DisplayTerminals()
+        self._changed: set[str] = set()
+
+    def add(self, terminal: Terminal) -> None:
+        """Show the output of a command that runs here for the agent."""
+        self._lent[terminal.id] = terminal
+        for old in list(self._lent)[:-KEPT]:
+            del self._lent[old]
+
+    def mark(self, terminal_id: str) -> None:
+        """Note that a terminal has more output, or has ended."""
+        self._changed.add(terminal_id)
+
+    def updated(self, update: object, state: SessionState) -> None:
+        """Take what an update says about terminals."""
+        self._changed.update(self._display.add(update))
+        if state.terminals and isinstance(changed := getattr(update, "terminal_id", None), str):
+            self._changed.add(changed)
+
+    def take_changed(self) -> Sequence[str]:
+        """The terminals that have changed since the last call."""
+        changed, self._changed = list(self._changed), set()
+        return changed
+
+    def find(self, terminal_id: str, state: SessionState) -> TerminalView | None:
+        """A terminal as it stands."""
+        if (lent := self._lent.get(terminal_id)) is not None:
+            return of_lent(lent)
+        if (display := self._display.get(terminal_id)) is not None:
+            return of_display(display)
+        told = state.terminals.get(v1.TerminalId(terminal_id))
+        return None if told is None else of_version_2(told)
+
+    @property
+    def running(self) -> list[Terminal]:
+        """The commands that run here for the agent now."""
+        return [it for it in self._lent.values() if it.exit_status is None]
+
+
+T = TypeVar("T")
+
+STOP_WITHIN = 10.0
+"""Seconds that the agent has to end a turn that the user stops twice; then it is restarted."""
+
+Status = Literal["starting", "login", "failed", "idle", "busy", "asks", "closed"]
+
+
+class Note(NamedTuple):
+    """Something of ours that stands in the conversation."""
+
+    place: int
+    """Before which entry of the timeline it stands."""
+    block: Block
+
+
+class Prompt(NamedTuple):
+    """A prompt that waits to be sent."""
+
+    text: str
+    files: tuple[Path, ...] = ()
+    """The files that go with it."""
+
+
+class Conversation:
+    """One session of the chat."""
+
+    def __init__(self, connection: AgentConnection, folder: Path) -> None:
+        self.connection = connection
+        self.folder = folder
+        self.session: RemoteSession | None = None
+        self.state = SessionState()
+        self.notes: list[Note] = []
+        """What the chat itself says, and the questions, in order."""
+        self.questions: list[Question] = []
+        """The open questions, the oldest first."""
+        self.queue: list[Prompt] = []
+        """Prompts that wait for the end of the turn."""
+        self.attached: list[Path] = []
+        """The files that go with the next prompt."""
+        self.error: AccordError | None = None
+        """Why the session could not be opened."""
+        self.draft = ""
+        """What stands in the editor while another conversation is in front."""
+        self.returned = ""
+        """Queued prompts that go back to the editor, because the turn before them failed or was stopped."""
+        self.busy_since: float | None = None
+        self.last: Outcome | None = None
+        """How the latest turn ended."""
+        self.after_turn: Callable[[], object] = lambda: None
+        """Called when a turn has ended."""
+        self.ask_trust: Callable[[FolderNotTrusted], Awaitable[bool]] = _no_trust
+        """Asks the user whether git may run in a folder, and remembers a yes."""
+        self._observers: list[Callable[[], object]] = []
+        self._turns: asyncio.Task[None] | None = None
+        self._reply: Reply | None = None
+        self._terminals = ConversationTerminals()
+        self._notices = 0
+        connection.conversations.append(self)
+
+    # Changes
+
+    def on_change(self, observer: Callable[[], object]) -> Callable[[], None]:
+        """Call this after every change; call the result to stop it. It must be quick."""
+        self._observers.append(observer)
+
+        def end() -> None:
+            if observer in self._observers:
+                self._observers.remove(observer)
+
+        return end
+
+    def tell(self) -> None:
+        """Tell the observers that something has changed."""
+        for observer in list(self._observers):
+            observer()
+
+    def _updated(self, update: object) -> None:
+        self._terminals.updated(update, self.state)
+        if len(self.state.notices) > self._notices:
+            self._show_notices()
+        self.tell()
+
+    def _show_notices(self) -> None:
+        for notice in self.state.notices[self._notices :]:
+            style = {"error": "bad", "warning": "warning"}.get(notice.severity, "accent")
+            self.note(notice.title, notice.description or "", style)
+        self._notices = len(self.state.notices)
+
+    def note(self, title: str, text: str = "", style: str = "dim", symbol: str = "•") -> None:
+        """Say something in the conversation."""
+        self._add(NoteBlock(title, text, style, symbol))
+
+    def _add(self, block: Block) -> None:
+        self.notes.append(Note(len(self.state), block))
+        self.tell()
+
+    # How it stands
+
+    @property
+    def title(self) -> str:
+        """The session's title, or what stands for it."""
+        return self.state.title or self.folder.name or str(self.folder)
+
+    @property
+    def status(self) -> Status:
+        """What the conversation does."""
+        if self.error is not None:
+            is_login = isinstance(self.error, PeerError) and self.error.code == AUTH_REQUIRED
+            return "login" if is_login else "failed"
+        if self.session is None:
+            return "starting"
+        if self.questions:
+            return "asks"
+        if not self.session.is_open:
+            return "closed"
+        return "busy" if self.is_busy else "idle"
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the agent works on a prompt, or by itself."""
+        at_work = self.session is not None and self.state.activity not in (None, "idle")
+        return self._reply is not None or at_work
+
+    # Opening
+
+    async def open(self, session_id: str | None = None, *, shows_past: bool = True, **setup: Any) -> None:
+        """Open a new session, or one that the agent knows: by loading it where its past is wanted."""
+        self.error = None
+        self.tell()
+        try:
+            remote = await self.connection.ready()
+            if session_id is None:
+                session = await remote.new_session(self.folder, **setup)
+            else:
+                offers = remote.capabilities.sessions
+                loads = offers.load and (shows_past or not offers.resume)
+                reopen = remote.load if loads else remote.resume
+                session = await reopen(session_id, self.folder, **setup)
+        except AccordError as error:
+            self.error = error
+            self.tell()
+            return
+        self.adopt(session)
+
+    def adopt(self, session: RemoteSession) -> None:
+        """Show this session from now on."""
+        self.error = None
+        self.session, self.state, self.folder = session, session.state, session.cwd
+        self._notices = 0
+        session.state.on_change(self._updated)
+        self._show_notices()
+        self.tell()
+        self._next()
+
+    # Turns
+
+    def submit(self, text: str) -> bool:
+        """Send a prompt, or queue it while the agent works; returns whether it was sent at once."""
+        self.queue.append(Prompt(text, tuple(self.attached)))
+        self.attached.clear()
+        waits = self.is_busy or self.session is None
+        self.tell()
+        self._next()
+        return not waits
+
+    def unqueue(self) -> str | None:
+        """Take the newest prompt out of the queue, to change it."""
+        prompt = self.queue.pop() if self.queue else None
+        if prompt is not None:
+            self.attached[:0] = prompt.files
+        self.tell()
+        return None if prompt is None else prompt.text
+
+    def attach(self, path: Path) -> None:
+        """Send a file with the next prompt."""
+        if path not in self.attached:
+            self.attached.append(path)
+        remote = self.connection.remote
+        if remote is not None and (said := sent_as(path, Project([self.folder]), remote.capabilities.prompt)):
+            self.note(f"{path.name}: {said}", "", "warning")
+        self.tell()
+
+    def _next(self) -> None:
+        if self.session is not None and self.queue and self._turns is None:
+            self._turns = asyncio.create_task(self._run_turns(self.session), name=f"turns of {self.session.id}")
+
+    async def _run_turns(self, session: RemoteSession) -> None:
+        try:
+            while self.queue:
+                await self._turn(session, self.queue.pop(0))
+        finally:
+            self._turns = None
+            self.tell()
+
+    async def _turn(self, session: RemoteSession, prompt: Prompt) -> None:
+        self.busy_since = asyncio.get_running_loop().time()
+        try:
+            parts = await self._parts(session, prompt.text)
+            reply = self._reply = session.prompt(prompt.text, *prompt.files, *parts, mentions=True)
+            self.tell()
+            outcome = self.last = await reply
+            if (said := _ENDINGS.get(outcome.stop_reason)) is not None:
+                self.note(said, "", "warning")
+            elif outcome.stop_reason not in ("end_turn", "unknown"):
+                self.note(f"The turn ended: {outcome.stop_reason}", "", "warning")
+        except AccordError as error:
+            self._failed(error, prompt)
+        except ValueError as error:
+            self.note("The prompt could not be sent.", str(error), "bad", "✗")
+            self.returned = prompt.text
+            self.attached += prompt.files
+        finally:
+            self._reply = None
+            self.busy_since = None
+            self.tell()
+            self.after_turn()
+
+    async def _parts(self, session: RemoteSession, text: str) -> Sequence[v1.ContentBlock]:
+        """What a prompt mentions besides whole files."""
+        remote = self.connection.remote
+        if remote is None or not mentions_parts(text):
+            return ()
+        takes = remote.capabilities.prompt
+        return await self.with_trust(lambda: mentioned(text, session.cwd, takes, is_folder_trusted))
+
+    async def with_trust(self, work: Callable[[], T]) -> T:
+        """Do something in a thread that may ask git; if the folder is not trusted yet, the user is asked before."""
+        while True:
+            try:
+                return await asyncio.to_thread(work)
+            except FolderNotTrusted as error:
+                if not await self.ask_trust(error):
+                    raise ValueError("git did not run, because you do not trust this folder") from error
+
+    def _failed(self, error: AccordError, prompt: Prompt) -> None:
+        if isinstance(error, PeerError) and error.code == AUTH_REQUIRED:
+            self.queue.insert(0, prompt)  # it is sent again after the login
+            self.error = error
+        else:
+            title, about = explained(error, self.connection)
+            self.note(title, about, "bad", "✗")
+            self._return_queue()
+
+    def _return_queue(self) -> None:
+        """Have the queued prompts go back to the editor, in their order."""
+        waiting, self.queue[:] = list(self.queue), []
+        if waiting:
+            self.returned = "\n\n".join(it for it in (self.returned, *(one.text for one in waiting)) if it)
+            self.attached += [path for it in waiting for path in it.files]
+
+    async def stop(self) -> None:
+        """Ask the agent to stop, and take the queue back; the second time the agent is restarted if it does not."""
+        self._return_queue()
+        if self._reply is not None and self._reply.cancelled:
+            reply = self._reply
+            self.note("The agent has ten seconds to stop; then it is restarted.", "", "warning")
+            with suppress(AccordError):
+                await reply.cancel(within=STOP_WITHIN)
+            return
+        if self._reply is not None:
+            self._reply.request_cancel()
+        elif self.session is not None:
+            with suppress(AccordError):
+                await self.session.cancel()
+        self.tell()
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether the agent was asked to stop."""
+        return self._reply is not None and self._reply.cancelled
+
+    async def steer(self, text: str) -> bool:
+        """Send a message into the running turn; returns False if the agent cannot take it, so that it is queued."""
+        remote = self.connection.remote
+        if remote is None or self.session is None or not self.is_busy or not can_steer(remote):
+            self.submit(text)
+            return False
+        try:
+            outcome = await steer(remote, self.session.id, text)
+        except AccordError:
+            outcome = "failed"
+        if outcome in ("failed", "promptRequired"):
+            self.submit(text)
+            return False
+        self.note("Sent into the running turn", text, "accent", "↪")
+        return True
+
+    # Questions
+
+    async def ask(self, question: Question) -> Any:
+        """Ask the user; returns the answer. The question goes away if this is cancelled."""
+        self.questions.append(question)
+        self._add(question.block)
+        try:
+            return await question.wait()
+        finally:
+            self.questions.remove(question)
+            self.tell()
+
+    # Terminals
+
+    def add_terminal(self, terminal: Terminal) -> None:
+        """Show the output of a command that runs here for the agent."""
+        self._terminals.add(terminal)
+
+    def terminal_changed(self, terminal_id: str) -> None:
+        """Note that a terminal has more output, or has ended."""
+        self._terminals.mark(terminal_id)
+        self.tell()
+
+    def take_changed_terminals(self) -> Sequence[str]:
+        """The terminals that have changed since the last call."""
+        return self._terminals.take_changed()
+
+    def terminal(self, terminal_id: str) -> ShownTerminal | None:
+        """A terminal as it stands, whoever runs it."""
+        return self._terminals.find(terminal_id, self.state)
+
+    async def kill_commands(self, terminal_ids: Sequence[str]) -> None:
+        """End those of these commands that run here for the agent."""
+        running = [it for it in self._terminals.running if it.id in terminal_ids]
+        if not running:
+            raise ValueError("no command of this block runs here; what an agent runs itself, only esc stops")
+        for terminal in running:
+            await terminal.kill()
+
+    # The end
+
+    async def close(self) -> None:
+        """Close the session; the agent goes on."""
+        if self._turns is not None:
+            self._turns.cancel()
+        for question in list(self.questions):
+            question.answer(None, "withdrawn")
+        if self.session is not None and self.session.is_open:
+            with suppress(AccordError):
+                await self.session.close()
+        self.connection.conversations.remove(self)
+
+
+async def _no_trust(_: FolderNotTrusted) -> bool:
+    return False
+
+
+_ENDINGS = {
+    "cancelled": "Stopped.",
+    "max_tokens": "The answer reached the most tokens that the agent allows.",
+    "max_turn_requests": "The turn reached the most requests that the agent allows.",
+    "refusal": "The agent refused; it goes on without this prompt and what followed.",
+}

@@ -1,0 +1,287 @@
+"""A change of a file as paragraphs: numbered lines, the changed words marked, unified or side by side. PURE.
+
+An agent chooses both texts, and comparing them takes quadratic time. So lines that both share at the start and the end
+are cut off first, a long middle is shown as its old lines and its new ones, and words are compared only within short
+lines that stand for each other.
+
+The parts of a change (`Hunk`) can be undone one by one. For them lines are compared as bytes, so that undoing a part
+restores exactly what was there: encoding, line ends and all.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from rich.cells import cell_len
+
+from accord_tools.presentation.styled_text import Paragraph, Row, Span, printed
+
+COMPARED = 500
+"""Lines of each side that are compared one by one."""
+AROUND = 3
+"""Unchanged lines that are shown before and after a change."""
+LONGEST = 400
+"""Characters of lines whose words are compared."""
+OFTEN = 4
+"""How often a line may come in the new text to be looked for in the old one."""
+SHOWN = 2_000
+"""Removed and added lines of one place that are shown; the others are counted."""
+WORDS = 100_000
+"""Pairs of words of one diff that are compared."""
+ALIKE = 0.3
+"""How much of two lines must be the same for their words to be marked."""
+
+_WORD = re.compile(r"\w+|\s+|.")
+
+
+class DiffLine(NamedTuple):
+    """One line of a diff: its sign, its numbers in both texts, and its spans."""
+
+    sign: str
+    """`+`, `-`, a blank for an unchanged line, `~` for lines that are left out."""
+    old: int | None
+    new: int | None
+    spans: Sequence[Span]
+    lines: int = 1
+    """How many lines it stands for."""
+
+    def moved(self, old: int, new: int) -> DiffLine:
+        """The same line so many lines further down."""
+        return self._replace(
+            old=None if self.old is None else self.old + old, new=None if self.new is None else self.new + new
+        )
+
+
+def diff_lines(old: str | None, new: str) -> list[DiffLine]:
+    """The changed lines, with a few unchanged ones around them."""
+    before, after = _lines(old or ""), _lines(new)
+    start = _shared(before, after)
+    end = _shared(before[start:][::-1], after[start:][::-1])
+    lead = max(0, start - AROUND)
+    lines = [_same(before[place], place, place) for place in range(lead, start)]
+    if lead:
+        lines.insert(0, _left_out(lead))
+    lines += _middle(before[start : len(before) - end], after[start : len(after) - end], start)
+    shift = len(after) - len(before)
+    for place in range(len(before) - end, min(len(before), len(before) - end + AROUND)):
+        lines.append(_same(before[place], place, place + shift))
+    if end > AROUND:
+        lines.append(_left_out(end - AROUND))
+    return lines
+
+
+def counts(lines: Sequence[DiffLine]) -> tuple[int, int]:
+    """How many lines were added and removed."""
+    added, removed = (sum(line.lines for line in lines if line.sign == sign) for sign in "+-")
+    return added, removed
+
+
+def unified(lines: Sequence[DiffLine]) -> list[Paragraph]:
+    """A diff in one column."""
+    size = len(str(max((line.new or line.old or 0 for line in lines), default=0)))
+    return [_unified(line, size) for line in lines]
+
+
+def side_by_side(lines: Sequence[DiffLine], width: int) -> list[Paragraph]:
+    """A diff in two columns."""
+    size = len(str(max((line.new or line.old or 0 for line in lines), default=0)))
+    half = (width - 1) // 2
+    return [
+        Paragraph(
+            [*_half(left, size, half, is_old=True), ("│", "dim"), *_half(right, size, half, is_old=False)], wrap="cut"
+        )
+        for left, right in _pairs(lines)
+    ]
+
+
+def _lines(text: str) -> list[str]:
+    lines = text.replace("\r\n", "\n").split("\n")
+    return lines[:-1] if lines[-1] == "" else lines
+
+
+def _shared(one: Sequence[str], two: Sequence[str]) -> int:
+    for place, (left, right) in enumerate(zip(one, two, strict=False)):
+        if left != right:
+            return place
+    return min(len(one), len(two))
+
+
+def _middle(old: Sequence[str], new: Sequence[str], start: int) -> Iterator[DiffLine]:
+    """What lies between the lines that both sides share."""
+    changes: Sequence[tuple[str, int, int, int, int]] = [("replace", 0, len(old), 0, len(new))]
+    if max(len(old), len(new)) <= COMPARED:
+        # A line that comes often, such as a blank one, is equal to many: it is compared beside others only.
+        often = {line for line, count in Counter(new).items() if count > OFTEN}
+        matcher = difflib.SequenceMatcher(often.__contains__, old, new, autojunk=False)
+        changes = matcher.get_opcodes()
+    words = WORDS
+    shift = 0
+    for kind, old_from, old_to, new_from, new_to in changes:
+        if kind == "equal":
+            for offset in _kept(old_to - old_from):
+                if isinstance(offset, DiffLine):
+                    yield offset
+                else:
+                    yield _same(old[old_from + offset], start + old_from + offset, start + new_from + offset)
+            continue
+        removed, added = list(old[old_from:old_to]), list(new[new_from:new_to])
+        marked, words = _marked(removed, added, words)
+        for offset, spans in enumerate(marked[0]):
+            yield DiffLine("-", start + old_from + offset + 1, None, spans)
+        if (more := len(removed) - SHOWN) > 0:
+            yield DiffLine("-", None, None, [(f"⋯ {more:,} more lines", "dim")], more)
+        for offset, spans in enumerate(marked[1]):
+            yield DiffLine("+", None, start + new_from + offset + 1, spans)
+        if (more := len(added) - SHOWN) > 0:
+            yield DiffLine("+", None, None, [(f"⋯ {more:,} more lines", "dim")], more)
+        shift += len(added) - len(removed)
+
+
+def _kept(count: int) -> Iterator[int | DiffLine]:
+    """Which of so many unchanged lines between two changes are shown."""
+    if count <= 2 * AROUND + 1:
+        yield from range(count)
+        return
+    yield from range(AROUND)
+    yield _left_out(count - 2 * AROUND)
+    yield from range(count - AROUND, count)
+
+
+def _same(text: str, old: int, new: int) -> DiffLine:
+    return DiffLine(" ", old + 1, new + 1, [(printed(text), "")])
+
+
+def _left_out(count: int) -> DiffLine:
+    return DiffLine("~", None, None, [(f"⋯ {count:,} unchanged line{'' if count == 1 else 's'}", "dim")])
+
+
+def _marked(
+    removed: Sequence[str], added: Sequence[str], most: int
+) -> tuple[tuple[list[list[Span]], list[list[Span]]], int]:
+    """The spans of removed and added lines, and how much of the work is left.
+
+    Of lines that stand for each other, the changed words are marked.
+    """
+    old = [[(printed(line), "removed")] for line in removed[:SHOWN]]
+    new = [[(printed(line), "added")] for line in added[:SHOWN]]
+    for place, (before, after) in enumerate(zip(removed[:SHOWN], added, strict=False)):
+        if len(before) > LONGEST or len(after) > LONGEST:
+            continue
+        ours, theirs = _WORD.findall(before), _WORD.findall(after)
+        most -= len(ours) * len(theirs)
+        if most < 0:
+            break
+        matcher = difflib.SequenceMatcher(None, ours, theirs, autojunk=False)
+        if matcher.real_quick_ratio() < ALIKE or matcher.ratio() < ALIKE:
+            continue
+        codes = matcher.get_opcodes()
+        old[place] = [
+            (printed("".join(ours[a:b])), "removed" if kind == "equal" else "removed word")
+            for kind, a, b, _, _ in codes
+            if b > a
+        ]
+        new[place] = [
+            (printed("".join(theirs[c:d])), "added" if kind == "equal" else "added word")
+            for kind, _, _, c, d in codes
+            if d > c
+        ]
+    return (old, new), most
+
+
+_FILLS = {"+": "added", "-": "removed"}
+
+
+def _unified(line: DiffLine, size: int) -> Paragraph:
+    number = "" if line.sign == "~" else str(line.old if line.new is None else line.new)
+    fill = _FILLS.get(line.sign, "")
+    sign = " " if line.sign == "~" else line.sign
+    first: Row = ((f"{number:>{size}} ", "dim"), (f"{sign} ", fill))
+    rest: Row = ((" " * (size + 1), "dim"), ("  ", fill))
+    return Paragraph(line.spans, first, rest, "fold", fill)
+
+
+def _pairs(lines: Sequence[DiffLine]) -> Iterator[tuple[DiffLine | None, DiffLine | None]]:
+    """The lines that stand beside each other."""
+    removed: list[DiffLine] = []
+    added: list[DiffLine] = []
+
+    def flush() -> Iterator[tuple[DiffLine | None, DiffLine | None]]:
+        for place in range(max(len(removed), len(added))):
+            yield removed[place] if place < len(removed) else None, added[place] if place < len(added) else None
+        removed.clear()
+        added.clear()
+
+    for line in lines:
+        if line.sign == "-":
+            if added:
+                yield from flush()
+            removed.append(line)
+        elif line.sign == "+":
+            added.append(line)
+        else:
+            yield from flush()
+            yield line, line
+    yield from flush()
+
+
+def _half(line: DiffLine | None, size: int, width: int, *, is_old: bool) -> list[Span]:
+    """One side of a row, exactly so wide."""
+    if line is None:
+        return [(" " * width, "dim")]
+    fill = _FILLS.get(line.sign, "")
+    number = line.old if is_old else line.new
+    sign = line.sign if line.sign in _FILLS else " "
+    spans: list[Span] = [(f"{'' if number is None else number:>{size}} ", "dim"), (f"{sign} ", fill)]
+    left = width - size - 3
+    for text, style in line.spans:
+        part = text
+        while cell_len(part) > left:
+            part = part[: max(0, min(len(part) - 1, left))]
+        spans.append((part, style))
+        left -= cell_len(part)
+        if left <= 0 or part != text:
+            break
+    return [*spans, (" " * max(0, left), fill)]
+
+
+class Hunk(NamedTuple):
+    """A part of a change: lines of the old content, and those in their place."""
+
+    old_from: int
+    old_to: int
+    new_from: int
+    new_to: int
+
+
+def lines_of(content: bytes) -> list[bytes]:
+    """The lines, each with its end."""
+    lines = content.split(b"\n")
+    return [line + b"\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
+
+
+def hunks(old: Sequence[bytes], new: Sequence[bytes]) -> list[Hunk]:
+    """The parts of a change; changed lines with few unchanged ones between them are one part.
+
+    >>> hunks([b"a\\n", b"b\\n"], [b"a\\n", b"c\\n"])
+    [Hunk(old_from=1, old_to=2, new_from=1, new_to=2)]
+    """
+    if max(len(old), len(new)) > 20 * COMPARED:
+        return [Hunk(0, len(old), 0, len(new))]
+    found: list[Hunk] = []
+    for kind, old_from, old_to, new_from, new_to in difflib.SequenceMatcher(None, old, new).get_opcodes():
+        if kind == "equal":
+            continue
+        if found and old_from - found[-1].old_to <= 2 * AROUND:
+            found[-1] = found[-1]._replace(old_to=old_to, new_to=new_to)
+        else:
+            found.append(Hunk(old_from, old_to, new_from, new_to))
+    return found
+
+
+def without(old: Sequence[bytes], new: Sequence[bytes], hunk: Hunk) -> bytes:
+    """The new content with one part as it was before."""
+    return b"".join((*new[: hunk.new_from], *old[hunk.old_from : hunk.old_to], *new[hunk.new_to :]))

@@ -1,0 +1,446 @@
+"""Markdown as paragraphs, once as a whole and once while it grows. PURE.
+
+A message that grows is rendered many times a second, so what is finished must not be rendered again. Markdown is cut at
+its last top-level block: all before is final, only the tail is parsed again. A tail that grows without end would make
+that quadratic, so it is cut as well: an open code fence line by line, a long list between its items, anything else at
+a line's end. A message that comes as a whole is parsed in slices, `WORK` characters at a time, so that the screen
+answers keys in between.
+
+    "# A\n\nSome te" ──▶ final: the heading      tail: the paragraph
+
+The parser never sees HTML: raw HTML is text like any other, because text that is left out hides something.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
+from markdown_it.token import Token
+from rich.cells import cell_len
+
+from accord.printable import printable
+from accord_tools.presentation.styled_text import TAB, Paragraph, Row, Span, clean, printed
+from accord_tools.tui.highlight import LONGEST, MOST_LINES, highlighted, highlighted_line
+
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*([^`\n]*)$")
+_CODE: Row = (("  ", "code"),)
+
+
+class CodeFence:
+    """A code fence that is open."""
+
+    def __init__(self, mark: str, language: str) -> None:
+        self._mark = mark
+        self._language = language
+        self._lines: list[str] = []
+
+    @classmethod
+    def of(cls, token: Token) -> CodeFence:
+        return cls(token.markup, token.info.split()[0] if token.info.split() else "")
+
+    def is_closed_by(self, line: str) -> bool:
+        found = _FENCE.match(line.rstrip())
+        return found is not None and not found[2] and found[1][0] == self._mark[0] and len(found[1]) >= len(self._mark)
+
+    def add(self, line: str) -> Paragraph:
+        self._lines.append(line)
+        return self.shown(line)
+
+    def shown(self, line: str) -> Paragraph:
+        return code_line(highlighted_line(code_text(line), self._language))
+
+    def whole(self) -> list[Paragraph] | None:
+        """All lines, highlighted as one text; None if that would not differ or cost too much."""
+        if len(self._lines) > MOST_LINES:
+            return None
+        lines = highlighted([code_text(line) for line in self._lines], self._language)
+        return None if lines is None else [code_line(line) for line in lines]
+
+
+def code_text(line: str) -> str:
+    return printed(line)
+
+
+def code_line(spans: Sequence[Span]) -> Paragraph:
+    return Paragraph([(text, f"code {style}".strip()) for text, style in spans], _CODE, _CODE, "fold", "code")
+
+
+MOST_COLUMNS, MOST_ROWS = 30, 500
+"""Of a table; a larger one is shown as it was written."""
+DEEPEST = 18
+"""Levels of blocks within blocks; the parser leaves out what is in deeper ones than twenty."""
+CELL = 60
+"""Columns that a cell of a table takes at most."""
+
+
+MOST_MARKS = 300
+"""Characters of one text that may begin emphasis, a link, code or an entity; a text with more is shown as written."""
+MARK_WORK = 500_000
+"""The squares of those numbers, added up over what is parsed at once: the parser takes quadratic time for them."""
+
+_MARKS = re.compile(r"[\[\]!*_~`<&\\]")
+
+
+@cache
+def parser() -> MarkdownIt:
+    """The parser of Markdown."""
+    made = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    made.disable("reference")  # a definition would be text that is not shown
+    made.core.ruler.at("inline", _parse_inline)
+    return made
+
+
+def _parse_inline(state: StateCore) -> None:
+    """Parse the texts within blocks, as long as that is not too dear."""
+    left = MARK_WORK
+    for token in state.tokens:
+        if token.type != "inline":
+            continue
+        children = token.children = token.children or []
+        marks = len(_MARKS.findall(token.content))
+        left -= marks * marks
+        if marks <= MOST_MARKS and left >= 0:
+            state.md.inline.parse(token.content, state.md, state.env, children)
+            continue
+        for number, line in enumerate(token.content.split("\n")):
+            children += [Token("softbreak", "br", 0)] if number else []
+            children.append(Token("text", "", 0, content=line))
+
+
+def parsed(text: str) -> list[Sequence[Token]]:
+    """The top-level blocks of a text. One that is nested too deeply is a block of plain text: the parser drops it."""
+    tokens = parser().parse(text)
+    if any(token.level >= DEEPEST for token in tokens):
+        return [[Token("deep", "", 0, map=[0, text.count("\n")], content=text.rstrip("\n"))]]
+    return list(_blocks(tokens))
+
+
+def _blocks(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
+    """The top-level blocks: each token of level 0, with all that it encloses."""
+    start = 0
+    for place, token in enumerate(tokens):
+        if token.level == 0 and token.nesting <= 0:
+            yield tokens[start : place + 1]
+            start = place + 1
+
+
+def rendered(tokens: Sequence[Token]) -> list[Paragraph]:
+    """One block as paragraphs."""
+    opening = tokens[0]
+    inside = tokens[1:-1]
+    match opening.type:
+        case "heading_open":
+            style = "heading" if opening.tag in ("h1", "h2") else "bold"
+            return _inline(inside[0], style)
+        case "paragraph_open":
+            return _inline(inside[0])
+        case "fence" | "code_block":
+            return _code(opening)
+        case "bullet_list_open" | "ordered_list_open":
+            return _list(opening, inside)
+        case "blockquote_open":
+            bar: Row = (("│ ", "dim"),)
+            return [it.under(bar) for it in _together(inside)]
+        case "table_open":
+            return _table(inside)
+        case "hr":
+            return [Paragraph([("─" * 24, "dim")], wrap="cut")]
+        case _:  # a text of a kind that is not known is shown as it was written
+            return [Paragraph([(line, "")]) for line in printable(opening.content).split("\n")]
+
+
+def _together(tokens: Sequence[Token]) -> list[Paragraph]:
+    """Blocks within a block, with blank lines between them."""
+    shown: list[Paragraph] = []
+    for block in _blocks(_raised(tokens)):
+        shown += [Paragraph()] if shown else []
+        shown += rendered(block)
+    return shown
+
+
+def _raised(tokens: Sequence[Token]) -> Sequence[Token]:
+    """These tokens as a document of their own."""
+    if tokens and (lowest := min(token.level for token in tokens)):
+        return [token.copy(level=token.level - lowest) for token in tokens]
+    return tokens
+
+
+def _code(token: Token) -> list[Paragraph]:
+    lines = [code_text(line) for line in token.content.removesuffix("\n").split("\n")]
+    language = token.info.split()[0] if token.info.split() else ""
+    spans = highlighted(lines, language) or [highlighted_line(line, language) for line in lines]
+    return [code_line(line) for line in spans]
+
+
+def _list(opening: Token, inside: Sequence[Token]) -> list[Paragraph]:
+    is_ordered = opening.type == "ordered_list_open"
+    number = int(opening.attrs.get("start", 1)) if is_ordered else 0
+    is_loose = any(
+        token.type == "paragraph_open" and not token.hidden and token.level == opening.level + 2 for token in inside
+    )
+    shown: list[Paragraph] = []
+    for item in _blocks(_raised(inside)):
+        mark = f"{number}. " if is_ordered else "• "
+        number += 1
+        parts: list[Paragraph] = []
+        for block in _blocks(_raised(item[1:-1])):
+            parts += [Paragraph()] if parts and is_loose else []
+            parts += rendered(block)
+        blank: Row = ((" " * cell_len(mark), ""),)
+        shown += [Paragraph()] if shown and is_loose else []
+        parts = parts or [Paragraph()]
+        shown.append(parts[0].under(((mark, "accent"),), blank))
+        shown += [it.under(blank) for it in parts[1:]]
+    return shown
+
+
+# Text within a block
+
+_OPENS = {"strong_open": "bold", "em_open": "italic", "s_open": "strike", "link_open": "link"}
+_CLOSES = {"strong_close": "bold", "em_close": "italic", "s_close": "strike", "link_close": "link"}
+
+
+def _inline(token: Token, style: str = "") -> list[Paragraph]:
+    """The lines of a text with emphasis, links and code in it."""
+    lines: list[list[Span]] = [[]]
+    styles = [style] if style else []
+    links: list[tuple[str, int]] = []
+    for child in token.children or ():
+        if child.type in _OPENS:
+            styles.append(_OPENS[child.type])
+            if child.type == "link_open":
+                links.append((str(child.attrs.get("href", "")), len(lines[-1])))
+        elif child.type in _CLOSES:
+            styles.remove(_CLOSES[child.type])
+            if child.type == "link_close" and links:
+                _show_target(lines[-1], *links.pop())
+        elif child.type == "softbreak" or child.type == "hardbreak":
+            lines.append([])
+        elif child.type == "code_inline":
+            lines[-1].append((printable(child.content), " ".join([*styles, "inline"])))
+        elif child.type == "image":
+            lines[-1].append((f"[image: {clean(child.content)}] {clean(str(child.attrs.get('src', '')))}", "dim"))
+        else:
+            lines[-1].append((printable(child.content).expandtabs(TAB), " ".join(styles)))
+    return [Paragraph(line) for line in lines]
+
+
+def _show_target(line: list[Span], target: str, start: int) -> None:
+    """Show where a link leads, unless its text says it: a link must not lead elsewhere than it seems."""
+    said = "".join(text for text, _ in line[start:])
+    if target and clean(target) != said.strip():
+        line.append((f" ({clean(target)})", "dim"))
+
+
+# Tables
+
+
+def _table(tokens: Sequence[Token]) -> list[Paragraph]:
+    rows: list[list[list[Span]]] = []
+    for token in tokens:
+        if token.type == "tr_open":
+            rows.append([])
+        elif token.type == "inline":
+            rows[-1].append([span for line in _inline(token) for span in (*line.spans, (" ", ""))][:-1])
+    if not rows or len(rows) > MOST_ROWS or len(rows[0]) > MOST_COLUMNS:
+        return [Paragraph([(" | ".join("".join(text for text, _ in cell) for cell in row), "")]) for row in rows]
+    widths = [0] * len(rows[0])
+    for row in rows:
+        for place, cell in enumerate(row[: len(widths)]):
+            widths[place] = max(widths[place], min(CELL, sum(cell_len(text) for text, _ in cell)))
+    shown: list[Paragraph] = []
+    for number, row in enumerate(rows):
+        spans: list[Span] = []
+        for place, cell in enumerate(row[: len(widths)]):
+            used = sum(cell_len(text) for text, _ in cell)
+            spans += [("  ", "")] if place else []
+            spans += [(text, f"bold {style}".strip()) for text, style in cell] if number == 0 else cell
+            spans += [(" " * (widths[place] - used), "")] if used < widths[place] else []
+        shown.append(Paragraph(spans, wrap="words" if any(len(cell) > CELL for cell in row) else "cut"))
+        if number == 0:
+            shown.append(Paragraph([("─" * (sum(widths) + 2 * (len(widths) - 1)), "dim")], wrap="cut"))
+    return shown
+
+
+LIST_TAIL = 1_000
+"""Characters of an unfinished list; a longer one is cut between its items."""
+TAIL = 8_000
+"""Characters of any other unfinished block; a longer one is cut at a line's end."""
+
+LINES = 200
+"""Lines that are parsed at once, fewer of a wide table: many short lines are as dear as a few long ones."""
+CELLS = 8
+"""As how many cells of a table a line counts."""
+LINE = 120
+"""As how many characters a line counts, besides its own."""
+WORK = 24_000
+"""Characters that one update parses, and at most one window more; the rest waits for the next update."""
+HIGHLIGHTED = 4
+"""As how many characters each one of a code fence counts, because colours are dear."""
+
+_ITEM = re.compile(r"(?:[-+*]|\d{1,9}[.)])[ \t]", re.MULTILINE)
+
+
+def markdown(text: str) -> list[Paragraph]:
+    """A whole text as paragraphs."""
+    growing = GrowingMarkdown()
+    growing.update(text)
+    while growing.is_behind:
+        growing.update(text)
+    return [*growing.final, *growing.tail]
+
+
+class GrowingMarkdown:
+    """Markdown that grows at its end."""
+
+    def __init__(self) -> None:
+        self.final: list[Paragraph] = []
+        """Paragraphs that no longer change."""
+        self.tail: list[Paragraph] = []
+        """Paragraphs of the block that still grows."""
+        self._source = ""
+        self._place = 0
+        """How many characters of the source are final."""
+        self._fence: CodeFence | None = None
+        self._needs_gap = False
+        self._spent = 0
+        self.is_behind = False
+        """Whether another update is needed, because the text was too long for one."""
+
+    def update(self, text: str) -> bool:
+        """Take the text as it is now; returns False if it has not only grown, so that everything was made again."""
+        has_grown = text.startswith(self._source) if len(text) < 4 * TAIL else self._continues(text)
+        if not has_grown:
+            self.final, self.tail, self._place, self._fence, self._needs_gap = [], [], 0, None, False
+        self._source = text
+        self.tail = []
+        self._spent = 0
+        self.is_behind = True
+        while self._spent <= WORK:
+            if not self._step():
+                self.is_behind = False
+                break
+        return has_grown
+
+    def _continues(self, text: str) -> bool:
+        """Whether a long text begins as the one before did: only its end is compared."""
+        known = self._source
+        if len(text) < len(known) or text[:TAIL] != known[:TAIL]:
+            return False
+        return text[max(0, len(known) - TAIL) : len(known)] == known[-TAIL:]
+
+    def _step(self) -> bool:
+        """Go on after what is final; returns whether more is to be done."""
+        if self._fence is not None:
+            return self._in_fence(self._fence)
+        window = _first_lines(self._source[self._place : self._place + 2 * TAIL])
+        is_all = self._place + len(window) == len(self._source)
+        self._spent += len(window) + LINE * (window.count("\n") + window.count("|") // CELLS)
+        blocks = parsed(window)
+        if not blocks:
+            rest = self._source[self._place :]
+            self._place += 0 if is_all else max(len(window), len(rest) - len(rest.lstrip("\n")))
+            return not is_all
+        settled = len(blocks) - 1
+        if settled and is_all and len(window) <= TAIL and not _is_settled(window, _line_start(window, blocks[-1][0])):
+            settled -= 1
+        for block in blocks[:settled]:
+            self._finish(rendered(block))
+        if settled:
+            self._place += _line_start(window, blocks[settled][0])
+            return True
+        if len(blocks) > 1 and is_all:
+            self.tail = self._gapped([*rendered(blocks[0]), Paragraph(), *rendered(blocks[1])])
+            return False
+        return self._last(blocks[0], window, is_all=is_all)
+
+    def _last(self, block: Sequence[Token], window: str, *, is_all: bool) -> bool:
+        """Show the last block as it is, or cut it."""
+        token = block[0]
+        if token.type == "fence" and (end := window.find("\n", _line_start(window, token))) >= 0:
+            self._fence = CodeFence.of(token)
+            self._gap()
+            self._place += end + 1
+            return True
+        if token.type in ("bullet_list_open", "ordered_list_open") and len(window) > LIST_TAIL:
+            places = [it.start() for it in _ITEM.finditer(window)]
+            if len(places) > 1:
+                return self._cut(window, places[-1])
+        if len(window) > TAIL or not is_all:
+            end = window.rfind("\n", 0, TAIL) + 1 or TAIL
+            return self._cut(window, end, [block] if end >= len(window) else None)
+        self.tail = self._gapped(rendered(block))
+        return False
+
+    def _cut(self, window: str, end: int, blocks: Sequence[Sequence[Token]] | None = None) -> bool:
+        """Let what is before this place be final, although its block goes on; `blocks` if it is parsed already."""
+        if blocks is None:
+            self._spent += end
+            blocks = parsed(window[:end])
+        for block in blocks:
+            self._finish(rendered(block))
+        self._needs_gap = False
+        self._place += end
+        return True
+
+    def _in_fence(self, fence: CodeFence) -> bool:
+        """Lines of an open fence: each is final when its newline has come."""
+        source = self._source
+        while (end := source.find("\n", self._place)) >= 0:
+            if self._spent > WORK:
+                return True
+            self._spent += HIGHLIGHTED * (20 + min(end - self._place, LONGEST))
+            line = source[self._place : end]
+            self._place = end + 1
+            if fence.is_closed_by(line):
+                self._end_fence()
+                return True
+            self.final.append(fence.add(line))
+        rest = source[self._place :]
+        self.tail = [] if not rest or fence.is_closed_by(rest) else [fence.shown(rest)]
+        return False
+
+    def _end_fence(self) -> None:
+        fence, self._fence = self._fence, None
+        if fence is not None and (again := fence.whole()) is not None:
+            self.final[len(self.final) - len(again) :] = again
+        self._needs_gap = True
+
+    def _finish(self, paragraphs: list[Paragraph]) -> None:
+        self._gap()
+        self.final += paragraphs
+        self._needs_gap = True
+
+    def _gap(self) -> None:
+        if self._needs_gap:
+            self.final.append(Paragraph())
+            self._needs_gap = False
+
+    def _gapped(self, paragraphs: list[Paragraph]) -> list[Paragraph]:
+        return [Paragraph(), *paragraphs] if self._needs_gap else paragraphs
+
+
+def _first_lines(window: str) -> str:
+    """The beginning of a text, with no more lines than are parsed at once."""
+    place, left = 0, LINES
+    while left > 0 and (end := window.find("\n", place)) >= 0:
+        left -= 1 + window.count("|", place, end) // CELLS
+        place = end + 1
+    return window if left > 0 else window[:place]
+
+
+def _is_settled(text: str, start: int) -> bool:
+    """Whether what comes can no longer make a block a part of the one before: `a\\n#` may become `a\\n#b`."""
+    return text[:start].endswith("\n\n") or text.count("\n", start) > 1
+
+
+def _line_start(text: str, token: Token) -> int:
+    """Where the line begins that a token begins in."""
+    place = 0
+    for _ in range(token.map[0] if token.map else 0):
+        place = text.find("\n", place) + 1
+    return place

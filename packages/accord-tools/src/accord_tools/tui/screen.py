@@ -1,0 +1,240 @@
+"""`ChatScreen`: what stands where on the screen, and the lines around the conversation.
+
+The lines are made again at most ten times a second, and once every second: an agent's work is told in seconds. What
+has changed in that second is drawn again then (`redrawn`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any, ClassVar
+
+from textual import events
+from textual.app import App, ComposeResult
+from textual.containers import Container
+from textual.timer import Timer
+
+from accord.client.remote_session import RemoteSession
+from accord_tools.presentation.styled_text import Paragraph, Row, Span
+from accord_tools.tui import bars, chat_storage, keys
+from accord_tools.tui.completion import NOTHING, Completions, FileList
+from accord_tools.tui.connection import AgentChoice, AgentConnection
+from accord_tools.tui.conversation import Conversation
+from accord_tools.tui.editor import Editor
+from accord_tools.tui.palette import AsciiFilter, palette_of
+from accord_tools.tui.question_bar import QuestionBar
+from accord_tools.tui.settings import ChatOptions
+from accord_tools.tui.transcript import Transcript
+from accord_tools.tui.widgets import Debounce, Lines, Redrawn
+
+BARS = 0.1
+"""Seconds between two looks at the lines around the conversation."""
+
+
+class ChatScreen(App[int]):
+    """The terminal client without what it does."""
+
+    CSS = """
+    Screen { layers: base over; background: $background; }
+    #conversations { height: 1fr; }
+    #tabs, #work, #attached, #goal, #plan, #question, #list { height: auto; }
+    #list { max-height: 8; }
+    #foot { height: 1; }
+    #top { height: 1; }
+    #editor-box { height: auto; max-height: 12; border-top: solid $panel; }
+    """
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[Any]] = keys.bindings()
+    TITLE = "accord"
+
+    def __init__(self, choice: AgentChoice | None, options: ChatOptions) -> None:
+        super().__init__()
+        keys.keep_alt_digits()
+        if options.is_ascii:
+            self._filters.append(AsciiFilter())
+        self.options = options
+        self.conversations: list[Conversation] = []
+        """The open conversations, in the order of their tabs."""
+        self.connections: list[AgentConnection] = []
+        """The agents that were started."""
+        self.front: Conversation | None = None
+        """The conversation that is shown."""
+        self.plan_open = False
+        self._choice = choice
+        self._paths: dict[Path, FileList] = {}
+        self._bars = Debounce(self, self._show_bars)
+        self._looks: Timer | None = None
+        self.quit_asked = False
+        """Whether the user has pressed the key that quits once."""
+        self._works: set[asyncio.Task[Any]] = set()
+        self._reported: dict[Conversation, object] = {}
+        """The errors of conversations that were shown."""
+        self._was_busy: set[Conversation] = set()
+        self._inspected: dict[AgentConnection, str] = {}
+        """The URLs of the inspectors that run, by what they show."""
+
+    # The screen
+
+    def compose(self) -> ComposeResult:
+        yield Lines(id="top")
+        yield Lines(id="tabs")
+        yield Container(id="conversations")
+        yield Lines(id="goal")
+        yield Lines(id="plan")
+        yield Lines(id="work")
+        yield QuestionBar(self.options.clock)
+        yield Lines(id="list")
+        yield Lines(id="attached")
+        with Container(id="editor-box"):
+            prompts = chat_storage.prompts() if self.options.keeps else ()
+            yield Editor(self.complete, prompts, self.offer_to_question)
+        yield Lines(id="foot")
+
+    def complete(self, before: str) -> Completions:
+        """What can be completed after this text."""
+        return NOTHING
+
+    def could_not_open(self, conversation: Conversation) -> None:
+        """Say why a session could not be opened."""
+
+    @property
+    def is_coloured(self) -> bool:
+        """Whether colours are shown."""
+        return self.options.is_coloured
+
+    @property
+    def editor(self) -> Editor:
+        """Where the user writes."""
+        return self.screen_stack[0].query_one(Editor)
+
+    @property
+    def in_front(self) -> Conversation:
+        """The conversation that is shown; raises ValueError if there is none."""
+        if self.front is None:
+            raise ValueError("start an agent first: ctrl+a")
+        return self.front
+
+    @property
+    def session_in_front(self) -> RemoteSession:
+        """The session that is shown; raises ValueError while it is not open."""
+        conversation = self.in_front
+        if conversation.session is None:
+            has_failed = conversation.error is not None
+            raise ValueError("the session could not be opened" if has_failed else "the session is not open yet")
+        return conversation.session
+
+    @property
+    def bar(self) -> QuestionBar:
+        """The open question."""
+        return self.screen_stack[0].query_one(QuestionBar)
+
+    def transcript_of(self, conversation: Conversation) -> Transcript | None:
+        """The transcript of a conversation."""
+        found = (it for it in self.screen_stack[0].query(Transcript) if it.conversation is conversation)
+        return next(found, None)
+
+    @property
+    def transcript(self) -> Transcript | None:
+        """The transcript in front."""
+        return None if self.front is None else self.transcript_of(self.front)
+
+    def _draw_images_again(self, _: object) -> None:
+        """Send images again after another program had the terminal, which may have lost them."""
+        for transcript in self.screen_stack[0].query(Transcript):
+            transcript.send_images_again()
+
+    def _take_theme(self) -> None:
+        palette = palette_of(self.screen_stack[0])
+        for lines in self.screen_stack[0].query(Lines):
+            lines.use(palette)
+        for transcript in self.screen_stack[0].query(Transcript):
+            transcript.theme_changed()
+        self._show_bars()
+
+    # The lines around the conversation
+
+    def mark(self) -> None:
+        """Have the lines around the conversation made again soon."""
+        if self.is_running:
+            self._bars.ask(BARS)
+
+    def _show_bars(self) -> None:
+        self._bars.cancel()
+        conversation = self.front
+        screen = self.screen_stack[0] if self.screen_stack else None
+        if conversation is None or screen is None or not screen.query("#top"):
+            return
+        width = self.size.width
+        screen.query_one("#top", Lines).show_row(bars.top(conversation, width))
+        many = len(self.conversations) > 1
+        screen.query_one("#tabs", Lines).show_row(bars.tabs(self.conversations, conversation, width) if many else None)
+        screen.query_one("#goal", Lines).show_row(bars.goal(conversation.state))
+        screen.query_one("#attached", Lines).show_row(bars.attached(conversation.attached))
+        if conversation.returned:
+            self.editor.set_text("\n\n".join(it for it in (conversation.returned, self.editor.text) if it))
+            conversation.returned = ""
+        screen.query_one("#plan", Lines).show(bars.plan(conversation.state, is_open=self.plan_open))
+        now = asyncio.get_running_loop().time()
+        screen.query_one("#work", Lines).show_row(bars.work(conversation, now))
+        self._show_question(conversation)
+        screen.query_one("#list", Lines).show(self._list())
+        screen.query_one("#foot", Lines).show_row(bars.foot(width))
+        self._report_ends()
+
+    def _show_question(self, conversation: Conversation) -> None:
+        bar, editor, questions = self.bar, self.editor, conversation.questions
+        is_new = bool(questions) and questions[0] is not bar.question
+        bar.set(questions, is_editor_empty=not editor.text)
+        if is_new and self.screen is self.screen_stack[0]:
+            editor.focus()
+        if is_new and not self.app_focus and self.options.bell:
+            self.bell()
+
+    def offer_to_question(self, event: events.Key | events.Paste) -> bool:
+        """Whether the open question takes a key that came to the editor."""
+        if isinstance(event, events.Key):
+            return self.bar.take_key(event, is_editor_empty=not self.editor.text)
+        self.bar.note_typing(event)
+        return False
+
+    def look_every_second(self) -> None:
+        """Begin to make the lines again every second."""
+        self._looks = self._looks or self.set_interval(1.0, self._look)
+
+    def _look(self) -> None:
+        self._show_bars()
+        for widget in self.screen_stack[0].query(Redrawn).results(Redrawn) if self.screen_stack else ():
+            widget.draw_again()
+        for screen in self.screen_stack[-1:]:
+            screen.check_idle()  # now it draws what it has not drawn yet
+
+    def _report_ends(self) -> None:
+        """Ring the bell when a turn has ended and the user looks elsewhere."""
+        busy = {one for one in self.conversations if one.is_busy}
+        if self._was_busy - busy and not self.app_focus and self.options.bell:
+            self.bell()
+        self._was_busy = busy
+        for one in self.conversations:
+            if one.status in ("login", "failed") and one.error is not self._reported.get(one):
+                self._reported[one] = one.error
+                self.could_not_open(one)
+
+    def _list(self) -> list[Paragraph]:
+        """The completions below the question, the chosen one marked."""
+        editor = self.editor
+        lines: list[Paragraph] = []
+        for number, entry in enumerate(editor.found.entries):
+            style = "chosen" if number == editor.chosen else ""
+            spans: list[Span] = [(f" {entry.label} ", style)]
+            spans += [(f"  {entry.about}", "dim")] if entry.about else []
+            lines.append(Paragraph(spans, ((" ", ""),), wrap="cut"))
+        return lines
+
+    @property
+    def row_of_top(self) -> Row:
+        """The line above the conversation."""
+        return () if self.front is None else bars.top(self.front, self.size.width)
+
+    def on_resize(self, _: events.Resize) -> None:
+        self._show_bars()

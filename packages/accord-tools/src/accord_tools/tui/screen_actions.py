@@ -1,0 +1,442 @@
+"""What the keys and commands for the screen do: write, read, find, copy, review, export, help, usage, the inspector."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+import subprocess
+import tempfile
+import webbrowser
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any, cast
+
+from textual import events, on
+
+from accord.masking import mask_urls
+from accord.printable import label, printable
+from accord.schema import v1
+from accord.trace import TraceFile
+from accord_tools.tui import chat_storage, keys, slash
+from accord_tools.tui.attachments import clipboard_image, is_image
+from accord_tools.tui.chat_storage import export
+from accord_tools.tui.completion import NOTHING, Completions, FileList, completions
+from accord_tools.tui.connection import AgentChoice, AgentConnection
+from accord_tools.tui.editor import Editor
+from accord_tools.tui.pickers import Entry, FormScreen, LineScreen, Picker
+from accord_tools.tui.question_bar import QuestionBar
+from accord_tools.tui.questions import FormAsked, LinkAsked, Question
+from accord_tools.tui.reader import ReaderScreen, WireScreen
+from accord_tools.tui.review import ReviewScreen
+from accord_tools.tui.settings import ChatOptions
+from accord_tools.tui.shell import ChatShell
+from accord_tools.tui.tool_block import ToolBlock
+from accord_tools.tui.transcript import Transcript
+from accord_tools.tui.widgets import Debounce, Lines
+
+SAVE = 1.0
+"""Seconds after an edit until drafts are kept on disk."""
+
+
+class ScreenActions(ChatShell):
+    """The actions that are not for sessions and agents."""
+
+    def __init__(self, choice: AgentChoice | None, options: ChatOptions) -> None:
+        super().__init__(choice, options)
+        self._saving = Debounce(self, self._save_drafts)
+
+    # Messages and files
+
+    def action_export(self, file: str = "") -> None:
+        """Write the conversation to a file."""
+        conversation = self.in_front
+        path = export(conversation, conversation.folder / (file or "conversation.md"))
+        conversation.note(f"Written: {path}", "", "good", "✓")
+
+    def action_usage(self) -> None:
+        """Show tokens and cost."""
+        conversation = self.in_front
+        lines: list[str] = []
+        usage = conversation.state.usage
+        if usage is not None:
+            lines.append(f"context: {usage.used:,} of {usage.size:,} tokens")
+            if usage.cost is not None:
+                lines.append(f"cost: {usage.cost.amount:.4f} {usage.cost.currency}")
+        last = conversation.last.usage if conversation.last is not None else None
+        if last is not None:
+            lines.append(f"last turn: {last.input_tokens:,} tokens in, {last.output_tokens:,} out")
+        conversation.note("Usage", "\n".join(lines) or "the agent reports none", "accent")
+
+    def action_about(self) -> None:
+        """Show what the agent is and offers."""
+        conversation = self.in_front
+        remote, session = conversation.connection.remote, conversation.session
+        lines = [f"command: {conversation.connection.choice.where}"] if conversation.connection.choice.where else []
+        if remote is not None:
+            info = remote.info
+            lines.append(f"agent: {info.name} {info.version}" if info is not None else f"agent: {remote.name}")
+            offers = remote.capabilities.sessions
+            can = [name for name in ("load", "resume", "list", "fork", "close", "delete") if getattr(offers, name)]
+            lines.append(f"protocol: version {remote.version};  sessions: {', '.join(can) or 'new ones only'}")
+            takes = remote.capabilities.prompt
+            kinds = [name for name in ("image", "audio", "embedded_context") if getattr(takes, name)]
+            lines.append(f"takes: {', '.join(['text', 'links', *kinds]).replace('_', ' ')}")
+        if session is not None:
+            lines.append(f"session: {session.id} in {session.cwd}")
+        conversation.note("About", printable("\n".join(lines)), "accent")
+
+    async def action_set_theme(self, theme: str = "") -> None:
+        """Choose the colours."""
+        entries = [Entry(name, name, "", name == self.theme) for name in sorted(self.available_themes)]
+        if (chosen := await self.choose_from("Theme", entries, theme)) is not None:
+            self.theme = chosen
+
+    def action_wire(self) -> None:
+        """Show the latest messages on the wire."""
+        if self.front is not None:
+            self.push_screen(WireScreen(self.front.connection))
+
+    def action_trace(self, file: str = "") -> None:
+        """Write the latest messages on the wire to a file."""
+        conversation = self.in_front
+        path = conversation.folder / (file or "wire.jsonl")
+        trace = TraceFile(path, role="client")
+        for event in list(conversation.connection.frames):
+            trace(event)
+        trace.close()
+        conversation.note(f"Written: {path}", "", "good", "✓")
+
+    def action_help(self) -> None:
+        """Show the keys and commands."""
+        text = f"# Keys\n\n{keys.table()}\n\n# Commands\n\n{slash.table()}\n"
+        self.push_screen(ReaderScreen("Help", text))
+
+    async def action_fill_in_form(self, question: FormAsked) -> None:
+        """Fill in the form of a question."""
+        answer = await self.ask_for(FormScreen(question.question))
+        if answer is False:
+            question.decline()
+        elif answer is not None:
+            question.accept(answer)
+
+    async def action_open_link(self, question: LinkAsked) -> None:
+        """Open the link that the user agreed to."""
+        question.answer(True, "opened")
+        await asyncio.to_thread(webbrowser.open, question.question.link.url)
+
+    def action_show_question(self, question: Question) -> None:
+        """Show all of what is asked."""
+        self.push_screen(ReaderScreen.of_question(question, str(self.in_front.folder)))
+
+    # What goes on
+
+    def action_mcp(self) -> None:
+        """Show the MCP servers of the session, and whether the agent got them."""
+        conversation = self.in_front
+        remote = conversation.connection.remote
+        lines: list[str] = []
+        for server in self.options.servers:
+            kind, where = _server(server)
+            is_sent = remote is None or remote.peer.capabilities.allow(server)
+            state = "given to the agent" if is_sent else f"not given: the agent does not support {kind}"
+            name = label(str(getattr(server, "name", "")), 60)
+            lines.append(f"{name}  {kind}  {label(where, 200)}\n  {state}")
+        text = "\n".join(lines) or "none; start the chat with --mcp FILE to give the agent servers"
+        conversation.note("MCP servers", printable(text), "accent")
+
+    async def action_inspect(self) -> None:
+        """Open the inspector on what this agent and the chat say to each other."""
+        conversation = self.in_front
+        connection = conversation.connection
+        url = self._inspected.get(connection)
+        if url is None:
+            ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+            self.work_on(self._inspect(connection, ready))
+            url = self._inspected[connection] = await ready
+        conversation.note("The inspector", f"{url}\nIt follows the session until the chat ends.", "accent")
+        await asyncio.to_thread(webbrowser.open, url)
+
+    async def _inspect(self, connection: AgentConnection, ready: asyncio.Future[str]) -> None:
+        """Run the inspector until the chat ends, on a trace of this connection."""
+        from accord_tools.inspector.library import Library
+        from accord_tools.inspector.serving import inspecting
+
+        async with AsyncExitStack() as stack:
+            try:
+                folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="accord-chat-")))
+                path = folder / f"{Path(connection.choice.name).name or 'agent'}.jsonl"
+                trace = TraceFile(path, role="client", peer=connection.name)
+                stack.callback(trace.close)
+                for event in list(connection.frames):
+                    trace(event)
+                connection.watchers.append(trace)
+                stack.callback(connection.watchers.remove, trace)
+                inspector = await stack.enter_async_context(inspecting(Library([path])))
+            except BaseException as error:
+                if not ready.done():
+                    ready.set_exception(error)
+                    return
+                raise
+            ready.set_result(inspector.url)
+            await asyncio.Event().wait()
+
+    # Reading
+
+    def action_end(self) -> None:
+        """Go to the end of the conversation."""
+        if (transcript := self.transcript) is not None:
+            transcript.choose(None)
+            transcript.go_to_end()
+
+    def action_previous_block(self) -> None:
+        """Choose the block above."""
+        self._choose_block(-1)
+
+    def action_next_block(self) -> None:
+        """Choose the block below."""
+        self._choose_block(1)
+
+    def _choose_block(self, by: int) -> None:
+        if (transcript := self.transcript) is not None:
+            transcript.move_cursor(by)
+            self.set_focus(None)
+
+    def action_tools(self) -> None:
+        """Show or fold the output of all tools."""
+        if (transcript := self.transcript) is not None:
+            transcript.toggle_tools()
+
+    def action_thoughts(self) -> None:
+        """Show or fold thoughts."""
+        if (transcript := self.transcript) is not None:
+            transcript.toggle_thoughts()
+
+    def action_plan(self) -> None:
+        """Show or fold the plan."""
+        self.plan_open = not self.plan_open
+        self.mark()
+
+    async def action_find(self) -> None:
+        """Find in the conversation."""
+        transcript = self.transcript
+        text = await self.ask_for(LineScreen("Find in the conversation"))
+        if transcript is not None and text:
+            found = transcript.find(text)
+            self.notify(f"{found} found" if found else "Not found", timeout=2, markup=False)
+            if found:
+                self.set_focus(None)
+
+    def action_copy_answer(self) -> None:
+        """Copy the last answer."""
+        answers = [it.text for it in self.in_front.state.messages if it.speaker == "agent"]
+        if answers:
+            self.copy_to_clipboard(answers[-1])
+            self.notify("Copied the last answer", timeout=2)
+
+    async def action_review(self) -> None:
+        """Review all changes of files."""
+        await self.ask_for(ReviewScreen(self.in_front))
+
+    async def action_undo(self) -> None:
+        """Undo the last change of a file."""
+        conversation = self.in_front
+        changes = [
+            it
+            for it in conversation.connection.files.changes
+            if conversation.session is not None and it.session_id in ("", conversation.session.id)
+        ]
+        if not changes:
+            raise ValueError("there is no change that can be undone: the agent has written no file through the chat")
+        await conversation.connection.files.undo(changes[-1])
+        conversation.note(f"Undone: {changes[-1].path}", "", "good", "✓")
+
+    # Writing
+
+    def action_history(self) -> None:
+        """Search in earlier prompts."""
+
+        async def work() -> None:
+            entries = [Entry(label(text, 200), text) for text in reversed(self.editor.prompts)]
+            if (text := await self.ask_for(Picker("Earlier prompts", entries))) is not None:
+                self.editor.set_text(text)
+
+        self.work_on(work())
+
+    def action_external_editor(self) -> None:
+        """Write in the editor that the user has set."""
+        command = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
+        with tempfile.NamedTemporaryFile("w+", suffix=".md", delete=False, encoding="utf-8") as file:
+            file.write(self.editor.text)
+        path = Path(file.name)
+        try:
+            with self.suspend():
+                subprocess.run([*command, str(path)], check=False)
+            self.editor.set_text(path.read_text(encoding="utf-8").rstrip("\n"))
+        except OSError as error:
+            self.complain(error)
+        finally:
+            path.unlink(missing_ok=True)
+
+    def action_unqueue(self) -> None:
+        """Take the last attached file away, or the newest queued prompt back; without any, clear the line."""
+        if self.front is not None and self.front.attached:
+            self.front.attached.pop()
+            self.mark()
+            return
+        text = self.front.unqueue() if self.front is not None and self.front.queue else None
+        if text is None:
+            self.editor.action_delete_to_start_of_line()
+        else:
+            self.editor.set_text("\n".join(it for it in (text, self.editor.text) if it))
+
+    def action_image(self, file: str = "") -> None:
+        """Attach a file to the next prompt; without a name, the image of the clipboard."""
+        conversation = self.in_front
+        path = (conversation.folder / Path(file.strip("'\"")).expanduser()) if file else clipboard_image()
+        if not path.is_file():
+            raise ValueError(f"there is no file {path}; write its path after the command: /image FILE")
+        conversation.attach(path)
+
+    def action_paste_image(self) -> None:
+        """Attach the image of the clipboard to the next prompt."""
+        self.run_command("image")
+
+    @on(Editor.Dropped)
+    def _on_dropped(self, event: Editor.Dropped) -> None:
+        conversation = self.front
+        if conversation is None:
+            return
+        if is_image(event.path):
+            conversation.attach(event.path)
+            return
+        inside = event.path.is_relative_to(conversation.folder)
+        name = str(event.path.relative_to(conversation.folder)) if inside else str(event.path)
+        self.editor.insert((f'@"{name}" ' if " " in name else f"@{name} ") if inside else name)
+
+    def action_clear_or_quit(self) -> None:
+        """Copy what is selected; else clear the editor; else quit the second time."""
+        selected = self.screen.get_selected_text()
+        if selected:
+            self.copy_to_clipboard(selected)
+            self.screen.clear_selection()
+        elif self.editor.text:
+            self.editor.remember(self.editor.take())
+            self.notify("Cleared; the up key brings it back", timeout=3)
+        elif self.quit_asked:
+            self.exit(0)
+        else:
+            self.quit_asked = True
+            self.notify("Press ctrl+c again to quit", timeout=3)
+
+    def action_leave(self) -> None:
+        """Leave the chat."""
+        self.exit(0)
+
+    def complete(self, before: str) -> Completions:
+        """What can be completed after this text."""
+        conversation = self.front
+        if conversation is None:
+            return NOTHING
+        commands = slash.offered_commands(conversation.state.commands)
+        return completions(before, commands, self._paths.get(conversation.folder, FileList()))
+
+    @on(Editor.Completing)
+    def _on_completing(self) -> None:
+        if not self.screen_stack:
+            return
+        self.screen_stack[0].query_one("#list", Lines).show(self._list())
+
+    @on(Editor.Edited)
+    def _on_edited(self) -> None:
+        if not self.screen_stack:  # the chat is ending
+            return
+        self.quit_asked = False
+        if self.front is not None:
+            self.front.draft = self.editor.text
+        if self.options.keeps:
+            self._saving.ask(SAVE)
+        if self.bar.question is not None:
+            self.mark()
+
+    def _save_drafts(self) -> None:
+        """Keep what is written, so that it outlives a crash."""
+        drafts = [(self.place_of(one), one.draft) for one in self.conversations]
+
+        def save() -> None:
+            for place, text in drafts:
+                chat_storage.keep_draft(place, text)
+
+        self.work_on(asyncio.to_thread(save))
+
+    @on(Editor.Submitted)
+    def _on_submitted(self, event: Editor.Submitted) -> None:
+        self.send(event.text)
+
+    def send(self, text: str) -> None:
+        """Send a prompt, or run the command of ours that it calls."""
+        conversation = self.front
+        if conversation is None:
+            return
+        self.editor.remember(text)
+        if self.options.keeps:
+            self.work_on(asyncio.to_thread(chat_storage.keep_prompt, text))
+        found = slash.find(text, conversation.state.commands)
+        if found is not None:
+            command, argument = found
+            self.run_command(command.action, argument)
+            return
+        if why := slash.mistyped(text, conversation.state.commands):
+            self.editor.set_text(text)
+            conversation.note(why, "", "warning")
+            return
+        conversation.submit(text)
+        transcript = self.transcript
+        if transcript is not None:
+            transcript.choose(None)
+            transcript.go_to_end()
+
+    def on_question_bar_wanted(self, event: QuestionBar.Wanted) -> None:
+        """Do what an answer needs besides its key."""
+        self.run_command(event.action, event.question)
+
+    def action_say_instead(self) -> None:
+        """Have the user say what the agent should do instead of what was rejected."""
+        self.editor.placeholder = "What should the agent do instead?"
+
+    def on_key(self, event: events.Key) -> None:
+        """Keys of a chosen block, and between the editor and the question."""
+        transcript = self.transcript
+        if transcript is None or self.screen is not self.screen_stack[0]:
+            return
+        if event.key == "tab" and self.bar.take_tab(event):
+            self.editor.focus()
+            event.prevent_default()
+        elif transcript.cursor is not None and self.focused is None:
+            self._on_block_key(transcript, event)
+
+    def _on_block_key(self, transcript: Transcript, event: events.Key) -> None:
+        """A key while a block is chosen; a text goes into the editor."""
+        block = transcript.cursor
+        assert block is not None
+        if event.key in ("enter", "space"):
+            transcript.toggle_block(block)
+        elif event.key in ("up", "down"):
+            transcript.move_cursor(-1 if event.key == "up" else 1)
+        elif event.key == "k" and isinstance(block, ToolBlock):
+            self.work_on(self.in_front.kill_commands(block.terminal_ids))
+        elif event.key == "y":
+            self.copy_to_clipboard(block.copied())
+            self.notify("Copied", timeout=2)
+        elif event.is_printable and event.character:
+            transcript.choose(None)
+            self.editor.focus()
+            self.editor.insert(event.character)
+
+
+def _server(server: v1.McpServer) -> tuple[str, str]:
+    """How a server is reached, and where."""
+    if isinstance(server, v1.McpServerStdio):
+        return "stdio", shlex.join([server.command, *server.args])
+    kind = type(server).__name__.removeprefix("McpServer").lower()
+    return kind, mask_urls(str(getattr(cast("Any", server), "url", "")))

@@ -1,0 +1,462 @@
+"""What the keys and commands for sessions, their agents and their permissions do."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Hashable
+from pathlib import Path
+
+from accord.extensions import GOAL_ACTIONS, control_goal, goal_actions, goal_of
+from accord.printable import label
+from accord.schema import v1
+from accord.schema.base import Unknown
+from accord.services.permissions.remembered import EVERYWHERE, RememberedAnswer, covered
+from accord_tools.configuration import last_sessions
+from accord_tools.configuration.trust import is_folder_trusted
+from accord_tools.tui.connection import AgentChoice, AgentConnection, RegistryChoice, install, registry_entries
+from accord_tools.tui.conversation import Conversation
+from accord_tools.tui.pickers import Entry, Picker, option_entries
+from accord_tools.tui.questions import SCOPES, HeldAnswer, LoginAsked, PermissionAsked
+from accord_tools.tui.session_list import new_worktree
+from accord_tools.tui.shell import WORKTREE, ChatShell
+
+FOLDER = 24
+"""Letters of a folder that are shown."""
+
+
+class SessionActions(ChatShell):
+    """The actions for sessions and agents."""
+
+    async def action_sessions(self) -> None:
+        """Choose a session of the agent, to open or to delete it."""
+        conversation = self.in_front
+        remote = await conversation.connection.ready()
+        is_here = {one.session.id: one for one in self.conversations if one.session is not None}
+        entries = [it._replace(is_current=it.value in is_here) for it in await self.listed(conversation)]
+        entries = entries or [
+            Entry(one.title, its_id, "open here", one is conversation) for its_id, one in is_here.items()
+        ]
+        can_delete = remote.capabilities.sessions.delete
+        hint = "enter: open" + ("   delete: delete for good" if can_delete else "")
+        answer = await self.ask_for(
+            Picker("Sessions", entries, hint, keys=("delete",) if can_delete else ("ctrl+nothing",))
+        )
+        if answer is None:
+            return
+        key, session_id = answer
+        if key == "delete":
+            await self._delete(conversation, session_id)
+        elif (open_one := is_here.get(session_id)) is not None:
+            self.show(open_one)
+        else:
+            await self.action_resume(session_id)
+
+    async def _delete(self, conversation: Conversation, session_id: str) -> None:
+        sure = await self.ask_for(Picker("Delete this session for good?", [Entry("no", False), Entry("yes", True)]))
+        if sure:
+            remote = await conversation.connection.ready()
+            await remote.delete(session_id)
+            choice = conversation.connection.choice
+            last_sessions.forget(choice.program or choice.name, session_id)
+            self.notify("Deleted", timeout=2)
+            for one in list(self.conversations):
+                if one.session is not None and one.session.id == session_id:
+                    await self._close(one)
+
+    async def action_resume(self, session_id: str = "") -> None:
+        """Open a session again, by its id or the start of it."""
+        if not session_id:
+            await self.action_sessions()
+            return
+
+        conversation = self.in_front
+        known = [it for it in await self.listed(conversation) if str(it.value).startswith(session_id)]
+        if len(known) > 1 and session_id not in [it.value for it in known]:
+            raise ValueError(f"several sessions have an id that starts with {session_id!r}")
+        chosen = session_id if not known or session_id in [it.value for it in known] else known[0].value
+        folder = conversation.folder
+        remote = await conversation.connection.ready()
+        if remote.capabilities.sessions.list:
+            async for info in remote.sessions():
+                if info.session_id == chosen:
+                    folder = Path(info.cwd)
+                    break
+        other = Conversation(conversation.connection, folder)
+        self.add(other, opens=True, session_id=chosen)
+
+    def action_new_session(self) -> None:
+        """Begin a new session with this agent."""
+        self.add(Conversation(self.in_front.connection, self.in_front.folder), opens=True)
+
+    async def action_worktree(self, name: str = "") -> None:
+        """Begin a new session with this agent in a new git worktree."""
+        before = self.in_front
+        made = await before.with_trust(lambda: new_worktree(before.folder, is_folder_trusted, name))
+        self.options.worktrees.append(made)
+        other = Conversation(before.connection, made.folder)
+        self.add(other, opens=True)
+        other.note(WORKTREE, made.described(), "accent")
+
+    async def action_clear_session(self) -> None:
+        """Begin a new session in the place of this one."""
+        before = self.in_front
+        self.action_new_session()
+        await self._close(before)
+
+    async def action_fork(self) -> None:
+        """Copy this session."""
+        conversation = self.in_front
+        session = await self.session_in_front.fork()
+        other = Conversation(conversation.connection, conversation.folder)
+        self.add(other, opens=False)
+        other.adopt(session)
+        self.opened(other)
+        if not len(other.state):  # most agents send no past of a copy
+            other.note(
+                f"A copy of {label(conversation.title, 60)}", "The agent knows all that was said there.", "accent"
+            )
+
+    async def action_close_session(self) -> None:
+        """Close this session; without another one, leave the chat."""
+        if len(self.conversations) <= 1:
+            self.exit(0)
+        else:
+            await self._close(self.in_front)
+
+    async def _close(self, conversation: Conversation) -> None:
+        place = self.conversations.index(conversation)
+        self.conversations.remove(conversation)
+        transcript = self.transcript_of(conversation)
+        if self.front is conversation and self.conversations:
+            self.front = None
+            self.show(self.conversations[max(0, place - 1)])
+        await conversation.close()
+        if transcript is not None:
+            await transcript.remove()
+        connection = conversation.connection
+        if not connection.conversations:
+            await connection.close()
+            self.connections.remove(connection)
+
+    async def action_delete_session(self) -> None:
+        """Delete this session for good."""
+        conversation = self.in_front
+        if conversation.session is not None:
+            await self._delete(conversation, conversation.session.id)
+
+    async def action_set_title(self, title: str = "") -> None:
+        """Set the title of this session."""
+        if not title:
+            raise ValueError("write the title after the command: /title TITLE")
+        await self.session_in_front.set_title(title)
+        self.mark()
+
+    def action_next_session(self) -> None:
+        """Show the next session."""
+        self._step(1)
+
+    def action_previous_session(self) -> None:
+        """Show the session before."""
+        self._step(-1)
+
+    def _step(self, by: int) -> None:
+        if self.front in self.conversations:
+            place = self.conversations.index(self.front) + by
+            self.show(self.conversations[place % len(self.conversations)])
+
+    def action_go_to(self, number: int) -> None:
+        """Show the session with this number."""
+        if 0 < number <= len(self.conversations):
+            self.show(self.conversations[number - 1])
+
+    async def action_agents(self) -> None:
+        """Start another agent."""
+        choice = await self._chosen_agent("Start an agent")
+        if choice is not None:
+            self.begin(choice, first=not self.conversations)
+        elif not self.conversations:
+            self.exit(0)
+
+    async def action_compare(self, text: str = "") -> None:
+        """Send a prompt to this agent and to another one, each in a session of its own."""
+        before = self.in_front
+        prompts = [it.text for it in before.state.messages if it.speaker == "user"]
+        if not text and not prompts:
+            raise ValueError("write the prompt after the command: /compare TEXT")
+        choice = await self._chosen_agent("Compare with")
+        if choice is None:
+            return
+        if text:
+            before.submit(text)
+        self.begin(choice).submit(text or prompts[-1])
+
+    async def _chosen_agent(self, title: str) -> AgentChoice | None:
+        """The agent that the user chooses; one of the registry is installed first. None if they leave."""
+        entries = [Entry(it.name, it, it.where) for it in self.options.agents]
+        picker = Picker(title, entries, "accord agents add NAME -- COMMAND adds one")
+
+        async def add_registry() -> None:
+            found = await registry_entries(self.options.agents)
+            if picker.is_attached:
+                picker.set_entries([*entries, *found])
+
+        if self.options.find_agent is not None:
+            self.work_on(add_registry())
+        chosen: AgentChoice | RegistryChoice | None = await self.ask_for(picker)
+        if not isinstance(chosen, RegistryChoice):
+            return chosen
+        if not chosen.is_installed:
+            with self.suspend():
+                install(chosen.name)
+        assert self.options.find_agent is not None
+        return await asyncio.to_thread(self.options.find_agent, chosen.name)
+
+    # The agent
+
+    def action_stop(self) -> None:
+        """Stop the agent; or leave the chosen block."""
+        transcript = self.transcript
+        if transcript is not None and transcript.cursor is not None:
+            transcript.choose(None)
+            transcript.go_to_end()
+            self.editor.focus()
+        elif self.front is not None and self.front.is_busy:
+            self.work_on(self.front.stop())
+
+    async def action_steer(self, text: str = "") -> None:
+        """Send a message into the running turn."""
+        said = text or self.editor.take()
+        if said.strip():
+            await self.in_front.steer(said)
+
+    async def action_next_mode(self) -> None:
+        """Set the next mode."""
+        session = self.session_in_front
+        if not session.state.modes:
+            raise ValueError("the agent offers no modes")
+        ids: list[str | None] = [mode.id for mode in session.state.modes]
+        place = ids.index(session.state.mode) if session.state.mode in ids else -1
+        await session.set_mode(str(ids[(place + 1) % len(ids)]))
+
+    async def action_set_mode(self, mode: str = "") -> None:
+        """Set the mode, by its id or name."""
+        session = self.session_in_front
+        state = session.state
+        entries = [Entry(it.name, it.id, it.description or "", it.id == state.mode) for it in state.modes]
+        if (chosen := await self.choose_from("Mode", entries, mode)) is not None:
+            await session.set_mode(chosen)
+
+    async def action_set_model(self, model: str = "") -> None:
+        """Set the model, by its id or name."""
+        session = self.session_in_front
+        state = session.state
+        entries = [Entry(it.name, it.model_id, it.description or "", it.model_id == state.model) for it in state.models]
+        if (chosen := await self.choose_from("Model", entries, model)) is not None:
+            await session.set_model(chosen)
+
+    async def action_config(self) -> None:
+        """Choose the model and every other option."""
+        session = self.session_in_front
+        entries = option_entries(session.state)
+        if not entries:
+            raise ValueError("the agent offers no options")
+        chosen = await self.ask_for(Picker("Options", entries))
+        if chosen is None:
+            return
+        option_id, value = chosen
+        if option_id is None:
+            await session.set_mode(value)
+        elif option_id == "":
+            await session.set_model(value)
+        else:
+            await session.set_config(option_id, value)
+
+    async def action_goal(self, goal: str = "") -> None:
+        """Show the goal of the agent, set it, or have the agent pause, resume or clear it."""
+        conversation = self.in_front
+        session = self.session_in_front
+        remote = await conversation.connection.ready()
+        offered = goal_actions(remote)
+        if not offered:
+            raise ValueError(f"{conversation.connection.name} knows no goals")
+        if not goal:
+            now = goal_of(session.state.meta)
+            title = "No goal" if now is None else f"Goal: {label(now.objective, 300)}"
+            conversation.note(title, f"The agent offers: {', '.join(offered)}.  /goal TEXT sets it.", "accent")
+            return
+        action = next((it for it in GOAL_ACTIONS if it == goal and it != "set"), "set")
+        if action not in offered:
+            raise ValueError(f"{conversation.connection.name} cannot {action} a goal; it offers {', '.join(offered)}")
+        await control_goal(remote, session.id, action, goal if action == "set" else None)
+
+    async def action_login(self) -> None:
+        """Log in to the agent, then go on."""
+        conversation = self.in_front
+        for question in conversation.questions:
+            if isinstance(question, LoginAsked):
+                question.decline()
+        remote = await conversation.connection.ready()
+        methods = [it for it in remote.auth_methods if not isinstance(it, Unknown)]
+        if not methods:
+            raise ValueError(f"{conversation.connection.name} offers no login")
+        entries = [Entry(it.name, it, it.description or "") for it in methods]
+        method = await self.ask_for(Picker(f"Log in to {conversation.connection.name}", entries))
+        if method is None:
+            return
+        env = await self._variables(method) if isinstance(method, v1.AuthMethodEnvVar) else {}
+        if env is None:
+            return
+        at_terminal = isinstance(method, v1.AuthMethodTerminal) or "terminal-auth" in (method.meta or {})
+        if at_terminal:
+            with self.suspend():
+                await remote.login(method.id)
+        else:
+            await remote.login(method.id, env=env)
+        conversation.note("Logged in", "", "good", "✓")
+        if conversation.session is not None:
+            conversation.adopt(conversation.session)
+            return
+        await conversation.open(**self.setup(conversation))
+        self.opened(conversation)
+
+    async def _variables(self, method: v1.AuthMethodEnvVar) -> dict[str, str] | None:
+        """The variables of a login, which the user types; None if they leave."""
+        from accord.client.login import missing_variables
+        from accord_tools.tui.pickers import VariablesScreen
+
+        missing = missing_variables(method, {})
+        if not missing:
+            return {}
+        given: dict[str, str] | None = await self.ask_for(VariablesScreen(method, missing))
+        return given
+
+    async def action_logout(self) -> None:
+        """Log out of the agent."""
+        remote = await self.in_front.connection.ready()
+        await remote.logout()
+        self.in_front.note("Logged out")
+
+    async def action_restart(self) -> None:
+        """Start the agent again, and open the session again if the agent can."""
+        conversation = self.in_front
+        connection = conversation.connection
+        others = [one for one in connection.conversations if one is not conversation]
+        session = conversation.session
+        remote = connection.remote
+        can = remote is not None and (remote.capabilities.sessions.load or remote.capabilities.sessions.resume)
+        its_id = session.id if session is not None and can else None
+        if others:
+            raise ValueError("close the other sessions of this agent first")
+        await connection.close()
+        self.connections.remove(connection)
+        again = type(connection)(connection.choice, connection.options)
+        again.on_news = self.mark
+        self.connections.append(again)
+        again.start()
+        conversation.connection = again
+        again.conversations.append(conversation)
+        conversation.session = None
+        conversation.note("Starting the agent again")
+        await conversation.open(its_id, shows_past=False, **self.setup(conversation))
+
+    # Permissions
+
+    async def action_permissions(self) -> None:
+        """Show what was allowed or rejected always, and revoke it."""
+        conversation = self.in_front
+        connection = conversation.connection
+        session_id = "" if conversation.session is None else conversation.session.id
+        entries = _entries(connection, session_id)
+        if not entries:
+            conversation.note(
+                "Nothing was allowed always",
+                'An "always" of yours is listed here. What an agent keeps by itself is not known here.',
+                "accent",
+            )
+            return
+        chosen = await self.ask_for(Picker("Permissions", entries, "enter: ask again from now on   esc: close"))
+        if chosen is None:
+            return
+        if isinstance(chosen, RememberedAnswer | HeldAnswer):
+            await self._forget(connection, chosen)
+            conversation.note(f"Forgotten: {chosen.what}", "", "good", "✓")
+        elif connection.consent is not None:
+            connection.consent.revoke(session_id, chosen)
+            conversation.note(f"You are asked again: {_allowance(chosen)}", "", "good", "✓")
+
+    async def _forget(self, connection: AgentConnection, answer: RememberedAnswer | HeldAnswer) -> None:
+        answers = connection.answers
+        if answers is None:
+            return
+        if isinstance(answer, HeldAnswer):
+            answers.release(answer)
+        else:
+            await asyncio.to_thread(answers.forget, answer)
+
+    async def action_answer_always(self, asked: PermissionAsked) -> None:
+        """Have the user choose where the answer to a question holds."""
+        conversation = self.in_front
+        answers = conversation.connection.answers
+        if answers is None:
+            return
+        question = asked.question
+        entries = [
+            Entry(f"{word} {where}", (allowed, scope), group=word)
+            for word, allowed, option in (("Allow", True, question.allow), ("Reject", False, question.reject))
+            if option is not None
+            for scope, where in SCOPES.items()
+        ]
+        about = f"covers {question.tool_call.kind}: {label(covered(question), 60)}"
+        chosen = await self.ask_for(Picker("Always", entries, about))
+        if chosen is None:
+            return
+        if not asked.is_open:
+            raise ValueError("the agent has withdrawn its question: nothing was kept")
+        allowed, scope = chosen
+        await asyncio.to_thread(answers.keep, question, scope, allowed=allowed)
+        option = question.allow if allowed else question.reject
+        word = "allowed" if allowed else "rejected"
+        asked.answer(option, f"{word} {SCOPES[scope]}")
+
+
+def _entries(connection: AgentConnection, session_id: str) -> list[Entry]:
+    """What was allowed or rejected always."""
+    entries: list[Entry] = []
+    now, later = "In this session", "In later chats, too"
+    if connection.consent is not None:
+        entries += [
+            Entry(_allowance(kind), kind, "until the session ends", group=now)
+            for kind in connection.consent.always(session_id)
+        ]
+    if connection.answers is not None:
+        held = connection.answers.held(session_id)
+        entries += [Entry(_answer(it), it, "until the session ends", group=now) for it in held]
+        entries += [Entry(_answer(it), it, _where(it), group=later) for it in connection.answers]
+    return entries
+
+
+def _answer(answer: RememberedAnswer | HeldAnswer) -> str:
+    return f"{'allow' if answer.allowed else 'reject'} {answer.kind}: {answer.what}"
+
+
+def _where(answer: RememberedAnswer) -> str:
+    folder = "in every folder" if answer.folder == EVERYWHERE else _end_of(answer.folder)
+    return f"{answer.agent}  {folder}"
+
+
+def _allowance(kind: Hashable) -> str:
+    """What "always" covers in a session, in words."""
+    match kind:
+        case "read":
+            return "read files of the session's folders"
+        case "write":
+            return "write files of the session's folders"
+        case ("run", str(line), str(folder)):
+            return f"run {line}" if folder in ("", ".") else f"run in {folder}: {line}"
+        case _:
+            return str(kind)
+
+
+def _end_of(path: str) -> str:
+    """The end of a path, which tells folders apart."""
+    return path if len(path) <= FOLDER else f"…{path[1 - FOLDER :]}"

@@ -1,0 +1,127 @@
+"""`ChatOptions`: how a chat begins; and the user's settings: the table `[chat]` of the file that has their named
+agents.
+
+    [chat]
+    theme = "nord"
+    remember = true                 an agent's "always" holds in this folder in later chats, too
+    images = "blocks"               how images are shown, whatever the terminal says
+    keys = { sessions = "f2" }      other keys, by the names of actions
+
+Only the user's own file is read: a project must not give keys another meaning.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, cast
+
+import msgspec
+from textual.message import Message
+
+from accord.errors import ConfigurationError
+from accord.mistakes import nearest
+from accord.schema import v1
+from accord_tools.configuration.agents_file import user_file
+from accord_tools.pictures.asking import Graphics
+from accord_tools.tui.connection import AgentChoice, ConnectionOptions
+from accord_tools.tui.keys import KEYS
+from accord_tools.tui.session_list import Worktree
+
+Images: TypeAlias = Literal["auto", "kitty", "iterm2", "sixel", "blocks"]
+
+
+class ChatSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the user has set for the chat."""
+
+    theme: str | None = None
+    """The name of a theme; `/theme` lists them."""
+    remember: bool = False
+    """Whether an answer that says "always" holds in later chats, too."""
+    bell: bool = True
+    """Whether the bell rings when an agent asks or ends a turn while the user looks elsewhere."""
+    images: Images = "auto"
+    """How images are shown: `auto` asks the terminal."""
+    keys: dict[str, str] = {}
+    """Other keys, by the names of actions."""
+
+
+def read_settings() -> ChatSettings:
+    """The settings of the user's file; raises ConfigurationError for what is invalid, and says where."""
+    path = user_file()
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        return ChatSettings()
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{path}: {error}") from None
+    return parse(document.get("chat", {}), f"{path}: [chat]")
+
+
+def parse(given: Any, source: str) -> ChatSettings:
+    """The settings of a table; raises ConfigurationError, which names the place.
+
+    >>> parse({"keys": {"sessions": "f2"}}, "file").keys
+    {'sessions': 'f2'}
+    """
+    if not isinstance(given, dict):
+        raise ConfigurationError(f"{source} must be a table, got {given!r}")
+    known = ChatSettings.__struct_fields__
+    for key in cast("dict[str, Any]", given):
+        if key not in known:
+            raise ConfigurationError(f"{source}: unknown key {key!r}{nearest(key, known)}")
+    try:
+        settings = msgspec.convert(given, ChatSettings)
+    except msgspec.ValidationError as error:
+        raise ConfigurationError(f"{source}: {error}") from None
+    actions = [key.action for key in KEYS if key.action and "(" not in key.action]
+    for action in settings.keys:
+        if action not in actions:
+            raise ConfigurationError(f"{source}: keys has no action {action!r}{nearest(action, actions)}")
+    return settings
+
+
+Clock: TypeAlias = Callable[[Message], float]
+"""Says when an event of the screen came."""
+
+
+@dataclass(frozen=True)
+class ChatOptions:
+    """How a chat begins."""
+
+    folder: Path
+    agents: Sequence[AgentChoice] = ()
+    """The agents that the user may choose from."""
+    find_agent: Callable[[str], AgentChoice] | None = None
+    """Finds an agent of the registry by its id; None if only `agents` are offered."""
+    prompt: str | None = None
+    """What is sent first."""
+    session_id: str | None = None
+    """The session to open again."""
+    continues: bool = False
+    """Whether the latest session of the folder is opened again."""
+    mode: str | None = None
+    model: str | None = None
+    config: Mapping[str, str] = field(default_factory=dict[str, str])
+    servers: Sequence[v1.McpServer] = ()
+    connection: ConnectionOptions = field(default_factory=ConnectionOptions)
+    theme: str | None = None
+    keys: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Other keys, by the names of actions."""
+    bell: bool = True
+    """Whether the bell rings when an agent asks or ends a turn while the user looks elsewhere."""
+    is_ascii: bool = False
+    is_coloured: bool = True
+    graphics: Graphics = field(default_factory=Graphics)
+    """How the terminal shows images."""
+    typed: str = ""
+    """What the user typed before the screen was there."""
+    worktrees: list[Worktree] = field(default_factory=list[Worktree])
+    """The git worktrees that were made; the first session works in the first one, and the chat adds its own."""
+    keeps: bool = True
+    """Whether drafts and prompts are kept between runs."""
+    clock: Clock = attrgetter("time")
+    """Says when a key came, in seconds."""

@@ -1,0 +1,244 @@
+"""The block of a tool call: a line that says how it stands, and below it what it produced, folded."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from textual.strip import Strip
+
+from accord.printable import label
+from accord.schema import v1
+from accord.schema.base import Unknown
+from accord.services.permissions.subject import command_of
+from accord.state import Entry, ToolCallState
+from accord.state.placeholders import placeholder
+from accord_tools.presentation.styled_text import Paragraph, Row, Span, plain
+from accord_tools.tui.ansi import last_lines, output_lines
+from accord_tools.tui.block import Block, Look, ShownTerminal
+from accord_tools.tui.diffs import DiffLine, counts, diff_lines, side_by_side, unified
+from accord_tools.tui.highlight import highlighted_line, language_of
+from accord_tools.tui.palette import all_rows
+
+FOLDED_DIFF, FOLDED_TEXT, FOLDED_TERMINAL, FOLDED_FAILURE = 12, 3, 6, 8
+ASKED_DIFF = 40
+"""Rows of a diff that is not done yet: the user may be asked about it."""
+"""Rows of each kind that a folded call shows."""
+OPEN_ROWS = 1_000
+"""Rows of each kind that an open call shows."""
+MOST_PARTS = 50
+"""Parts of a call's content that are shown."""
+WIDE = 120
+"""Columns from which on diffs stand side by side."""
+
+_SIGNS = {
+    "pending": ("○", "o", "dim"),
+    "in_progress": ("●", "*", "accent"),
+    "paused": ("‖", "=", "warning"),
+    "completed": ("✓", "+", "good"),
+    "failed": ("✗", "x", "bad"),
+    "cancelled": ("⊘", "-", "dim"),
+}
+_QUIET = ("read", "search", "fetch", "think")
+"""Kinds of tools whose output is only shown on demand."""
+_PATCH_HEADERS = ("diff --git ", "index ", "--- ", "+++ ", "new file mode ", "deleted file mode ")
+_BLANK: Row = (("     ", ""),)
+
+
+class ToolBlock(Block):
+    """A tool call."""
+
+    def __init__(self, call: ToolCallState) -> None:
+        super().__init__()
+        self._call = call
+        self._diffs: dict[int, tuple[object, list[DiffLine]]] = {}
+        self._estimate = 3
+
+    def update(self, entry: Entry) -> None:
+        assert isinstance(entry, ToolCallState)
+        self._call = entry
+        self.changed()
+
+    @property
+    def call(self) -> ToolCallState:
+        """The tool call as it stands."""
+        return self._call
+
+    @property
+    def terminal_ids(self) -> list[str]:
+        """The terminals that are shown in it."""
+        return [part.terminal_id for part in self._call.content if isinstance(part, v1.Terminal)]
+
+    def shows_terminal(self, terminal_id: str) -> bool:
+        """Whether this terminal is shown in it."""
+        return terminal_id in self.terminal_ids
+
+    def toggle(self, look: Look) -> None:
+        self.is_open = not (look.tools_open if self.is_open is None else self.is_open)
+        self.changed()
+
+    def copied(self) -> str:
+        parts = [self._call.title, self._call.text, *(diff.new_text for diff in self._call.diffs)]
+        return "\n".join(part for part in parts if part)
+
+    def _drawn(self, look: Look) -> list[Strip]:
+        strips = look.palette.strips(all_rows(self.paragraphs(look), look.width), look.width)
+        content = [part.content for part in self._call.content if isinstance(part, v1.Content)]
+        return strips + self.content([it for it in content if isinstance(it, v1.ImageContent)], look)
+
+    def paragraphs(self, look: Look) -> list[Paragraph]:
+        call = self._call
+        is_open = look.tools_open if self.is_open is None else self.is_open
+        shown = [self._heading(look, is_open=is_open)]
+        if is_open and call.raw_input is not None and command_of(call) is None:
+            shown += _part([Paragraph([(line, "dim")]) for line in _json(call.raw_input)], OPEN_ROWS)
+        for number, part in enumerate(call.content[:MOST_PARTS]):
+            match part:
+                case v1.Diff():
+                    shown += self._diff(number, part, look, is_open=is_open)
+                case v1.Terminal(terminal_id=terminal_id):
+                    shown += _terminal(look.terminal(terminal_id), is_open=is_open)
+                case v1.Content(content=v1.TextContent(text=text)):
+                    shown += self._text(text, is_open=is_open)
+                case v1.Content(content=v1.ImageContent()):
+                    pass
+                case v1.Content(content=content):
+                    shown.append(Paragraph([(placeholder(content), "dim")]).under(_BLANK))
+                case Unknown(tag=tag):
+                    shown.append(Paragraph([(f"[content of an unknown type: {label(tag, 60)}]", "dim")]).under(_BLANK))
+                case _:  # a diff of version 2, whose classes are loaded with its first update
+                    shown += _patch(part, look, OPEN_ROWS if is_open else FOLDED_DIFF)
+        if (more := len(call.content) - MOST_PARTS) > 0:
+            shown.append(Paragraph([(f"… {more:,} more parts", "dim")]).under(_BLANK))
+        return shown
+
+    def _heading(self, look: Look, *, is_open: bool) -> Paragraph:
+        call = self._call
+        status, why = call.outcome(lambda terminal_id: _failure(look.terminal(terminal_id)))
+        sign = _SIGNS.get(status, ("•", "*", "dim"))
+        title = label(call.title, 400) or label(call.name or call.kind, 100)
+        spans: list[Span] = [(title, "dim" if call.refused else "")]
+        command = command_of(call)
+        if command is not None:
+            line = label(command if isinstance(command, str) else " ".join(command), 400)
+            if line and line not in title:
+                spans.append((f"  $ {line}", "accent"))
+        place = self._place(look)
+        if place and place not in title:
+            spans.append((f"  {place}", "dim"))
+        if status in ("failed", "cancelled", "paused"):
+            spans.append((f"  {status}{f', {why}' if why else ''}", sign[2]))
+        if not is_open and (more := self._hidden()):
+            spans.append((f"  {more}", "dim"))
+        return Paragraph(spans, ((f" {sign[1] if look.is_ascii else sign[0]} ", sign[2]),), (("   ", ""),))
+
+    def _hidden(self) -> str:
+        """What a folded call does not show, in a word."""
+        if self._call.kind in _QUIET and self._call.status != "failed" and (text := self._call.text):
+            lines = text.strip("\n").count("\n") + 1
+            return f"{lines:,} line{'' if lines == 1 else 's'}"
+        return ""
+
+    def _place(self, look: Look) -> str:
+        """The file that it is about."""
+        if not self._call.locations or self._call.diffs:
+            return ""
+        first = self._call.locations[0]
+        path = shortened_path(first.path, look.folder)
+        line = f":{first.line}" if first.line else ""
+        more = f" and {len(self._call.locations) - 1} more" if len(self._call.locations) > 1 else ""
+        return f"{label(path, 100)}{line}{more}"
+
+    def _text(self, text: str, *, is_open: bool) -> list[Paragraph]:
+        failed = self._call.status == "failed"
+        if not is_open and self._call.kind in _QUIET and not failed:
+            return []
+        most = OPEN_ROWS if is_open else FOLDED_FAILURE if failed else FOLDED_TEXT
+        text = text.strip("\n")
+        if text.startswith("```") and text.endswith("```") and "\n" in text:
+            text = text[text.index("\n") + 1 : -3].rstrip("\n")  # a fence around all of it says nothing
+        count = text.count("\n") + 1
+        text = text if count <= most + 1 else "\n".join(text.split("\n", most)[:most])
+        lines = output_lines(text, most + 1) if "\x1b" in text else plain(text, "dim", wrap="fold")
+        return _part(lines, most, count)
+
+    def _diff(self, number: int, diff: v1.Diff, look: Look, *, is_open: bool) -> list[Paragraph]:
+        known = self._diffs.get(number)
+        if known is None or known[0] is not diff:
+            known = self._diffs[number] = (diff, diff_lines(diff.old_text, diff.new_text))
+        lines = known[1]
+        added, removed = counts(lines)
+        spans: list[Span] = [(label(shortened_path(diff.path, look.folder), 200), "bold")]
+        spans += [("  new file", "dim")] if diff.old_text is None else []
+        spans += [(f"  +{added:,}", "good")] * bool(added) + [(f"  -{removed:,}", "bad")] * bool(removed)
+        most = FOLDED_DIFF if self._call.is_finished else ASKED_DIFF
+        heading = Paragraph(spans, (("   ± " if not look.is_ascii else "   ~ ", "dim"),), _BLANK)
+        most = OPEN_ROWS if is_open else most
+        return [heading, *_part(drawn_diff(lines, diff.path, look.width - 5, most + 1), most, len(lines))]
+
+
+def drawn_diff(lines: Sequence[DiffLine], path: str, width: int, most: int = OPEN_ROWS) -> list[Paragraph]:
+    """The first lines of a diff for so many columns, its unchanged lines in the colours of the file's language."""
+    language = language_of(path)
+    coloured = [
+        line._replace(spans=highlighted_line(line.spans[0][0], language)) if line.sign == " " and line.spans else line
+        for line in lines[:most]
+    ]
+    is_mixed = any(line.sign == "-" for line in lines)
+    return side_by_side(coloured, width) if width >= WIDE and is_mixed else unified(coloured)
+
+
+def shortened_path(path: str, folder: str) -> str:
+    """A path as it is named from the session's folder."""
+    return path[len(folder) + 1 :] if folder and path.startswith(folder + os.sep) else path
+
+
+def _part(lines: Sequence[Paragraph], most: int, count: int = 0) -> list[Paragraph]:
+    """Some of these lines, indented, and how many more there are; `count` if not all are given."""
+    shown = [line.under(_BLANK) for line in lines[:most]]
+    more = max(count, len(lines)) - most
+    if more == 1:
+        return [line.under(_BLANK) for line in lines]
+    if more > 0:
+        shown.append(Paragraph([(f"… {more:,} more lines", "dim")]).under(_BLANK))
+    return shown
+
+
+def _patch(diff: Any, look: Look, most: int) -> list[Paragraph]:
+    """A diff of version 2: what happened to each file, and the lines of its patch."""
+    first: Row = (("   ~ " if look.is_ascii else "   ± ", "dim"),)
+    done = [line.replace(f" {look.folder}{os.sep}", " ") if look.folder else line for line in diff.summary[:most]]
+    shown = [Paragraph([(label(line, 300), "bold")], first, _BLANK) for line in done]
+    if diff.patch is None:
+        return shown
+    lines = [line for line in diff.patch.text[: most * 2_000].split("\n") if not line.startswith(_PATCH_HEADERS)]
+    fills = {"+": "added", "-": "removed"}
+    text = "\n".join(lines).rstrip("\n")
+    return [*shown, *_part([it._replace(fill=fills.get(it.text[:1], "")) for it in plain(text, wrap="fold")], most)]
+
+
+def _failure(terminal: ShownTerminal | None) -> str | None:
+    """How a command ended that failed; None for another one."""
+    return None if terminal is None or terminal.is_good else terminal.ending
+
+
+def _terminal(terminal: ShownTerminal | None, *, is_open: bool) -> list[Paragraph]:
+    if terminal is None:
+        return []
+    text, before = last_lines(terminal.text, OPEN_ROWS if is_open else FOLDED_TERMINAL)
+    shown = [Paragraph([(f"… {before:,} lines before", "dim")]).under(_BLANK)] if before else []
+    shown += [line.under(_BLANK) for line in output_lines(text, OPEN_ROWS)]
+    if terminal.ending is not None:
+        shown.append(Paragraph([(terminal.ending, "dim" if terminal.is_good else "bad")]).under(_BLANK))
+    return shown
+
+
+def _json(value: Any) -> Iterator[str]:
+    try:
+        text = json.dumps(value, indent=2, ensure_ascii=False)
+    except (TypeError, ValueError):
+        text = repr(value)
+    for paragraph in plain(text[:20_000]):
+        yield paragraph.text

@@ -1,0 +1,337 @@
+"""`Transcript`: the conversation, drawn line by line from blocks. One widget, however long the conversation is.
+
+    SessionState.timeline ─┐
+    notes, questions      ─┴▶ BlockList.sync ─▶ draw: changed blocks in sight ─▶ render_line(y)
+
+A change only asks for a flush; flushes come one at a time, and rest at least three times as long as the last one took,
+so that drawing never takes more than a quarter of a core. Nothing is scheduled while nothing changes.
+
+Only blocks in sight are drawn; the height of others is estimated. At the end of the conversation the rows are
+counted from below, so an estimate above never moves what is in sight; elsewhere the first row in sight stays.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from rich.style import Style
+from textual import events
+from textual.geometry import Region, Size
+from textual.message import Message as Event
+from textual.scroll_view import ScrollView
+from textual.selection import Selection
+from textual.strip import Strip
+
+from accord_tools.pictures.asking import NO_GRAPHICS, Graphics
+from accord_tools.tui.block import Block, Look
+from accord_tools.tui.block_list import BlockList
+from accord_tools.tui.palette import Palette, palette_of
+from accord_tools.tui.pictures import Pictures, PictureStrip
+from accord_tools.tui.widgets import Debounce, Redrawn
+
+if TYPE_CHECKING:
+    from accord_tools.tui.conversation import Conversation
+
+FRAME = 1 / 20
+"""Seconds between two flushes at least."""
+SHARE = 3
+"""How many times as long as a flush takes the next one waits."""
+
+
+class Transcript(Redrawn, ScrollView, can_focus=False):
+    """The transcript of one conversation."""
+
+    DEFAULT_CSS = """
+    Transcript { overflow-y: scroll; overflow-x: hidden; scrollbar-size-vertical: 1; height: 1fr; }
+    """
+
+    class Moved(Event):
+        """The block cursor has moved."""
+
+    def __init__(self, conversation: Conversation, *, is_ascii: bool = False, graphics: Graphics = NO_GRAPHICS) -> None:
+        super().__init__()
+        self.conversation = conversation
+        self.flushes = 0
+        """How often changes were drawn."""
+        self.drawn = 0
+        """How many blocks were drawn."""
+        self._look = Look(Palette({}), 80, is_ascii=is_ascii, pictures=Pictures(graphics, self.mark))
+        self._list = BlockList(conversation)
+        self._starts: list[int] = [0]
+        """The first row of each block, and at the end the number of all rows."""
+        self._follows = True
+        self._cursor: Block | None = None
+        self._partial: list[Block] = []
+        """Blocks of which only a part was drawn."""
+        self._drawing = Debounce(self, self.flush)
+        self._rest = FRAME
+        self._ends: list[Callable[[], None]] = []
+
+    # Life
+
+    def on_mount(self) -> None:
+        self._take_theme()
+        self._ends.append(self.conversation.on_change(self.mark))
+        self.mark()
+
+    def on_unmount(self) -> None:
+        for end in self._ends:
+            end()
+
+    def _take_theme(self) -> None:
+        conversation = self.conversation
+        self._look.palette = palette_of(self)
+        self._look.folder = str(conversation.folder)
+        self._look.terminal = conversation.terminal
+
+    def theme_changed(self) -> None:
+        """Draw everything in another theme."""
+        self._take_theme()
+        self._redraw()
+
+    def send_images_again(self) -> None:
+        """Draw and send all images again."""
+        self._look.pictures.clear()
+        self._redraw()
+
+    def on_resize(self, _: events.Resize) -> None:
+        if self._width != self._look.width:
+            self._look.width = self._width
+            for block in self._blocks:
+                block.resized()
+        self.flush()
+
+    @property
+    def _blocks(self) -> list[Block]:
+        return self._list.blocks
+
+    @property
+    def _width(self) -> int:
+        return max(10, self.scrollable_content_region.width or self.size.width)
+
+    # Changes
+
+    def mark(self) -> None:
+        """Have changes drawn soon."""
+        if self.is_mounted:
+            self._drawing.ask(self._rest)
+
+    def flush(self) -> None:
+        """Draw what has changed."""
+        self._drawing.cancel()
+        if not self.size.height:
+            return
+        began = perf_counter()
+        self.flushes += 1
+        self._look.width = self._width
+        for block in self._partial:
+            block.changed()
+        self._partial.clear()
+        self._list.sync()
+        if self._cursor not in self._blocks:
+            self._cursor = None
+        self._place()
+        self.refresh()
+        self._rest = max(FRAME, SHARE * (perf_counter() - began))
+
+    # Where everything is
+
+    def _place(self) -> None:
+        """Draw the blocks in sight, count the rows, and scroll to where the reader is."""
+        height = self.size.height
+        if self._follows:
+            left, place = height, len(self._blocks)
+            while place and left > 0:
+                place -= 1
+                left -= self._draw(self._blocks[place])
+            self._count()
+            target = max(0, self._starts[-1] - height)
+        else:
+            top = min(int(self.scroll_y), max(0, self._starts[-1] - 1))
+            place = max(0, min(bisect_right(self._starts, top) - 1, len(self._blocks) - 1))
+            offset = top - self._starts[place] if self._blocks else 0
+            left, number = height + offset, place
+            while number < len(self._blocks) and left > 0:
+                left -= self._draw(self._blocks[number])
+                number += 1
+            self._count()
+            offset = min(offset, max(0, self._blocks[place].height - 1)) if self._blocks else 0
+            target = min(self._starts[place] + offset, max(0, self._starts[-1] - height))
+        size = Size(self._width, max(self._starts[-1], 1))
+        if size != self.virtual_size:
+            self.virtual_size = size
+        if round(self.scroll_y) != target:
+            self.scroll_to(y=target, animate=False, immediate=True, force=True)
+
+    def _draw(self, block: Block) -> int:
+        if not block.is_drawn:
+            self.drawn += 1
+            height = len(block.draw(self._look))
+            if block.is_partial:
+                self._partial.append(block)
+                self.mark()
+            return height
+        return block.height
+
+    def _count(self) -> None:
+        starts, row = [0], 0
+        for block in self._blocks:
+            row += block.height
+            starts.append(row)
+        self._starts = starts
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        if round(old_value) == round(new_value) or not self._blocks:
+            return
+        self._follows = round(new_value) >= self._starts[-1] - self.size.height
+        top, bottom = round(new_value), round(new_value) + self.size.height
+        first = max(0, bisect_right(self._starts, top) - 1)
+        last = bisect_right(self._starts, bottom)
+        if any(not block.is_drawn for block in self._blocks[first:last]):
+            self.call_later(self.flush)
+
+    @property
+    def follows(self) -> bool:
+        """Whether the end of the conversation is in sight and stays there."""
+        return self._follows
+
+    def go_to_end(self) -> None:
+        """Show the end of the conversation, and follow it."""
+        self._follows = True
+        self.flush()
+
+    # Drawing
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        strips = super().render_lines(crop)
+        if crop.x == 0:
+            for place, y in enumerate(crop.line_range):
+                strip = self._strip_at(y + round(self.scroll_y))
+                if isinstance(strip, PictureStrip):  # Textual's own steps keep the cells only
+                    strips[place] = strip.over(strips[place])
+        return strips
+
+    def render_line(self, y: int) -> Strip:
+        row = y + round(self.scroll_y)
+        strip = self._strip_at(row)
+        if strip is None:
+            return Strip.blank(self.size.width, self._look.palette.base)
+        selection = self.text_selection
+        if selection is not None and (span := selection.get_span(row)) is not None:
+            strip = _selected(strip, span, self.screen.get_component_rich_style("screen--selection"))
+        return strip.apply_offsets(0, row)
+
+    def _strip_at(self, row: int) -> Strip | None:
+        """The strip of a row of the conversation; None where there is none."""
+        if row >= self._starts[-1]:
+            return None
+        place = bisect_right(self._starts, row) - 1
+        strips = self._blocks[place].strips
+        line = row - self._starts[place]
+        return strips[line] if line < len(strips) else None
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        lines: list[str] = []
+        for block in self._blocks:
+            lines += [strip.text.rstrip() for strip in block.strips] if block.is_drawn else [""] * block.height
+        return selection.extract("\n".join(lines)), "\n"
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        self.refresh()
+
+    @property
+    def text(self) -> str:
+        """What is drawn, without colours; blocks that were never in sight are left out."""
+        return "\n".join(strip.text.rstrip() for block in self._blocks for strip in block.strips)
+
+    # Folding, and the cursor
+
+    def _redraw(self) -> None:
+        for block in self._blocks:
+            block.resized()
+        self.flush()
+
+    def toggle_tools(self) -> bool:
+        """Show all output of tool calls, or fold them; returns whether they are shown."""
+        self._look.tools_open = not self._look.tools_open
+        self._forget_choices()
+        return self._look.tools_open
+
+    def toggle_thoughts(self) -> bool:
+        """Show thoughts as a whole, or fold them; returns whether they are shown."""
+        self._look.thoughts_open = not self._look.thoughts_open
+        self._forget_choices()
+        return self._look.thoughts_open
+
+    def _forget_choices(self) -> None:
+        for block in self._blocks:
+            block.is_open = None
+        self._redraw()
+
+    @property
+    def cursor(self) -> Block | None:
+        """The block that the cursor is on."""
+        return self._cursor
+
+    def move_cursor(self, by: int) -> None:
+        """Move the block cursor up or down; the first time it goes to the last block."""
+        if not self._blocks:
+            return
+        if self._cursor is None or self._cursor not in self._blocks:
+            place = len(self._blocks) - 1
+        else:
+            place = max(0, min(len(self._blocks) - 1, self._blocks.index(self._cursor) + by))
+        self.choose(self._blocks[place])
+        start, end = self._starts[place], self._starts[place + 1]
+        self.scroll_to_region(
+            Region(0, start, 1, min(end - start, self.size.height)), animate=False, immediate=True, force=True
+        )
+
+    def choose(self, block: Block | None) -> None:
+        """Set the block cursor, or take it away."""
+        for one in (self._cursor, block):
+            if one is not None:
+                one.is_chosen = one is block
+                one.changed()
+        self._cursor = block
+        self._follows = self._follows and block is None
+        self.flush()
+        self.post_message(self.Moved())
+
+    def toggle_block(self, block: Block) -> None:
+        """Open a block, or fold it."""
+        block.toggle(self._look)
+        self._follows = False if block is not self._blocks[-1] else self._follows
+        self.flush()
+
+    def on_click(self, event: events.Click) -> None:
+        if self.text_selection is not None or event.chain > 1:
+            return
+        row = event.y + round(self.scroll_y)
+        if row < self._starts[-1] and self._blocks:
+            self.toggle_block(self._blocks[bisect_right(self._starts, row) - 1])
+
+    def find(self, text: str) -> int:
+        """Go to the next block above the cursor that has this text; returns how many blocks have it."""
+        wanted = text.casefold()
+        found = [block for block in self._blocks if wanted in block.copied().casefold()]
+        if found:
+            above = found
+            if self._cursor in self._blocks:
+                at = self._blocks.index(self._cursor)
+                above = [block for block in found if self._blocks.index(block) < at] or found
+            self.choose(above[-1])
+            place = self._blocks.index(above[-1])
+            self.scroll_to(y=self._starts[place], animate=False, immediate=True, force=True)
+        return len(found)
+
+
+def _selected(strip: Strip, span: tuple[int, int], style: Style) -> Strip:
+    start, end = span
+    end = strip.cell_length if end < 0 else end
+    parts = [strip.crop(0, start), strip.crop(start, end).apply_style(style), strip.crop(end)]
+    return Strip.join(parts)

@@ -1,0 +1,209 @@
+"""What drawing costs, counted: flushes, drawn blocks, and the work for text that grows."""
+
+import sys
+
+import pytest
+from tests.waiting import eventually
+
+import accord
+from accord_tools.tui.ansi import output_lines
+from accord_tools.tui.diffs import diff_lines, unified
+from accord_tools.tui.highlight import highlighted_line
+from accord_tools.tui.markdown import GrowingMarkdown, parser
+from accord_tools.tui.palette import all_rows
+
+
+def saying(chunks):
+    agent = accord.Agent("fast")
+
+    @agent.on_prompt
+    async def reply(turn: accord.Turn) -> None:
+        for chunk in chunks:
+            await turn.say(chunk)
+
+    return agent
+
+
+async def test_many_chunks_take_few_flushes(chat):
+    async with chat(saying(["word "] * 5_000)) as it:
+        before = it.transcript.flushes
+        await it.send("go")
+        await it.idle()
+        assert it.transcript.text.count("word") == 5_000
+        assert it.transcript.flushes - before < 500
+
+
+async def test_nothing_is_drawn_while_nothing_changes(chat):
+    async with chat(saying(["done"])) as it:
+        await it.send("go")
+        await it.idle()
+        await it.pilot.pause()
+        transcript = it.transcript
+        before = transcript.flushes, transcript.drawn
+        assert not transcript._drawing.is_asked
+        await it.pilot.pause()
+        assert (transcript.flushes, transcript.drawn) == before
+
+
+async def test_only_what_is_in_sight_is_drawn_of_a_long_session(chat):
+    agent = accord.Agent("long", store=accord.MemoryStore())
+
+    @agent.on_prompt
+    async def reply(turn: accord.Turn) -> None:
+        for number in range(1_000):
+            async with turn.tool(f"Step {number}", kind="read") as tool:
+                await tool.text("found")
+        await turn.say("the end")
+
+    async with chat(agent) as it:
+        await it.send("go")
+        await it.idle()
+        session_id = it.front.session.id
+        await it.send("/new ")
+        await eventually(lambda: len(it.app.conversations) == 2 and it.front.session is not None)
+        await it.press("alt+1", "ctrl+w")
+        await eventually(lambda: len(it.app.conversations) == 1)
+        await it.send(f"/resume {session_id}")
+        await it.sees("the end")
+        await it.idle()
+        assert len(it.front.state) == 1_002
+        assert it.transcript.drawn < 60
+        it.transcript.scroll_to(y=0, animate=False, immediate=True)
+        await it.sees("❯ go")
+        assert it.transcript.drawn < 120
+
+
+def parsed_characters(monkeypatch, chunk, count):
+    """How many characters the parser of Markdown sees while a text grows by these chunks."""
+    seen = 0
+    parse = parser().parse
+
+    def counting(text):
+        nonlocal seen
+        seen += len(text)
+        return parse(text)
+
+    monkeypatch.setattr(parser(), "parse", counting)
+    growing, text = GrowingMarkdown(), "```python\n" if chunk.startswith("    ") else ""
+    for _ in range(count):
+        text += chunk
+        growing.update(text)
+    return seen
+
+
+def test_the_work_for_a_chunk_does_not_grow_with_the_message(monkeypatch):
+    for chunk in ("A paragraph.\n\n", "- an item of a list\n", "    code = 1\n", "one long line without an end "):
+        with monkeypatch.context() as patched:
+            half = parsed_characters(patched, chunk, 400)
+        with monkeypatch.context() as patched:
+            whole = parsed_characters(patched, chunk, 800)
+        assert whole < 2.6 * half + 20_000, chunk
+
+
+MOST_CALLS = 200_000
+"""Calls of functions in one slice of work, C functions included: some tens of milliseconds."""
+
+HOSTILE = {
+    "images": "![" * 50_000,
+    "brackets": "[" * 100_000,
+    "links": "[a](b" * 20_000,
+    "backticks": "`" * 100_000,
+    "runs of backticks": "".join("`" * (number % 40 + 1) + "a" for number in range(5_000)),
+    "emphasis": "*a_" * 33_000,
+    "strong": "**a" * 33_000,
+    "strikes": "~~a" * 33_000,
+    "entities": "&" * 100_000,
+    "HTML": "<a " * 33_000,
+    "marks without width": "a" + "\u0301" * 100_000,
+    "quotes": ">" * 100_000,
+    "lines of quotes": ("> " * 200 + "x\n") * 250,
+    "nested lists": "".join("  " * depth + "- x\n" for depth in range(300)),
+    "a list": "- a\n" * 25_000,
+    "a wide table": "|a" * 500 + "|\n" + "|-" * 500 + "|\n" + ("|b" * 500 + "|\n") * 100,
+    "a long table": "|a|b|\n|-|-|\n" + "|c|d|\n" * 16_000,
+    "definitions": "[a]: b\n" * 14_000,
+    "code": "```python\n" + "x = (1)\n" * 12_000 + "```\n",
+    "a line of code": "```js\n" + "/" * 100_000 + "\n```\n",
+    "empty lines": "\n" * 100_000 + "the end",
+}
+
+
+def counted(work):
+    """How many functions are called by this work, and its result."""
+    calls = 0
+
+    def profile(_frame, event, _argument):
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(profile)
+    try:
+        result = work()
+    finally:
+        sys.setprofile(None)
+    return calls, result
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_markdown_holds_the_screen_longer_than_a_frame(name):
+    """A message that comes at once is drawn in slices, each with a bound, and as many as its length needs."""
+    text, growing, slices, drawn = HOSTILE[name][:20_000], GrowingMarkdown(), 0, 0
+    parser()
+
+    def slice_of_work():
+        growing.update(text)
+        return all_rows([*growing.final[drawn:], *growing.tail], 80)
+
+    while slices == 0 or growing.is_behind:
+        calls, rows = counted(slice_of_work)
+        assert calls < MOST_CALLS, f"slice {slices}: {calls:,} calls for {len(rows)} rows"
+        slices, drawn = slices + 1, len(growing.final)
+    assert slices < 200
+
+
+def test_text_after_what_is_hostile_is_still_shown():
+    for name, text in HOSTILE.items():
+        growing = GrowingMarkdown()
+        whole = f"{text[:20_000]}\n\nthe last words"
+        growing.update(whole)
+        while growing.is_behind:
+            growing.update(whole)
+        assert growing.tail[-1].text == "the last words", name
+
+
+DIFFS = {
+    "one line of a megabyte": ("x" * 1_000_000, "y" * 1_000_000),
+    "lines that are all the same": ("a\n" * 20_000, "b\na\n" * 10_000),
+    "few lines that come often": ("a\nb\n" * 200, "b\na\na\n" * 150),
+    "words that are all the same": (("a b " * 90 + "\n") * 200, ("b a " * 90 + "\n") * 200),
+}
+
+
+@pytest.mark.parametrize("name", DIFFS)
+def test_no_diff_holds_the_screen_longer_than_a_frame(name):
+    old, new = DIFFS[name]
+    calls, lines = counted(lambda: diff_lines(old, new))
+    assert calls < 2 * MOST_CALLS
+    calls, _ = counted(lambda: all_rows(unified(lines[:40]), 80))
+    assert calls < MOST_CALLS
+
+
+OUTPUTS = {
+    "colours": "\x1b[31m" * 200_000,
+    "colours and letters": "\x1b[3%dma" * 100_000,
+    "carriage returns": "ab\r" * 300_000,
+    "lines with colours": ("\x1b[1m" + "x" * 500 + "\n") * 2_000,
+    "one plain line": "x" * 1_000_000,
+    "titles": "\x1b]0;" + "x" * 1_000_000,
+}
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_no_output_of_a_command_holds_the_screen_longer_than_a_frame(name):
+    calls, _ = counted(lambda: all_rows(output_lines(OUTPUTS[name], 1_000), 80))
+    assert calls < 2 * MOST_CALLS
+
+
+def test_a_line_of_a_megabyte_is_not_highlighted():
+    calls, spans = counted(lambda: highlighted_line("(" * 1_000_000, "python"))
+    assert (len(spans), calls < 200) == (1, True)

@@ -1,0 +1,185 @@
+"""What was allowed always, where it holds, and how it is revoked."""
+
+import pytest
+
+import accord
+from accord_tools.tui.connection import ConnectionOptions
+from accord_tools.tui.questions import SCOPES
+
+
+@pytest.fixture(autouse=True)
+def own_state(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+def writing():
+    agent = accord.Agent("writes")
+
+    @agent.on_prompt
+    async def reply(turn: accord.Turn) -> None:
+        for name in turn.text.split():
+            await turn.client.write_text_file(turn.session.cwd / name, "text\n")
+        await turn.say("written")
+
+    return agent
+
+
+def asking(answers):
+    """Asks before it runs a command, with two options."""
+    agent = accord.Agent("asks")
+
+    @agent.on_prompt
+    async def reply(turn: accord.Turn) -> None:
+        async with turn.tool("Run the tests", kind="execute", raw_input={"command": turn.text}) as tool:
+            answers.append(bool(await tool.ask()))
+        await turn.say(f"answer {len(answers)}")
+
+    return agent
+
+
+async def test_what_was_allowed_always_is_listed_and_asked_about_again_when_it_is_revoked(chat):
+    async with chat(writing()) as it:
+        await it.send("a.txt")
+        await it.sees("? write a.txt", "y Allow")
+        await it.press("a")
+        await it.sees("written")
+        await it.send("/permissions ")
+        await it.sees("write files of the session's folders", "until the session ends")
+        await it.press("enter")
+        await it.sees("You are asked again")
+        await it.send("b.txt")
+        await it.sees("? write b.txt", "y Allow")
+        await it.press("n")
+
+
+async def test_an_answer_that_holds_in_later_chats_can_be_forgotten(chat, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    async with chat(writing(), connection=ConnectionOptions(remembers=True)) as it:
+        await it.send("a.txt")
+        await it.sees("y Allow")
+        await it.press("a")
+        await it.sees("written")
+        kept = it.front.connection.answers
+        assert len(list(kept)) == 1
+        await it.send("/permissions ")
+        await it.sees("allow edit", "In later chats, too")
+        await it.press("down", "enter")
+        await it.sees("Forgotten")
+        assert list(kept) == []
+
+
+async def test_without_an_always_the_list_says_what_it_would_hold(chat):
+    async with chat(asking([])) as it:
+        await it.send("/permissions ")
+        await it.sees("Nothing was allowed always")
+
+
+async def answered(it, prompt, number):
+    await it.send(prompt)
+    await it.sees(f"answer {number}")
+    await it.idle()
+
+
+async def choose_always(it, prompt, number, *down):
+    await it.send(prompt)
+    await it.sees("A always, and where")
+    await it.press("A")
+    await it.sees("Always", "Allow in this session", "Reject in this session", "covers execute")
+    await it.press(*down, "enter")
+    await it.sees(f"answer {number}")
+    await it.idle()
+
+
+@pytest.mark.parametrize("allowed", [True, False], ids=["allowed", "rejected"])
+async def test_an_answer_may_hold_until_the_session_ends(chat, allowed):
+    answers = []
+    agent = asking(answers)
+    async with chat(agent) as it:
+        await choose_always(it, "npm test", 1, *([] if allowed else ["down"] * len(SCOPES)))
+        await it.sees(f"{'allowed' if allowed else 'rejected'} in this session")
+        await answered(it, "npm test", 2)
+        assert answers == [allowed, allowed]
+        await it.send("npm install")  # another command
+        await it.sees("A always, and where")
+        await it.press("n")
+        await it.sees("answer 3")
+        await it.send("/permissions ")
+        await it.sees("execute: npm test", "until the session ends")
+        await it.press("enter")
+        await it.sees("Forgotten: npm test")
+        await it.send("npm test")
+        await it.sees("A always, and where")
+        await it.press("n")
+        await it.sees("answer 4")
+    async with chat(agent) as it:
+        await it.send("npm test")
+        await it.sees("A always, and where")
+        await it.press("n")
+        await it.sees("answer 5")
+
+
+async def test_an_answer_may_hold_in_a_folder_in_later_chats_too(chat, tmp_path):
+    answers = []
+    agent = asking(answers)
+    async with chat(agent) as it:
+        await choose_always(it, "npm test", 1, "down")
+        await it.sees("allowed in this folder, also in later chats")
+    async with chat(agent) as it:
+        await answered(it, "npm test", 2)
+        await it.send("/permissions ")
+        await it.sees("allow execute: npm test", "In later chats, too")
+        await it.press("escape")
+    other = tmp_path / "other"
+    other.mkdir()
+    async with chat(agent, folder=other) as it:
+        await it.send("npm test")
+        await it.sees("A always, and where")
+        await it.press("n")
+        await it.sees("answer 3")
+    assert answers == [True, True, False]
+
+
+async def test_an_answer_may_hold_in_every_folder(chat, tmp_path):
+    answers = []
+    agent = asking(answers)
+    async with chat(agent) as it:
+        await choose_always(it, "npm test", 1, "down", "down")
+        await it.sees("allowed in every folder, also in later chats")
+    other = tmp_path / "other"
+    other.mkdir()
+    async with chat(agent, folder=other) as it:
+        await answered(it, "npm test", 2)
+        await it.send("/permissions ")
+        await it.sees("allow execute: npm test", "in every folder")
+    assert answers == [True, True]
+
+
+async def test_leaving_the_list_of_places_leaves_the_question_open(chat):
+    answers = []
+    async with chat(asking(answers)) as it:
+        await it.send("npm test")
+        await it.sees("A always, and where")
+        await it.press("A")
+        await it.sees("Allow in this session")
+        await it.press("escape")
+        await it.sees("A always, and where")
+        await it.press("y")
+        await it.sees("answer 1")
+        await it.send("npm test")
+        await it.sees("A always, and where")
+        await it.press("y")
+        await it.sees("answer 2")
+
+
+async def test_a_question_that_was_withdrawn_meanwhile_keeps_nothing(chat):
+    answers = []
+    async with chat(asking(answers)) as it:
+        await it.send("npm test")
+        await it.sees("A always, and where")
+        await it.press("A")
+        await it.sees("Allow in this session")
+        await it.front.stop()
+        await it.pilot.pause()
+        await it.press("down", "enter")
+        await it.sees("the agent has withdrawn its question: nothing was kept")
+        assert list(it.front.connection.answers) == []

@@ -1,0 +1,87 @@
+"""Settings, and the tables of the guide."""
+
+import re
+from pathlib import Path
+
+import pytest
+from tests.waiting import eventually
+
+import accord
+from accord_tools.configuration.agents_file import user_file
+from accord_tools.configuration.known_agents import KnownAgents
+from accord_tools.tui import keys, slash
+from accord_tools.tui.app import ChatApp
+from accord_tools.tui.settings import parse, read_settings
+
+GUIDE = Path(__file__).parents[4] / "docs" / "chat.md"
+
+
+def generated(name):
+    """A table of the guide."""
+    return re.search(rf"<!-- generated: {name} -->\n(.*?)\n?<!-- end -->", GUIDE.read_text(), re.DOTALL)[1]
+
+
+def test_the_guide_has_the_keys_and_commands_of_the_tables():
+    assert generated("keys").strip() == keys.table()
+    assert generated("commands").strip() == slash.table()
+
+
+def test_every_key_and_every_command_has_its_action():
+    for action in [key.action.partition("(")[0] for key in keys.KEYS if key.action]:
+        assert callable(getattr(ChatApp, f"action_{action}"))
+    for command in slash.COMMANDS:
+        assert callable(getattr(ChatApp, f"action_{command.action}"))
+
+
+def test_no_two_keys_are_the_same():
+    used = [name for key in keys.KEYS if key.action for name in key.key.split(",")]
+    assert len(used) == len(set(used))
+
+
+@pytest.mark.parametrize(
+    ("table", "problem"),
+    [
+        ({"them": "nord"}, "unknown key 'them'; did you mean theme?"),
+        ({"theme": 3}, "Expected `str"),
+        ({"keys": {"session": "f2"}}, "keys has no action 'session'; did you mean sessions?"),
+        ([], "must be a table"),
+    ],
+)
+def test_a_wrong_setting_is_named(table, problem):
+    with pytest.raises(accord.ConfigurationError, match=re.escape(problem)):
+        parse(table, "file")
+
+
+def test_the_settings_stand_beside_the_named_agents(tmp_path, monkeypatch):
+    monkeypatch.setenv("ACCORD_CONFIG", str(tmp_path / "agents.toml"))
+    user_file().write_text('[chat]\ntheme = "nord"\n[agents.mine]\ncommand = "mine --acp"\n')
+    assert read_settings().theme == "nord"
+    assert KnownAgents.of(tmp_path).names == ["mine"]
+
+
+async def test_a_key_can_be_given_another_place_and_a_theme_is_used(chat):
+    agent = accord.Agent("any")
+
+    @agent.on_prompt
+    async def reply(turn: accord.Turn) -> None:
+        await turn.say("yes")
+
+    async with chat(agent, keys={"help": "f2"}, theme="nord") as it:
+        assert it.app.theme == "nord"
+        await it.press("f2")
+        await it.sees("Keys")
+
+
+async def test_the_theme_can_be_changed_while_the_chat_runs(chat):
+    agent = accord.Agent("any")
+
+    @agent.on_prompt
+    async def reply(turn: accord.Turn) -> None:
+        await turn.say("yes")
+
+    async with chat(agent) as it:
+        await it.send("go")
+        await it.idle()
+        await it.send("/theme gruvbox")
+        await eventually(lambda: it.app.theme == "gruvbox")
+        await it.sees("yes")

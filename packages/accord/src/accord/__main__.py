@@ -1,0 +1,24 @@
+"""`python -m accord`: the command line, where its script is not on PATH."""
+
+import sys
+
+TOOLS = ("accord_tools.cli",)
+"""The package of the command line, which may not be installed."""
+
+
+def main() -> int:
+    """Run the command line; without it, say how to install it."""
+    try:
+        from accord_tools.cli import main as command_line
+    except ModuleNotFoundError as error:
+        if error.name not in TOOLS:
+            raise
+        from accord.extras import missing_package
+
+        print(f"accord: {missing_package('accord-tools', 'the command line')}", file=sys.stderr)
+        return 1
+    return command_line()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

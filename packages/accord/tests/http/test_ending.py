@@ -1,0 +1,157 @@
+"""The end of a server: prompts are finished, clients are told, and the wait is bounded."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from tests.http.processes import serving_process
+from tests.http.talking import DEADLINE, an_agent, editor_of, transport_to
+from websockets.asyncio.client import connect
+
+import accord
+from accord.http import serving
+from accord.http.client.pool import Requests
+
+INITIALIZE = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}'
+
+LASTING = """
+import asyncio, accord
+agent = accord.Agent("lasting")
+@agent.on_prompt
+async def wait(turn):
+    await turn.say("waiting")
+    await asyncio.Event().wait()
+agent.run()
+"""
+
+
+def an_agent_that_waits(until):
+    agent = accord.Agent("patient")
+
+    @agent.on_prompt
+    async def wait(turn):
+        await turn.say("waiting")
+        await until.wait()
+        await turn.say(", done")
+
+    return agent
+
+
+async def status_of(url, method="GET", headers=(), body=b""):
+    requests = Requests(url)
+    try:
+        async with asyncio.timeout(DEADLINE):
+            response = await requests.request(method, list(headers), body)
+            await response.body(10_000)
+        return response.status
+    finally:
+        await requests.close()
+
+
+async def test_prompts_are_answered_before_the_server_ends_and_new_clients_are_refused(way):
+    done = asyncio.Event()
+    async with serving(an_agent_that_waits(done)) as server:
+        idle_one = editor_of(transport_to(server.url, way))
+        async with editor_of(transport_to(server.url, way)) as busy, idle_one as idle:
+            session = await busy.open_session()
+            turn = asyncio.create_task(busy.prompt(session, "wait"))
+            await busy.first_words.wait()
+            closing = asyncio.create_task(server.app.close(grace=DEADLINE))
+            assert (await idle.connection.closed()).reason in ("peer_closed", "broken")
+            assert await status_of(server.url.replace("/acp", "/healthz")) == 503
+            options = {} if way == "websocket" else {"reconnect_within": 0}
+            with pytest.raises(accord.ConnectionClosed, match="503"):
+                async with editor_of(transport_to(server.url, way, **options)):
+                    pass
+            assert not turn.done()
+            done.set()
+            assert (await turn).stop_reason == "end_turn"
+            assert busy.text(session) == "waiting, done"
+            assert (await busy.connection.closed()).reason in ("peer_closed", "broken")
+            await closing
+
+
+async def test_prompts_are_ended_after_the_grace_period(way):
+    async with serving(an_agent()) as server, editor_of(transport_to(server.url, way)) as editor:
+        session = await editor.open_session()
+        turn = asyncio.create_task(editor.prompt(session, "wait"))
+        await editor.first_words.wait()
+        await server.app.close(grace=0.1)
+        with pytest.raises(accord.ConnectionClosed):
+            await turn
+
+
+async def test_websockets_are_closed_with_1001_when_the_server_ends():
+    async with serving(an_agent()) as server, connect(server.url.replace("http", "ws", 1)) as socket:
+        await server.app.close()
+        await asyncio.wait_for(socket.wait_closed(), DEADLINE)
+        assert socket.close_code == 1001
+
+
+@pytest.mark.parametrize("http2", [False, True])
+async def test_event_streams_are_completed_when_the_server_ends(http2):
+    async with serving(an_agent()) as server:
+        requests = Requests(server.url, http2=http2)
+        opened = await requests.request("POST", [("content-type", "application/json")], INITIALIZE)
+        await opened.body(10_000)
+        connection = ("acp-connection-id", opened.header("acp-connection-id"))
+        stream = await requests.request("GET", [("accept", "text/event-stream"), connection])
+        async with asyncio.timeout(DEADLINE):
+            assert await anext(stream.chunks) == b":\n\n"
+            await server.app.close()
+            assert await stream.body(10_000) == b""  # raises, were it cut
+        await requests.close()
+
+
+async def test_a_server_with_open_streams_ends_and_leaves_no_tasks(way):
+    """Nothing is left, whichever Python this is: the fixture looks at the tasks."""
+    for _ in range(3):
+        async with serving(an_agent()) as server:
+            transports = [transport_to(server.url, way) for _ in range(5)]
+            peers = [editor_of(transport) for transport in transports]
+            editors = [await peer.__aenter__() for peer in peers]
+            for editor in editors:
+                await editor.open_session()
+            async with asyncio.timeout(DEADLINE):
+                await server.app.close()
+        for peer in peers:
+            await peer.__aexit__(None, None, None)
+        assert server.app.connections == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+async def test_a_second_signal_ends_the_wait_for_prompts(number):
+    arguments = ("--grace", "3600", "--", sys.executable, "-c", LASTING)
+    async with (
+        serving_process(*arguments, stderr=subprocess.DEVNULL) as (process, url),
+        editor_of(transport_to(url, "http1")) as editor,
+    ):
+        session = await editor.open_session()
+        turn = asyncio.create_task(editor.prompt(session, "wait"))
+        await editor.first_words.wait()
+        process.send_signal(number)
+        async with asyncio.timeout(DEADLINE):
+            while await status_of(url.replace("/acp", "/healthz")) != 503:
+                pass
+        assert process.returncode is None
+        assert not turn.done()
+        process.send_signal(number)
+        async with asyncio.timeout(DEADLINE):
+            assert await process.wait() == 0
+        with pytest.raises(accord.ConnectionClosed):
+            await turn
+
+
+async def test_a_killed_server_ends_its_agents_and_its_clients_notice(way):
+    options = {} if way == "websocket" else {"reconnect_within": 0}
+    async with (
+        serving_process(stderr=subprocess.DEVNULL) as (process, url),
+        editor_of(transport_to(url, way, **options)) as editor,
+    ):
+        await editor.open_session()
+        os.kill(process.pid, signal.SIGKILL)  # asyncio is to see it end, and no Popen before it
+        assert (await editor.connection.closed()).reason in ("peer_closed", "broken")
+        await process.wait()

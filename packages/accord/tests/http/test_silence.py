@@ -1,0 +1,77 @@
+"""Silence, on a loop whose time is virtual: `virtual_time.py` moves it."""
+
+import asyncio
+
+import pytest
+from tests.engine.virtual_time import VirtualLoop
+
+from accord.http.silence import Silence
+
+
+@pytest.fixture
+def on_silence():
+    """Runs a program with the list of the times at which nothing was heard for ten seconds."""
+
+    def run(program):
+        async def main():
+            loop = asyncio.get_running_loop()
+            noticed = []
+            silence = Silence(10, lambda: noticed.append(loop.time()))
+            try:
+                await program(silence)
+            finally:
+                silence.stop()
+            return noticed
+
+        with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+            return runner.run(main())
+
+    return run
+
+
+async def until(when):
+    reached = asyncio.get_running_loop().create_future()
+    asyncio.get_running_loop().call_at(when, reached.set_result, None)
+    await reached
+
+
+def test_silence_is_noticed_each_time_that_it_has_lasted(on_silence):
+    assert on_silence(lambda _: until(35)) == [10, 20, 30]
+
+
+def test_silence_begins_with_the_latest_message(on_silence):
+    async def program(silence):
+        for when in (4, 9, 18):
+            await until(when)
+            silence.heard()
+        await until(30)
+
+    assert on_silence(program) == [28]
+
+
+def test_a_stopped_silence_is_not_noticed(on_silence):
+    async def program(silence):
+        await until(5)
+        silence.stop()
+        silence.stop()
+        await until(50)
+
+    assert on_silence(program) == []
+
+
+def test_silence_may_be_stopped_when_it_is_noticed():
+    async def main():
+        noticed = asyncio.Event()
+
+        def stop():
+            noticed.set()
+            silence.stop()
+
+        silence = Silence(10, stop)
+        await noticed.wait()
+        noticed.clear()
+        await until(100)
+        return noticed.is_set()
+
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        assert not runner.run(main())

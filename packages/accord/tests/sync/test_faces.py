@@ -1,0 +1,118 @@
+"""The classes of `accord.sync` are those with `async`: their members, parameters and docstrings do not drift apart."""
+
+import importlib.util
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import accord
+from accord.state import SessionState
+
+ROOT = Path(__file__).parents[4]
+specification = importlib.util.spec_from_file_location("sync_faces", ROOT / "tools" / "sync_faces.py")
+faces = importlib.util.module_from_spec(specification)
+specification.loader.exec_module(faces)
+
+PAIRS = {
+    "OpenDocument": (accord.OpenDocument, accord.sync.OpenDocument),
+    "Suggestion": (accord.Suggestion, accord.sync.Suggestion),
+    "Suggestions": (accord.Suggestions, accord.sync.Suggestions),
+    "RemoteAgent": (accord.RemoteAgent, accord.sync.RemoteAgent),
+    "RemoteSession": (accord.RemoteSession, accord.sync.RemoteSession),
+    "RemoteSubagent": (accord.RemoteSubagent, accord.sync.RemoteSubagent),
+    "Reply": (accord.Reply, accord.sync.Reply),
+    "SessionState": (SessionState, accord.sync.SessionState),
+}
+ONLY_WITH_ASYNC = {"RemoteAgent": {"peer"}, "SessionState": faces.LEFT_OUT["SessionState"]}
+ONLY_IN_SYNC = {"Reply": {"outcome"}}
+
+
+def members(cls):
+    return {name for name in dir(cls) if not name.startswith("_")}
+
+
+@pytest.mark.parametrize("path", faces.generated(), ids=lambda path: path.name)
+def test_a_generated_module_is_up_to_date(path):
+    assert faces.outdated({path: faces.generated()[path]}) == [], "run: python tools/sync_faces.py"
+
+
+def test_a_changed_signature_or_docstring_makes_a_module_outdated(tmp_path):
+    path = tmp_path / "faces.py"
+    text = faces.twin_class(faces.TWINS[1])
+    for change in ("within: float", "within: int"), ("Ask the agent to stop", "Ask the agent to go on"):
+        assert change[0] in text
+        path.write_text(faces.NOTICE + text.replace(*change))
+        assert faces.outdated({path: text}) == [path]
+
+
+def test_the_names_of_accord_sync_are_these():
+    names = "ConnectionBlock OpenDocument RemoteAgent RemoteSession RemoteSubagent Reply SessionState Suggestion"
+    names = [*names.split(), "Suggestions", "connect", "open"]
+    assert dir(accord.sync) == names
+    assert all(getattr(accord.sync, name) for name in names)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_class_has_the_members_of_the_class_with_async(name):
+    with_async, sync = PAIRS[name]
+    declared = {it.name for it in faces.attributes_of(tree_of(name), "__init__")}
+    assert members(sync) | declared == (members(with_async) | declared | ONLY_IN_SYNC.get(name, set())) - (
+        ONLY_WITH_ASYNC.get(name, set())
+    ) | state_attributes(name)
+
+
+def tree_of(name):
+    home = next(twin.home for twin in faces.TWINS if twin.name == name)
+    return faces.found(home, name)
+
+
+def state_attributes(name):
+    """What a SessionState has as attributes, its twin has as properties."""
+    return {it.name for it in faces.attributes_of(tree_of(name), "clear")} if name == "SessionState" else set()
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_methods_have_the_same_parameters(name):
+    with_async, sync = PAIRS[name]
+    methods = [it for it in members(with_async) & members(sync) if inspect.isfunction(vars(with_async).get(it))]
+    assert methods
+    for method in set(methods) - {"text"}:
+        theirs, ours = inspect.signature(getattr(with_async, method)), inspect.signature(getattr(sync, method))
+        assert list(theirs.parameters.values()) == list(ours.parameters.values()), method
+
+
+@pytest.mark.parametrize("function", ["connect", "open"])
+def test_connecting_takes_the_same_parameters_everywhere(function):
+    expected = inspect.signature(accord.connect).parameters
+    assert inspect.signature(getattr(accord.sync, function)).parameters == expected
+    assert inspect.signature(accord.open).parameters == expected
+
+
+@pytest.mark.parametrize("name", [*PAIRS, "connect", "open"])
+def test_every_member_has_a_docstring_that_fits_plain_functions(name):
+    value = getattr(accord.sync, name)
+    docstrings = [inspect.getdoc(value)]
+    if inspect.isclass(value):
+        docstrings += [inspect.getdoc(vars(value)[it]) for it in vars(value) if not it.startswith("_")]
+    assert all(docstrings)
+    assert not [it for it in docstrings if re.search(r"\b(a?wait reply|await\w*|async|tasks?|coroutine)\b", it)]
+
+
+def test_accord_alone_does_not_load_what_is_only_for_threads():
+    script = "import sys, accord; accord.connect; print([it for it in sys.modules if it.startswith('accord.sync')])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_objects_show_no_inner_member():
+    agent = accord.Agent("quiet")
+    agent.on_prompt(lambda _: None)
+    with accord.sync.connect(agent) as remote:
+        session = remote.new_session("/")
+        shown = {it for it in dir(session) if not it.startswith("_")}
+        assert shown == members(accord.RemoteSession) | {"id", "cwd", "roots", "state"}
+        assert {it for it in dir(remote) if not it.startswith("_")} == members(accord.RemoteAgent) - {"peer"}
