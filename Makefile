@@ -1,5 +1,6 @@
 # Each target sets up what it needs, from a fresh clone, with Python 3.11 or later and nothing else.
 #   make demo      see it work
+#   make install   install the four packages into .venv, with the command accord
 #   make test      run the tests: a verdict in minutes
 #   make test-all  run every test, over every link: memory, stdio, WebSocket, HTTP/1.1 and HTTP/2
 #   make check     formatting, lint and types
@@ -31,16 +32,20 @@ JOBS ?= 3
 SHARE ?= 1/1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-sample test-adapters test-wine check lint types types-mypy types-documents types-Linux types-Windows types-Darwin count count-hot docs interop interop-rust interop-agents bench load load-hosts attack torture mutants release-test dist clean
+.PHONY: help demo install test test-all test-sample test-adapters test-wine check lint types types-mypy types-documents types-Linux types-Windows types-Darwin count count-hot docs interop interop-rust interop-agents bench load load-hosts attack torture mutants release-test dist clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
 
 # Only what the core needs, so that a newcomer sees the demo within seconds; the sources are found by their path.
-$(VENV)/.core: pyproject.toml
+PACKAGES := packages/accord packages/accord-tools packages/accord-check packages/accord-adapters
+SETTINGS := $(PACKAGES:%=%/pyproject.toml)
+EDITABLE := $(PACKAGES:%=-e %)
+
+$(VENV)/.core: packages/accord/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Accord needs Python 3.11 or later; say make PYTHON=python3.11")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], sep="\n")' > $@.txt
+	@$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("packages/accord/pyproject.toml", "rb"))["project"]["dependencies"], sep="\n")' > $@.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $@.txt
 	@mv $@.txt $@
 
@@ -50,9 +55,9 @@ $(VENV)/.uv: | $(VENV)/.core
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$(grep '^uv==' requirements/test.txt)"
 	@touch $@
 
-$(VENV)/.test: pyproject.toml requirements/test.txt | $(VENV)/.uv
+$(VENV)/.test: $(SETTINGS) requirements/test.txt | $(VENV)/.uv
 	@echo "Setting up $(VENV) ..."
-	@$(INSTALL) -r requirements/test.txt -e .
+	@$(INSTALL) -r requirements/test.txt $(EDITABLE)
 	@touch $@
 
 $(VENV)/.check: requirements/check.txt $(VENV)/.test
@@ -63,8 +68,11 @@ $(VENV)/.release: requirements/release.txt $(VENV)/.test
 	@$(INSTALL) -r requirements/release.txt
 	@touch $@
 
+install: $(VENV)/.uv
+	@$(INSTALL) $(EDITABLE:%-tools=%-tools[agent,cli])
+
 demo: $(VENV)/.core
-	@PYTHONPATH=src $(BIN)/python examples/tour.py
+	@PYTHONPATH=packages/accord/src:packages/accord-tools/src $(BIN)/python examples/tour.py
 
 test: $(VENV)/.test
 	@$(BIN)/python -m tests -n $(JOBS)
@@ -79,7 +87,7 @@ test-sample: $(VENV)/.test
 
 test-adapters:
 	@test -x .venv-adapters/bin/python || $(PYTHON) -m venv .venv-adapters
-	@.venv-adapters/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/adapters.txt -e ".[http,mcp]"
+	@.venv-adapters/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/adapters.txt $(EDITABLE:packages/accord=packages/accord[http,mcp])
 	.venv-adapters/bin/python -m pytest -rs packages/accord-adapters/tests/adapters
 
 check: lint
@@ -101,11 +109,11 @@ types-documents: $(VENV)/.check
 types-Linux: $(VENV)/.check
 	$(BIN)/pyright
 types-Windows types-Darwin: types-%: $(VENV)/.check
-	$(BIN)/pyright --pythonplatform $* src
+	$(BIN)/pyright --pythonplatform $* $(PACKAGES:%=%/src)
 
-.venv-docs/.done: requirements/docs.txt pyproject.toml
+.venv-docs/.done: requirements/docs.txt $(SETTINGS)
 	@test -x .venv-docs/bin/python || $(PYTHON) -m venv .venv-docs
-	@.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/docs.txt -e ".[http]"
+	@.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/docs.txt $(EDITABLE:packages/accord=packages/accord[http])
 	@touch $@
 
 docs: .venv-docs/.done

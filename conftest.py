@@ -20,19 +20,18 @@ import shutil
 import signal
 import sys
 import tempfile
-from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from tests import ROOT
 
 # A shared machine that checks a change should find the same examples each time; at home there are new ones every time.
 settings.register_profile("ci", derandomize=True)
 if os.environ.get("CI"):
     settings.load_profile("ci")
 
-# Programs that tests start are modules of this package, too.
-ROOT = str(Path(__file__).parents[1])
-os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [ROOT, os.environ.get("PYTHONPATH")]))
+# Programs that tests start are modules of the package `tests`, too.
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
 
 # Programs that tests start read the bytecode of earlier ones, whatever the environment says: that halves a start.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -65,7 +65,7 @@ OURS = Peer(
     agent=("{python}", "{here}/agents/accord_agent.py", "{loop}"),
     client=("{python}", "{here}/clients/accord_client.py", "{loop}"),
     # Others have bytecode, which pip writes when it installs; a checkout has none where PYTHONDONTWRITEBYTECODE is set.
-    ahead=(("{python}", "-m", "compileall", "-q", "{here}/../src", "{here}"),),
+    ahead=(("{python}", "-m", "compileall", "-q", "{here}/../packages", "{here}"),),
     imports=(
         "{python}",
         "-c",

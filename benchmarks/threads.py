@@ -145,7 +145,7 @@ def main(pythons: Sequence[str]) -> None:
     if not pythons:
         print(json.dumps({"lock": has_lock(), "python": sys.version.split()[0], **measured()}))
         return
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT / "src"), str(ROOT)))}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (*ROOT.glob("packages/*/src"), ROOT)))}
     for python in pythons:
         subprocess.run([python, "-m", "benchmarks.threads"], env=environment, cwd=ROOT, check=True)
 

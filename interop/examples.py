@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -25,5 +26,5 @@ def framework_example(framework: str) -> list[str]:
 
 def started(program: list[str], **variables: str) -> list[str]:
     """With its variables in the command: not every client hands variables of ours on to an agent."""
-    variables = {"PYTHONPATH": str(ROOT / "src"), **variables}
+    variables = {"PYTHONPATH": os.pathsep.join(map(str, ROOT.glob("packages/*/src"))), **variables}
     return ["env", *(f"{name}={value}" for name, value in variables.items()), *program]

@@ -101,7 +101,10 @@ def source(release: str) -> Path:
 
 def environment(release: str, *folders: Path) -> dict[str, str]:
     """Variables in which programs find this release, and ours."""
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, [package(release), ROOT / "src", *folders]))}
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(map(str, [package(release), *ROOT.glob("packages/*/src"), *folders])),
+    }
 
 
 def run_tests(release: str, folder: Path, *, on_ours: bool = True) -> Outcome:
@@ -141,7 +144,7 @@ def on_our_engine(agent: RealAgent) -> RealAgent:
     program = agent.command[1:] if agent.command[0] == "{bin}/python" else agent.command
 
     def settings(url: str, home: Path) -> Mapping[str, str]:
-        path = os.pathsep.join([str(ROOT / "src"), str(our_dependency(home))])
+        path = os.pathsep.join(map(str, [*ROOT.glob("packages/*/src"), our_dependency(home)]))
         return {**agent.settings(url, home), "PYTHONPATH": path}
 
     start = ("{bin}/python", "-m", "accord.adapters.official_sdk")

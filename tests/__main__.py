@@ -33,9 +33,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests import FOLDERS, ROOT, SOURCES
 from tests.selection import function_of
 
-ROOT = Path(__file__).parents[1]
 COSTS = ROOT / "tests" / "costs.json"
 REST = ROOT / "tests" / "rest.txt"
 UNSTEADY = ROOT / "tests" / "unsteady.txt"
@@ -55,7 +55,7 @@ CHEAPEST, CHEAPEST_WALL = 0.4, 2.0
 """The same for the cheapest case of a function that has no cheap one."""
 
 MARKERS = ("agents", "interop", "links", "release", "rust")
-"""The markers of tests that run only when they are asked for; see tests/conftest.py."""
+"""The markers of tests that run only when they are asked for; see conftest.py."""
 
 WITH_LINKS = ("-m", "links or not links")
 PYTEST = (sys.executable, "-m", "pytest", "-p", "tests.selection", "--color=no", "--no-header")
@@ -150,7 +150,7 @@ def plan(
             fits = (it for it in open_shards if it.seconds + seconds <= SHARD)
             shard = next(fits, None)
             if shard is None:
-                open_shards.append(shard := Shard(room.removeprefix("tests/"), programs))
+                open_shards.append(shard := Shard(room_of(room), programs))
             shard.files.append(file)
             shard.seconds += seconds
         shards += open_shards
@@ -320,10 +320,16 @@ def record(rows: Iterable[dict[str, Any]]) -> None:
     REST.write_text(note + "".join(f"{it}\n" for it in left_out), "utf-8")
 
 
+def room_of(folder: str) -> str:
+    """Return the name of a folder of tests as a line shows it: `accord-tools cli`."""
+    return " ".join(it for it in Path(folder).parts if it not in ("packages", "tests")) or "tests"
+
+
 def with_marker(marker: str) -> list[Path]:
     """Return the files with tests that have this marker, and the folders whose conftest gives it."""
-    found = [it for it in (ROOT / "tests").rglob("*.py") if f"mark.{marker}" in it.read_text("utf-8")]
-    return [it.parent if it.name == "conftest.py" else it for it in found if it.parent != ROOT / "tests"]
+    files = (it for folder in FOLDERS for it in folder.rglob("*.py"))
+    found = [it for it in files if f"mark.{marker}" in it.read_text("utf-8")]
+    return [it.parent if it.name == "conftest.py" else it for it in found if it.parent not in FOLDERS]
 
 
 def share_of(words: str | None) -> tuple[int, int] | None:
@@ -372,11 +378,12 @@ def main() -> int:
     }
     files = sorted(
         str(path.relative_to(ROOT))
-        for place in named or ["tests"]
-        for path in ([ROOT / place] if place.endswith(".py") else (ROOT / place).rglob("test_*.py"))
+        for place in named or FOLDERS
+        for path in ([ROOT / place] if str(place).endswith(".py") else (ROOT / place).rglob("test_*.py"))
         if named or not path.is_relative_to(ROOT / "tests/interop") or arguments.record
     )
-    compileall.compile_dir(ROOT / "src", quiet=2, workers=0)
+    for source in SOURCES:
+        compileall.compile_dir(source, quiet=2, workers=0)
     run = Run(options, arguments.jobs, arguments.notes)
     if arguments.marker not in (None, "links"):
         costs = {}  # their costs are recorded by none: a process for each file

@@ -72,7 +72,7 @@ READ_AT_START = ("LANG", "LC_", "LD_", "MALLOC_", "PYTHON", "TZ")
 READ_BY_FORKS = {"PYTHONASYNCIODEBUG", "PYTHONUNBUFFERED", "PYTHONWARNINGS"}
 """Such variables that a fork obeys, too."""
 
-OURS = ("accord", "tests")
+OURS = ("accord", "accord_adapters", "accord_check", "accord_tools", "tests")
 """The packages whose modules run as forks. Others, such as pytest, change how Accord is imported."""
 
 ROOM = 64 * 1024

@@ -5,13 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 
 import pytest
 
 from accord_check.requirements import ALL, REQUIREMENTS, Requirement, requirement
-
-TESTS = Path(__file__).parent
+from tests import FOLDERS, ROOT
 
 PAGES = {
     "agent-plan",
@@ -176,8 +174,8 @@ def all_carried() -> tuple[dict[str, list[str]], list[str]]:
     """Every id that any test carries with the files that do, and what is wrong."""
     found: dict[str, list[str]] = {}
     wrong: list[str] = []
-    for path in sorted(TESTS.rglob("*.py")):
-        where = path.relative_to(TESTS).as_posix()
+    for path in (it for folder in FOLDERS for it in sorted(folder.rglob("*.py"))):
+        where = path.relative_to(ROOT).as_posix()
         ids, complaints = carried_by(path.read_text(encoding="utf-8"), where)
         wrong += complaints
         for name in ids:

@@ -1,8 +1,8 @@
-"""Writes the bill of materials of a wheel: what it installs, as CycloneDX JSON, checked against its schema.
+"""Writes the bill of materials of the wheels: what they install, as CycloneDX JSON, checked against its schema.
 
-    python tools/bill_of_materials.py FOLDER    writes FOLDER/accord.cdx.json for the wheel in FOLDER
+    python tools/bill_of_materials.py FOLDER    writes FOLDER/accord.cdx.json for the wheels in FOLDER
 
-The wheel's metadata says what it needs. The environment that runs this tool says which versions were tested with it,
+The wheels' metadata says what they need. The environment that runs this tool says which versions were tested with it,
 and what those need in turn. Packages of extras have the scope `optional`. Requirements that are not installed here,
 such as the frameworks of `accord_adapters`, are listed without a version. The result is the same for the same wheel
 and the same environment.
@@ -14,7 +14,7 @@ import hashlib
 import os
 import sys
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from email.message import Message
 from email.parser import HeaderParser
@@ -39,22 +39,32 @@ EPOCH = 1_577_836_800
 """The time in the document, if SOURCE_DATE_EPOCH does not tell one: the documents of one wheel are then the same."""
 
 
-def bill_of_materials(wheel: Path) -> str:
-    """The document for a wheel."""
-    about = metadata(wheel)
-    accord = component(about["Name"], about["Version"], about["License-Expression"])
-    accord.hashes.add(HashType(alg=HashAlgorithm.SHA_256, content=digest(wheel)))
-    bom = Bom(serial_number=uuid5(NAMESPACE_URL, f"{wheel.name} {digest(wheel)}"))
-    bom.metadata.component = accord
+def bill_of_materials(wheels: Sequence[Path]) -> str:
+    """The document for the wheels of a release; its root stands for all of them."""
+    own = {canonicalize_name(about["Name"]): (about, path) for path in wheels for about in [metadata(path)]}
+    version = own["accord"][0]["Version"]
+    root = Component(name="accord", version=version, type=ComponentType.APPLICATION, bom_ref=BomRef("release"))
+    bom = Bom(serial_number=uuid5(NAMESPACE_URL, " ".join(f"{it.name} {digest(it)}" for it in wheels)))
+    bom.metadata.component = root
     bom.metadata.timestamp = datetime.fromtimestamp(int(os.environ.get("SOURCE_DATE_EPOCH", EPOCH)), UTC)
-    extras = {"", *about.get_all("Provides-Extra", [])}
-    needed = [it for it in map(Requirement, about.get_all("Requires-Dist", [])) if applies(it, extras)]
-    core, found = reached(it for it in needed if applies(it, {""})), reached(needed)
-    components = {name: of_installed(name, is_core=name in core) for name in sorted(found)}
+    needed: dict[str, list[Requirement]] = {}
+    for name, (about, _) in own.items():
+        extras = {"", *about.get_all("Provides-Extra", [])}
+        needed[name] = [it for it in map(Requirement, about.get_all("Requires-Dist", [])) if applies(it, extras)]
+    core, found = (
+        reached(it for it in needed["accord"] if applies(it, {""})),
+        reached(it for its in needed.values() for it in its),
+    )
+    components = {name: of_installed(name, is_core=name in core) for name in sorted({*found, *own})}
+    for name, (about, path) in own.items():
+        made = component(about["Name"], version, about["License-Expression"])
+        made.hashes.add(HashType(alg=HashAlgorithm.SHA_256, content=digest(path)))
+        made.scope = ComponentScope.REQUIRED if name == "accord" else ComponentScope.OPTIONAL
+        components[name] = made
     bom.components = components.values()
-    bom.register_dependency(accord, [components[canonicalize_name(it.name)] for it in needed])
-    for name, needs in found.items():
-        bom.register_dependency(components[name], [components[it] for it in sorted(needs)])
+    bom.register_dependency(root, [components[it] for it in own])
+    for name, needs in {**found, **{it: {canonicalize_name(of.name) for of in needed[it]} for it in own}}.items():
+        bom.register_dependency(components[name], [components[it] for it in sorted(needs - {name})])
     return JsonV1Dot6(bom).output_as_string(indent=2) + "\n"
 
 
@@ -126,14 +136,14 @@ def problems(document: str) -> str:
 
 def main(words: list[str]) -> int:
     wheels = sorted(Path(words[0]).glob("*.whl")) if len(words) == 1 else []
-    if len(wheels) != 1:
-        print("tools/bill_of_materials.py: give a folder with one wheel; `make dist` makes dist/", file=sys.stderr)
+    if not wheels:
+        print("tools/bill_of_materials.py: give a folder with wheels; `make dist` makes dist/", file=sys.stderr)
         return 2
-    document = bill_of_materials(wheels[0])
+    document = bill_of_materials(wheels)
     if told := problems(document):
         print(f"tools/bill_of_materials.py: the document is not valid: {told}", file=sys.stderr)
         return 1
-    wheels[0].with_name(NAME).write_text(document, encoding="utf-8")
+    Path(words[0], NAME).write_text(document, encoding="utf-8")
     return 0
 
 

@@ -79,7 +79,7 @@ def diagnose() -> list[dict[str, Any]]:
     settings = {
         "include": ["."],
         "exclude": [],
-        "extraPaths": [str(ROOT / "src")],
+        "extraPaths": [str(it) for it in ROOT.glob("packages/*/src")],
         "pythonVersion": "3.11",
         "typeCheckingMode": "strict",
     }

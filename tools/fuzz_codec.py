@@ -4,7 +4,8 @@
 
 What may come of any bytes: a value, or a DecodeError; a value that is written again is read as the same. The first two
 bytes of an input choose which message it is read as, the rest is the text. It begins with the texts of
-`packages/accord/tests/schema/corpus`, where an input that broke something belongs, too, as an example in `packages/accord/tests/schema/test_codec.py`.
+`packages/accord/tests/schema/corpus`. An input that broke something belongs there, and as an example in
+`test_codec.py` beside it.
 
 The fuzzer is atheris, which no other part needs: without it this says so and ends well.
 """

@@ -13,13 +13,14 @@ A table stands between `<!-- modules: NAMES -->` and `<!-- end -->`. NAMES are p
 from __future__ import annotations
 
 import ast
+import os
 import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-SOURCE = ROOT / "src"
+SOURCES = sorted(ROOT.glob("packages/*/src"))
 TABLE = re.compile(r"(?P<start><!-- modules: (?P<names>[^>]+?) -->\n).*?(?P<end><!-- end -->)", re.DOTALL)
 HEAD = "| file | owns |\n|---|---|\n"
 
@@ -51,11 +52,12 @@ def selected(names: list[str]) -> Iterator[Path]:
 
 
 def located(name: str) -> Path:
-    path = SOURCE.joinpath(*name.split("."))
-    if path.is_dir():
-        return path
-    module = path.with_suffix(".py")
-    if not module.is_file():
+    paths = [source.joinpath(*name.split(".")) for source in SOURCES]
+    for path in paths:
+        if path.is_dir():
+            return path
+    module = next((file for path in paths if (file := path.with_suffix(".py")).is_file()), None)
+    if module is None:
         raise SystemExit(f"tools/module_tables.py: there is no module {name!r}; correct the marker that names it")
     return module
 
@@ -73,9 +75,7 @@ def files_first(path: Path) -> list[tuple[bool, str]]:
 
 def common_folder(paths: list[Path]) -> Path:
     """The folder that the names in a table start from."""
-    parents = [path.parent.parts for path in paths]
-    shared = [parts[0] for parts in zip(*parents, strict=False) if len(set(parts)) == 1]
-    return Path(*shared)
+    return Path(os.path.commonpath([path.parent for path in paths]))
 
 
 def label(path: Path, base: Path) -> str:

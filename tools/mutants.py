@@ -31,7 +31,7 @@ sys.path.insert(0, str(ROOT))
 
 from tests.selection import Rest  # noqa: E402
 
-SOURCE = Path("packages/accord/src/accord")
+PACKAGES = Path("packages")
 SWITCH = "accord_mutants"
 REACHED, ACTIVE = "ACCORD_MUTANTS_REACHED", "ACCORD_MUTANT"
 MOST_TESTS = 40
@@ -79,8 +79,9 @@ class Mutant:
 
     @property
     def room(self) -> str:
-        parts = self.file.relative_to(SOURCE).parts
-        return parts[0] if len(parts) > 1 else "(root)"
+        _, _, _, package, *inside = self.file.parts
+        room = inside[0] if len(inside) > 1 else "(root)"
+        return room if package == "accord" else f"{package}/{room}"
 
     def replacement(self, number: int) -> str:
         switch, text = f"{SWITCH}.active({number})", self.text
@@ -139,7 +140,7 @@ def choose(number: int, seed: int) -> list[Mutant]:
     """Return so many, at most one of a line: of each room as many as its share of the candidates, and at least two."""
     by_room: dict[str, dict[tuple[Path, int], Mutant]] = defaultdict(dict)
     chance = random.Random(seed)
-    for path in sorted((ROOT / SOURCE).rglob("*.py")):
+    for path in sorted((ROOT / PACKAGES).glob("*/src/**/*.py")):
         if "windows" not in path.parts:
             for mutant in candidates(path.relative_to(ROOT)):
                 known = by_room[mutant.room].get((mutant.file, mutant.line))
@@ -174,7 +175,7 @@ def copy(folder: Path, mutants: Sequence[Mutant]) -> None:
         after = max(future) if future else first.end_lineno if documented else 0
         lines.insert(after or 0, f"import {SWITCH}")
         (folder / file).write_text("\n".join(lines) + "\n", "utf-8")
-    (folder / "src" / f"{SWITCH}.py").write_text(SWITCH_SOURCE, "utf-8")
+    (folder / "packages" / "accord" / "src" / f"{SWITCH}.py").write_text(SWITCH_SOURCE, "utf-8")
     subprocess.run(
         ["make", ".venv/.test"], cwd=folder, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
@@ -272,7 +273,7 @@ def main() -> None:
         numbers = range(1, len(mutants) + 1)
         for number, mutant, (by, test) in zip(numbers, mutants, pool.map(judge, numbers), strict=True):
             table[mutant.room][by] += 1
-            place = f"{mutant.file.relative_to(SOURCE)}:{mutant.line}"
+            place = f"{mutant.file}:{mutant.line}"
             print(f"[{number}/{len(mutants)}] {place} {mutant.kind}: {by} {test or ''}", flush=True)
             if by != "make test":
                 lines.append(f"{by}: {place} {mutant.kind} {mutant.text!r} {test or ''}")

@@ -66,9 +66,10 @@ def public_api() -> dict[str, str | None]:
 
 
 def extras() -> Iterator[tuple[str, None]]:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    for extra in project["optional-dependencies"]:
-        yield f"accord[{extra}]", None
+    for path in sorted(ROOT.glob("packages/*/pyproject.toml")):
+        project = tomllib.loads(path.read_text(encoding="utf-8"))["project"]
+        for extra in project["optional-dependencies"]:
+            yield f"{project['name']}[{extra}]", None
 
 
 def options(parser: argparse.ArgumentParser, command: str) -> Iterator[tuple[str, None]]:
@@ -118,7 +119,7 @@ def of_class(name: str, cls: type[Any]) -> Iterator[tuple[str, str | None]]:
 def own_members(cls: type[Any]) -> Iterator[str]:
     """The public members that our classes define; those of Python's own change with its version."""
     for base in cls.__mro__:
-        if base.__module__.partition(".")[0] == "accord":
+        if base.__module__.startswith("accord"):
             yield from (member for member in vars(base) if not member.startswith("_"))
 
 
@@ -126,7 +127,7 @@ def attributes(cls: type[Any]) -> Iterator[str]:
     """The public attributes that `__init__` sets."""
     for base in cls.__mro__:
         method = vars(base).get("__init__")
-        if base.__module__.partition(".")[0] == "accord" and inspect.isfunction(method):
+        if base.__module__.startswith("accord") and inspect.isfunction(method):
             try:
                 tree = ast.parse(textwrap.dedent(inspect.getsource(method)))
             except OSError:  # made by a decorator: it has no text

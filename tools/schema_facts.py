@@ -3,7 +3,7 @@
     python tools/schema_facts.py            fetch the pinned npm package and rewrite packages/accord/tests/schema/*.json
     python tools/schema_facts.py FOLDER     the same from an unpacked package
 
-No prose of the schema is kept. `packages/accord/tests/schema/test_drift.py` reads our own types' JSON Schema with the same functions
+No prose of the schema is kept. `test_drift.py` in the same folder reads our own types' JSON Schema with these functions
 and compares, so a new release of the schema is: change the pin, run this, and mend what the test then names.
 """
 

@@ -44,7 +44,7 @@ def main(arguments: list[str]) -> int:
         **os.environ,
         "WINEPREFIX": str(KEPT / "prefix"),
         "WINEDEBUG": "-all",
-        "PYTHONPATH": ";".join(map(windows_path, (ROOT / "src", wheels))),
+        "PYTHONPATH": ";".join(map(windows_path, (*ROOT.glob("packages/*/src"), wheels))),
         "PYTHONPYCACHEPREFIX": windows_path(KEPT / "cache"),
     }
     # Wine reports Windows 7 unless it is told otherwise, and gives programs no null device as a standard stream.

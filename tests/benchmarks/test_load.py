@@ -1,4 +1,4 @@
-"""The load run's command line and its table; that it runs, and finds nothing lost, is shown in packages/accord/tests/http."""
+"""The load run's command line and its table; that it runs, and finds nothing lost, is shown in the tests of http."""
 
 from dataclasses import replace
 

@@ -1,5 +1,6 @@
 """Agents of other frameworks, each in an environment of its own, with a model that follows a script."""
 
+import os
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from interop.frameworks import PACKAGES, python_with
 
 import accord
 from accord import v1
+from tests import SOURCES
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 
@@ -27,7 +29,7 @@ def framework(request, tmp_path):
     @asynccontextmanager
     async def start(*, allow=True, session_id=None):
         command = [python, MODELS / f"scripted_{request.param}.py", ROOT / "examples" / "frameworks"]
-        env = {"PYTHONPATH": str(ROOT / "src"), "STORE": str(tmp_path / ".sessions.db")}
+        env = {"PYTHONPATH": os.pathsep.join(SOURCES), "STORE": str(tmp_path / ".sessions.db")}
         client = accord.Client(files=True, permissions=lambda _: allow)
         async with accord.connect([str(part) for part in command], client, env=env) as remote:
             if session_id is None:

@@ -74,16 +74,16 @@ class Environment:
             timeout=PATIENCE,
         )
 
-    def install(self, wheel, extra=""):
-        """Install the wheel and what it needs, from the index of this machine."""
-        wanted = f"{wheel}[{extra}]" if extra else str(wheel)
-        succeeded(self.ran([UV, "pip", "install", "--quiet", "--python", self.python, wanted]))
+    def install(self, wheels, package="accord", extra=""):
+        """Install the wheels and what they need, one with an extra, from the index of this machine."""
+        wanted = [f"{wheel}[{extra}]" if extra and name == package else str(wheel) for name, wheel in wheels.items()]
+        succeeded(self.ran([UV, "pip", "install", "--quiet", "--python", self.python, *wanted]))
         succeeded(self.ran([UV, "pip", "check", "--python", self.python]))
 
-    def install_offline(self, wheel):
-        """Install the wheel, and the core's one dependency as a copy of the tests' own, so that no index is needed."""
+    def install_offline(self, wheels):
+        """Install the wheels, and the core's one dependency as a copy of the tests' own, so that no index is needed."""
         pip = [sys.executable, "-m", "pip", "--python", self.python]
-        succeeded(self.ran([*pip, "install", "--quiet", "--no-deps", "--no-index", wheel]))
+        succeeded(self.ran([*pip, "install", "--quiet", "--no-deps", "--no-index", *wheels]))
         where = "import sysconfig; print(sysconfig.get_path('purelib'))"
         place = Path(succeeded(self.ran([self.python, "-c", where])).strip())
         for file in importlib.metadata.distribution("msgspec").files:

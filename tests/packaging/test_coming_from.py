@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.packaging.building import ROOT
+from tests import ROOT
 from tests.packaging.environments import UV, Environment, succeeded
 
 PAGE = ROOT / "docs" / "coming-from" / "fastmcp.md"
@@ -13,10 +13,10 @@ BLOCK = re.compile(r"^```py\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 @pytest.mark.release
 @pytest.mark.timeout(900)
-def test_an_agent_calls_the_tool_of_a_fastmcp_server(built, tmp_path):
+def test_an_agent_calls_the_tool_of_a_fastmcp_server(wheels, tmp_path):
     server, program = BLOCK.findall(PAGE.read_text())
     place = Environment(tmp_path / "fastmcp")
-    place.install(built[1], "mcp")
+    place.install(wheels, "accord", "mcp")
     succeeded(place.ran([UV, "pip", "install", "--quiet", "--python", place.python, "fastmcp"]))
     (place.home / "adding.py").write_text(server)
     (place.home / "calculator.py").write_text(program)

@@ -6,6 +6,7 @@ supported Python with every extra, and installs from the index.
 
 import importlib.util
 import json
+import os
 import sys
 import tomllib
 from pathlib import Path
@@ -13,12 +14,18 @@ from pathlib import Path
 import pytest
 
 import accord
-from tests.packaging.building import ROOT
+from tests import ROOT, SOURCES
+from tests.packaging.building import distributions
 from tests.packaging.environments import Environment, interpreter, succeeded
 
 PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
-EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-IN_ALL = set(EXTRAS["all"][0].partition("[")[2].rstrip("]").split(","))
+EXTRAS = {}
+"""The extras of all packages, and the package of each; `all` is the one of accord-tools."""
+for package in distributions.PACKAGES:
+    project = tomllib.loads((ROOT / "packages" / package / "pyproject.toml").read_text())["project"]
+    EXTRAS |= dict.fromkeys(project["optional-dependencies"], package)
+EXTRAS |= {"all": "accord-tools", "http": "accord"}
+IN_ALL = {extra for extra, package in EXTRAS.items() if package in ("accord", "accord-tools")} - {"all"}
 
 SERVED = """
 import asyncio, accord, accord.http
@@ -65,16 +72,28 @@ MISSED = ["http", "langgraph", "official-sdk", "openai-agents", "otel", "postgre
 
 
 @pytest.fixture(scope="session")
-def wheel(built):
-    return built[1]
+def clean(wheels, tmp_path_factory):
+    """An environment with all wheels and without extras, which needs no network."""
+    environment = Environment(tmp_path_factory.mktemp("clean"))
+    environment.install_offline(wheels.values())
+    return environment
 
 
 @pytest.fixture(scope="session")
-def clean(wheel, tmp_path_factory):
-    """An environment with the wheel and without extras, which needs no network."""
-    environment = Environment(tmp_path_factory.mktemp("clean"))
-    environment.install_offline(wheel)
+def library(wheels, tmp_path_factory):
+    """An environment with the library alone."""
+    environment = Environment(tmp_path_factory.mktemp("library"))
+    environment.install_offline([wheels["accord"]])
     return environment
+
+
+def test_the_library_works_alone_and_says_how_to_get_the_command(library):
+    program = "import accord; print(accord.Agent('alone').name)"
+    assert succeeded(library.ran([library.python, "-c", program])) == "alone\n"
+    done = library.ran([library.python, "-m", "accord", "run", "Hello"])
+    assert done.returncode != 0
+    assert "needs the package 'accord-tools': pip install " in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 def check_core(environment):
@@ -105,15 +124,18 @@ def test_the_wheel_works_in_a_clean_environment(clean):
 def test_the_wheel_has_the_files_that_are_no_modules(clean):
     program = (
         "import accord, pathlib; home = pathlib.Path(accord.__file__).parent; "
-        "print((home / 'py.typed').is_file(), (home / 'inspector/static/index.html').is_file())"
+        "import accord_tools; tools = pathlib.Path(accord_tools.__file__).parent; "
+        "print((home / 'py.typed').is_file(), (tools / 'inspector/static/index.html').is_file())"
     )
     assert succeeded(clean.ran([clean.python, "-c", program])).split() == ["True", "True"]
 
 
 @pytest.mark.parametrize("extra", MISSED)
-def test_a_program_whose_extra_is_missing_says_how_to_install_it(clean, wheel, extra):
+def test_a_program_whose_extra_is_missing_says_how_to_install_it(clean, wheels, extra):
     done = clean.ran([clean.python, "-c", PROGRAMS[extra]])
-    told = f"needs the extra '{extra}': pip install '{wheel}[{extra}]'"
+    wheel, package = wheels["accord"], EXTRAS[extra]
+    command = f"'{wheel}[{extra}]'" if package == "accord" else f"--find-links {wheel.parent} '{package}[{extra}]'"
+    told = f"needs the extra '{extra}': pip install {command}"
     assert told in (done.stderr or done.stdout)
 
 
@@ -131,9 +153,9 @@ def test_every_extra_has_a_program_that_uses_it():
 @pytest.mark.release
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("version", PYTHONS)
-def test_the_wheel_works_with_each_python(wheel, tmp_path, version):
+def test_the_wheels_work_with_each_python(wheels, tmp_path, version):
     environment = Environment(tmp_path, interpreter(version))
-    environment.install(wheel)
+    environment.install(wheels)
     check_core(environment)
 
 
@@ -141,9 +163,9 @@ def test_the_wheel_works_with_each_python(wheel, tmp_path, version):
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("extra", EXTRAS)
 @pytest.mark.parametrize("version", PYTHONS)
-def test_the_wheel_works_with_each_extra(wheel, tmp_path, version, extra):
+def test_the_wheels_work_with_each_extra(wheels, tmp_path, version, extra):
     environment = Environment(tmp_path, interpreter(version))
-    environment.install(wheel, extra)
+    environment.install(wheels, EXTRAS[extra], extra)
     check_core(environment)
     there, declared = extras_found(environment)
     assert declared >= there >= (IN_ALL if extra == "all" else {extra})
@@ -152,24 +174,29 @@ def test_the_wheel_works_with_each_extra(wheel, tmp_path, version, extra):
 
 @pytest.mark.release
 @pytest.mark.parametrize("words", [["uvx", "--from"], ["pipx", "run", "--spec"]], ids=["uvx", "pipx"])
-def test_the_wheel_runs_without_being_installed(wheel, tmp_path, words):
+def test_the_command_runs_without_being_installed(wheels, tmp_path, words):
     program = Path(sys.executable).with_name(words[0])
     if words[0] == "pipx" and importlib.util.find_spec("pipx") is None:
         pytest.skip("pipx is not installed: requirements/release.txt has it")
     environment = Environment(tmp_path)
     environment.variables["PIPX_HOME"] = str(tmp_path / "pipx")
-    done = environment.ran([program, *words[1:], wheel, "accord", "--version"])
+    environment.variables |= {
+        "UV_FIND_LINKS": str(wheels["accord"].parent),
+        "PIP_FIND_LINKS": str(wheels["accord"].parent),
+    }
+    spec = [wheels["accord-tools"]]
+    done = environment.ran([program, *words[1:], *spec, "accord", "--version"])
     assert succeeded(done) == f"accord {accord.__version__}\n"
     question = ["accord", "run", "What is a tool call?", "--", sys.executable, "-m", "accord", "demo"]
-    environment.variables["PYTHONPATH"] = str(ROOT / "src")
-    assert "tool" in succeeded(environment.ran([program, *words[1:], wheel, *question]))
+    environment.variables["PYTHONPATH"] = os.pathsep.join(SOURCES)
+    assert "tool" in succeeded(environment.ran([program, *words[1:], *spec, *question]))
 
 
 @pytest.mark.release
-def test_the_distributions_pass_the_checks_of_an_index(wheel):
+def test_the_distributions_pass_the_checks_of_an_index(wheels, tmp_path):
     if importlib.util.find_spec("twine") is None:
         pytest.skip("twine is not installed: requirements/release.txt has it")
-    environment = Environment(wheel.parent.parent / "twine")
-    files = sorted(wheel.parent.iterdir())
+    environment = Environment(tmp_path)
+    files = sorted(wheels["accord"].parent.iterdir())
     told = succeeded(environment.ran([sys.executable, "-m", "twine", "check", "--strict", *files]))
-    assert told.count("PASSED") == len(files) == 2
+    assert told.count("PASSED") == len(files) == 8

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests import FOLDERS, ROOT
 from tests.posix import NAMES
 
-ROOT = Path(__file__).parents[2]
-FILES = sorted((ROOT / "tests").rglob("*.py"))
+FILES = [path for folder in FOLDERS for path in sorted(folder.rglob("*.py"))]
 HOME = ROOT / "tests" / "posix.py"
 
 COLLECTING = """

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tests import FOLDERS
 from tests.__main__ import unsteady_tests
 
-TESTS = Path(__file__).parents[1]
 CLOCKS = {"monotonic", "perf_counter", "perf_counter_ns", "monotonic_ns", "process_time", "thread_time", "time"}
 CALL = re.compile(rf"\b(?:{'|'.join(CLOCKS)})\(\)")
 
@@ -67,21 +67,29 @@ def comparisons(source: str) -> list[int]:
     ]
 
 
+def files_of_tests() -> list[Path]:
+    return [path for folder in FOLDERS for path in sorted(folder.rglob("*.py"))]
+
+
+def name_of(path: Path) -> str:
+    """The path of a file within the folder of tests that it stands in."""
+    return next(path.relative_to(folder).as_posix() for folder in FOLDERS if path.is_relative_to(folder))
+
+
 def reason(path: Path) -> str | None:
-    name = path.relative_to(TESTS).as_posix()
+    name = name_of(path)
     return next((why for part, why in ALLOWED.items() if name == part or name.startswith(f"{part}/")), None)
 
 
 def test_no_test_decides_by_a_clock():
-    paths = [path for path in sorted(TESTS.rglob("*.py")) if reason(path) is None]
-    found = {str(path.relative_to(TESTS)): comparisons(path.read_text()) for path in paths}
+    found = {str(path): comparisons(path.read_text()) for path in files_of_tests() if reason(path) is None}
     assert {path: lines for path, lines in found.items() if lines} == {}
 
 
 def test_every_exception_is_still_needed():
-    compare = {path for path in TESTS.rglob("*.py") if comparisons(path.read_text())}
+    compare = [name_of(path) for path in files_of_tests() if comparisons(path.read_text())]
     for name in ALLOWED:
-        assert any(path == TESTS / name or (TESTS / name) in path.parents for path in compare), name
+        assert any(it == name or it.startswith(f"{name}/") for it in compare), name
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests import ROOT, SOURCES
+
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```python(?P<options>[^\n]*)\n(?P<code>.*?)^```", re.MULTILINE | re.DOTALL)
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -60,9 +61,12 @@ def test_an_example_runs(example, tmp_path):
 
 
 def documented_modules() -> list[str]:
-    paths = sorted((ROOT / "src" / "accord").rglob("*.py"))
-    names = [".".join(p.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__") for p in paths]
-    return [name for name, path in zip(names, paths, strict=True) if ">>>" in path.read_text()]
+    return [
+        ".".join(path.relative_to(source).with_suffix("").parts).removesuffix(".__init__")
+        for source in SOURCES
+        for path in sorted(Path(source).rglob("*.py"))
+        if ">>>" in path.read_text()
+    ]
 
 
 @pytest.mark.parametrize("module", documented_modules())

@@ -12,9 +12,13 @@ from pathlib import Path
 import pytest
 
 from accord import extras
+from tests import PACKAGES, ROOT, SOURCES
 
-ROOT = Path(__file__).parents[2]
-EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+EXTRAS = {}
+"""What each extra installs, of all packages."""
+for package in PACKAGES:
+    declared = tomllib.loads((package / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    EXTRAS |= {extra: needs for extra, needs in declared.items() if extra != "all" and package.name != "accord-check"}
 DISTRIBUTIONS = {
     "agent-client-protocol": "acp",
     "claude-agent-sdk": "claude_agent_sdk",
@@ -40,14 +44,10 @@ GIVEN = {"httpx"}
 """Packages of whose classes programs pass objects to Accord: they are installed where they are used."""
 
 
-FRAMEWORKS = {"claude-agent-sdk", "langgraph", "llama-index", "official-sdk", "openai-agents", "pydantic-ai"}
-"""Extras of frameworks, whose needs conflict with those of other extras."""
-
-
 def required(extra):
     """The packages that an extra installs, besides those of an extra that it includes."""
     names = [re.match(r"[\w-]+", requirement)[0] for requirement in EXTRAS[extra]]
-    return {DISTRIBUTIONS.get(name, name) for name in names if name != "accord"}
+    return {DISTRIBUTIONS.get(name, name) for name in names if not name.startswith("accord")}
 
 
 IMPORT = re.compile(r"^ *(?:import (\w+)|from (\w+)[\w.]* import )|importlib\.import_module\(\"(\w+)", re.MULTILINE)
@@ -56,13 +56,14 @@ IMPORT = re.compile(r"^ *(?:import (\w+)|from (\w+)[\w.]* import )|importlib\.im
 @functools.cache
 def imported():
     """The packages that Accord's source imports, besides the standard library and the core's own."""
-    texts = (path.read_text() for path in (ROOT / "src").rglob("*.py"))
+    texts = (path.read_text() for source in SOURCES for path in Path(source).rglob("*.py"))
     found = {name for text in texts for names in IMPORT.findall(text) for name in names if name}
     # Only pytest loads the plugin, so pytest is there; PACKAGE stands in a template.
     return (
         found
         - set(sys.stdlib_module_names)
-        - {"accord", "msgspec", "_typeshed", "typing_extensions", "pytest", "PACKAGE"}
+        - {"accord", "accord_adapters", "accord_check", "accord_tools"}
+        - {"msgspec", "_typeshed", "typing_extensions", "pytest", "PACKAGE"}
     )
 
 
@@ -71,7 +72,7 @@ def test_every_package_that_is_imported_belongs_to_an_extra():
     assert imported() - set(extras.PACKAGES) - GIVEN == {"pydantic", "pydantic_core", "anyio", "uvicorn"}
 
 
-@pytest.mark.parametrize("extra", [extra for extra in EXTRAS if extra != "all"])
+@pytest.mark.parametrize("extra", EXTRAS)
 def test_an_extra_installs_nothing_that_is_not_imported(extra):
     assert required(extra) - imported() == set()
     assert {package for package, of in extras.PACKAGES.items() if of == extra and package not in PARTS} == required(
@@ -79,8 +80,19 @@ def test_an_extra_installs_nothing_that_is_not_imported(extra):
     )
 
 
-def test_all_stands_for_every_extra_but_the_frameworks():
-    assert EXTRAS["all"] == [f"accord[{','.join(sorted(set(EXTRAS) - {'all'} - FRAMEWORKS))}]"]
+@pytest.mark.parametrize("package", ["accord", "accord-tools"])
+def test_all_stands_for_every_extra_of_a_package(package):
+    declared = tomllib.loads((ROOT / "packages" / package / "pyproject.toml").read_text())["project"]
+    extras = declared["optional-dependencies"]
+    assert f"{package}[{','.join(sorted(set(extras) - {'all'}))}]" in extras["all"]
+
+
+def test_each_extra_names_the_package_that_has_it():
+    for extra in EXTRAS:
+        declared = tomllib.loads(
+            (ROOT / "packages" / extras.DISTRIBUTIONS.get(extra, "accord") / "pyproject.toml").read_text()
+        )
+        assert extra in declared["project"]["optional-dependencies"]
 
 
 USES = {
@@ -179,9 +191,10 @@ def test_the_command_of_a_checkout_that_was_not_installed_names_its_folder(monke
     paths = [path for path in sys.path if path and not list(Path(path).glob("accord-*.dist-info"))]
     monkeypatch.setattr(sys, "path", paths)
     importlib.invalidate_caches()
-    assert extras.install_command("mcp") == f"pip install -e '{ROOT}[mcp]'"
+    assert extras.install_command("mcp") == f"pip install -e '{ROOT}/packages/accord[mcp]'"
 
 
 def test_the_page_about_installing_lists_every_extra():
-    rows = re.findall(r"^\| (`[^|]+`) \|", (ROOT / "docs" / "install.md").read_text(), re.MULTILINE)
-    assert {name for row in rows for name in re.findall(r"`([\w-]+)`", row)} == set(EXTRAS)
+    page = (ROOT / "docs" / "install.md").read_text()
+    rows = re.findall(r"^\| `accord[^|]*\| (`[^|]+`) \| [^|]+ \|$", page, re.MULTILINE)
+    assert {name for row in rows for name in re.findall(r"`([\w-]+)`", row)} == {*EXTRAS, "all"}

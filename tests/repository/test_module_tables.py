@@ -18,7 +18,7 @@ def test_a_page_s_tables_of_modules_are_up_to_date(page):
 
 
 def test_every_module_has_a_first_line():
-    modules = (ROOT / "src" / "accord").rglob("*.py")
+    modules = (ROOT / "packages").glob("*/src/**/*.py")
     assert not [path for path in modules if not module_tables.first_line(path)]
 
 

@@ -10,13 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from tests import SOURCES as FOLDERS
+
 pytestmark = pytest.mark.timeout(600)  # a checker reads everything once, also on a busy machine
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 QUICKSTART = ROOT / "docs" / "quickstart.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
-ENVIRONMENT = {**os.environ, "MYPYPATH": str(ROOT / "src")}
+ENVIRONMENT = {**os.environ, "MYPYPATH": os.pathsep.join(FOLDERS)}
 PROGRAMS = ("good_handlers.py", "bad_handlers.py", "threads.py")
 SOURCES = {
     **{path.name: path.read_text() for path in map(HERE.joinpath, PROGRAMS)},
@@ -55,7 +57,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def pyright(folder):
     """The lines of each program at which pyright finds errors."""
-    options = {"extraPaths": [str(ROOT / "src")], "typeCheckingMode": "strict", "pythonVersion": "3.11"}
+    options = {"extraPaths": FOLDERS, "typeCheckingMode": "strict", "pythonVersion": "3.11"}
     (folder / "pyrightconfig.json").write_text(json.dumps(options))
     command = [tool("pyright"), "-p", str(folder), "--pythonpath", sys.executable, "--outputjson"]
     report = json.loads(run(command, folder))

@@ -100,7 +100,7 @@ def uses(code: str) -> set[str]:
         match node:
             case ast.Attribute():
                 found.add(ast.unparse(node))
-            case ast.ImportFrom(module=str(module)) if module.split(".")[0] == "accord":
+            case ast.ImportFrom(module=str(module)) if module.split(".")[0].startswith("accord"):
                 found |= {f"{module}.{it.name}" for it in node.names}
             case _:
                 pass

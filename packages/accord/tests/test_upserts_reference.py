@@ -12,10 +12,10 @@ import random
 from typing import Any
 
 import pytest
-from tests.folding import Script, joined
 
 from accord.schema import codec, v2
 from accord.state import Message, SessionState
+from tests.folding import Script, joined
 
 SEQUENCES = 2_000
 BATCHES = 20

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     )
     from accord_adapters.serving import current_turn as current_turn
 
+__version__ = "0.2.0"
+
 _HOMES = {
     "chat": "chat:",
     "claude_agent_sdk": "claude_agent_sdk:",

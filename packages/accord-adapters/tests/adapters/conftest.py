@@ -5,9 +5,9 @@ from contextlib import asynccontextmanager
 from importlib.util import find_spec
 
 import pytest
-from tests.adapters.script import Script
 
 import accord
+from tests.adapters.script import Script
 
 FRAMEWORKS = {
     "chat": "openai",

@@ -6,13 +6,13 @@ import json
 from contextlib import suppress
 
 import pytest
-from tests.adapters.script import READ, TODOS, WRITTEN, Call, Refuse, Say, Think, Wait
-from tests.waiting import DEADLINE, PAUSE
 
 import accord
 import accord_adapters
 from accord import v1
 from accord.state import Message
+from tests.adapters.script import READ, TODOS, WRITTEN, Call, Refuse, Say, Think, Wait
+from tests.waiting import DEADLINE, PAUSE
 
 # Frameworks warn of their own code; Claude's SDK of tools that run without a question, and of its own streams.
 pytestmark = pytest.mark.filterwarnings(

@@ -4,9 +4,9 @@ import subprocess
 import sys
 
 import pytest
-from tests.adapters.conftest import FRAMEWORKS, is_installed
 
 import accord_adapters
+from tests.adapters.conftest import FRAMEWORKS, is_installed
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)

@@ -8,11 +8,11 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import interrupt
-from tests.adapters.script import Say
-from tests.adapters.with_langgraph import graph_of
 
 import accord
 from accord_adapters import langgraph as adapter
+from tests.adapters.script import Say
+from tests.adapters.with_langgraph import graph_of
 
 REQUEST = {
     "action_requests": [{"name": "delete", "args": {"path": "a"}}, {"name": "delete", "args": {"path": "b"}}],

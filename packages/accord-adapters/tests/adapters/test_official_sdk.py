@@ -11,9 +11,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from tests.waiting import eventually
 
 import accord
+from tests.waiting import eventually
 
 acp = pytest.importorskip("acp")
 official_sdk = importlib.import_module("accord_adapters.official_sdk")

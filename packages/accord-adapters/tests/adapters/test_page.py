@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from tests.adapters.conftest import FRAMEWORKS
 from tests.named_tests import named
 

@@ -5,9 +5,9 @@ import json
 
 from interop.model.replies import Thinking, ToolCall, Words
 from interop.model.server import ModelServer, Refused
-from tests.adapters.script import Call, Refuse, Say, Think, Wait
 
 from accord_adapters import chat
+from tests.adapters.script import Call, Refuse, Say, Think, Wait
 
 
 class Models:

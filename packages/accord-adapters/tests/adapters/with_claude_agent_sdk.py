@@ -7,9 +7,9 @@ import tempfile
 import claude_agent_sdk as sdk
 from interop.model.replies import Thinking, ToolCall, Words
 from interop.model.server import ModelServer, Refused
-from tests.adapters.script import Call, Refuse, Say, Think, Wait
 
 from accord_adapters import claude_agent_sdk as adapter
+from tests.adapters.script import Call, Refuse, Say, Think, Wait
 
 
 class Models:

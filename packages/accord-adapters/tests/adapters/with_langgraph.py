@@ -10,9 +10,9 @@ from langchain_core.tools import tool as as_tool
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
 from langgraph.types import interrupt
-from tests.adapters.script import READ, WRITTEN, Call, Refuse, Say, Script, Think, Wait, openai_error
 
 from accord_adapters import langgraph as adapter
+from tests.adapters.script import READ, WRITTEN, Call, Refuse, Say, Script, Think, Wait, openai_error
 
 
 class ScriptedModel(BaseChatModel):

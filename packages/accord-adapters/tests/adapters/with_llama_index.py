@@ -8,9 +8,9 @@ from llama_index.core.base.llms.types import ChatMessage, ChatResponse, LLMMetad
 from llama_index.core.llms.function_calling import FunctionCallingLLM
 from llama_index.core.tools import FunctionTool, ToolSelection
 from llama_index.core.workflow import Context, HumanResponseEvent, InputRequiredEvent
-from tests.adapters.script import READ, WRITTEN, Call, Refuse, Say, Script, Think, Wait, openai_error
 
 from accord_adapters import llama_index as adapter
+from tests.adapters.script import READ, WRITTEN, Call, Refuse, Say, Script, Think, Wait, openai_error
 
 
 class ScriptedModel(FunctionCallingLLM):

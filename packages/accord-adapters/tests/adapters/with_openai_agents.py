@@ -15,10 +15,10 @@ from openai.types.responses import (
     ResponseUsage,
 )
 from openai.types.responses.response_usage import InputTokensDetails, OutputTokensDetails
-from tests.adapters.script import READ, WRITTEN, Call, Refuse, Say, Think, Wait, openai_error
 
 import agents
 from accord_adapters import openai_agents as adapter
+from tests.adapters.script import READ, WRITTEN, Call, Refuse, Say, Think, Wait, openai_error
 
 agents.set_tracing_disabled(True)
 

@@ -8,9 +8,9 @@ from pydantic_ai.exceptions import ModelHTTPError, ToolFailed
 from pydantic_ai.messages import ModelMessagesTypeAdapter
 from pydantic_ai.models.function import DeltaThinkingPart, DeltaToolCall, FunctionModel
 from pydantic_ai.tools import Tool
-from tests.adapters.script import Call, Refuse, Say, Think, Wait
 
 from accord_adapters import pydantic_ai as adapter
+from tests.adapters.script import Call, Refuse, Say, Think, Wait
 
 
 class Models:

@@ -1,8 +1,9 @@
 """Conformance checks of agents, clients and recorded traces.
 
-    from accord import check, trace
+    import accord_check
+    from accord import trace
 
-    for finding in check.judge(trace.read("wire.jsonl")):
+    for finding in accord_check.judge(trace.read("wire.jsonl")):
         print(finding.severity, finding.side, finding.id, finding.message)
 
 `judge` needs no control over the conversation: it takes the events of a trace, or those of a live connection, and
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from accord_check.report.as_text import as_text as as_text
     from accord_check.report.report import Report as Report
     from accord_check.trace_judge import Judge as Judge, judge as judge
+
+__version__ = "0.2.0"
 
 _HOMES = {
     "Finding": "finding",

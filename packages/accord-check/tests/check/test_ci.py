@@ -13,12 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.check.test_mutants_of_an_agent import PATIENT, judged
 
 from accord_check import revisions
 from accord_check.catalogue import CHECKS
 from accord_check.pages import names_of_pages, page_of, write_pages
 from accord_check.requirements import REQUIREMENTS
+from tests.check.test_mutants_of_an_agent import PATIENT, judged
 
 ROOT = Path(__file__).parents[4]
 ACTION = ROOT / "actions" / "check"

@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.check.mutants import all_judged, found
-from tests.check.test_mutants_of_a_client import PATIENT
 
 from accord_check.client.checks import ACTIVE_OF_CLIENT
 from accord_check.client.run import check_client
 from accord_check.report.report import Report
+from tests.check.mutants import all_judged, found
+from tests.check.test_mutants_of_a_client import PATIENT
 
 pytestmark = pytest.mark.timeout(300)
 

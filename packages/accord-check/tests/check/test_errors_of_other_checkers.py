@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.check.healthy import Mutation, both, drop, healthy, put, says, without
-from tests.check.test_mutants_of_an_agent import judged
 
 import accord_check.agent
 from accord.client.target import CommandTarget
@@ -25,6 +23,8 @@ from accord_check.agent.run import check_agent
 from accord_check.agent.settings import DEMO, Settings
 from accord_check.judged_trace import report_on_trace
 from accord_check.report.report import Report
+from tests.check.healthy import Mutation, both, drop, healthy, put, says, without
+from tests.check.test_mutants_of_an_agent import judged
 
 SMOKE = Settings(profile="smoke", prompts=DEMO, quiet=0.2, answer_within=60)
 

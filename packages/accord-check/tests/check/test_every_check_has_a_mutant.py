@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from accord_check.agent.checks import ACTIVE
+from accord_check.catalogue import CHECKS
+from accord_check.checks import Check
+from accord_check.client.checks import ACTIVE_OF_CLIENT
+from accord_check.passive.catalogue import PASSIVE
 from tests.check.test_clients_over_http import MUTANTS as HTTP_CLIENTS
 from tests.check.test_mutants_of_a_client import MUTANTS as CLIENTS
 from tests.check.test_mutants_of_a_trace import MUTANTS as TRACES, MUTANTS_V2 as TRACES_V2
@@ -9,12 +14,6 @@ from tests.check.test_mutants_of_a_v2_agent import MUTANTS as AGENTS_V2
 from tests.check.test_mutants_of_a_v2_client import MUTANTS as CLIENTS_V2
 from tests.check.test_mutants_of_an_agent import MUTANTS as AGENTS
 from tests.check.test_raw_http import FAULTS as HTTP_AGENTS
-
-from accord_check.agent.checks import ACTIVE
-from accord_check.catalogue import CHECKS
-from accord_check.checks import Check
-from accord_check.client.checks import ACTIVE_OF_CLIENT
-from accord_check.passive.catalogue import PASSIVE
 
 OF_TRACES = [found for _, found in (*TRACES.values(), *TRACES_V2.values())]
 """What is found in each broken trace, as `SIDE ID`, with a mark before the side."""

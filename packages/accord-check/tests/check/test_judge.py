@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from tests.check.healthy import Talk, drop, healthy, moved, put, says, text
 
 from accord.trace import TraceEvent, TraceFile
 from accord_check import Judge, judge
 from accord_check.traces import conversations
+from tests.check.healthy import Talk, drop, healthy, moved, put, says, text
 
 STATUSES = "pending, in_progress, completed, failed"
 

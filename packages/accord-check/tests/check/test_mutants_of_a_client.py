@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from tests.check.mutants import all_judged, found
 
 from accord_check.client.checks import ACTIVE_OF_CLIENT
 from accord_check.client.run import check_client
 from accord_check.client.settings import ClientSettings
 from accord_check.judged_trace import report_on_trace
 from accord_check.report.report import Report
+from tests.check.mutants import all_judged, found
 
 CLIENT = Path(__file__).with_name("faulty_client.py")
 PATIENT = ClientSettings(answer_within=30, asks_within=30, end_within=30, quiet=0.3)

@@ -6,12 +6,12 @@ A healthy conversation is broken in one place. What the judge says of it must be
 from __future__ import annotations
 
 import pytest
+
+from accord_check import Finding, judge
 from tests.check.healthy import healthy
 from tests.check.healthy_v2 import healthy_v2
 from tests.check.trace_mutants import handshake, lent, other_side, second, sessions, turns, types, wire
 from tests.check.trace_mutants.table import MUTANTS, MUTANTS_V2
-
-from accord_check import Finding, judge
 
 LOADED = (handshake, lent, other_side, second, sessions, turns, types, wire)
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from tests.check.mutants import all_judged, found
 
 from accord.client.target import CommandTarget
 from accord_check.agent.checks import ACTIVE
@@ -16,6 +15,7 @@ from accord_check.agent.run import check_agent
 from accord_check.agent.settings import Prompts, Settings
 from accord_check.judged_trace import report_on_trace
 from accord_check.report.report import Report
+from tests.check.mutants import all_judged, found
 
 AGENT = Path(__file__).with_name("faulty_v2_agent.py")
 PATIENT = Settings(

@@ -6,12 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.check.mutants import all_judged, found
-from tests.check.test_mutants_of_a_client import HASTY, PATIENT, Mutant, replace
 
 from accord_check.client.run import check_client
 from accord_check.judged_trace import report_on_trace
 from accord_check.report.report import Report
+from tests.check.mutants import all_judged, found
+from tests.check.test_mutants_of_a_client import HASTY, PATIENT, Mutant, replace
 
 pytestmark = pytest.mark.timeout(300)
 

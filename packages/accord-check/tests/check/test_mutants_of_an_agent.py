@@ -9,7 +9,6 @@ from typing import NamedTuple
 from xml.etree.ElementTree import fromstring
 
 import pytest
-from tests.check.mutants import all_judged, found
 
 from accord.client.target import CommandTarget
 from accord_check.agent.checks import ACTIVE, SECOND_VERSION
@@ -20,6 +19,7 @@ from accord_check.report.as_html import as_html
 from accord_check.report.as_junit import as_junit
 from accord_check.report.as_markdown import as_markdown
 from accord_check.report.report import Report
+from tests.check.mutants import all_judged, found
 
 AGENT = Path(__file__).with_name("faulty_agent.py")
 PROMPTS = Prompts(plain="hello", slow="slow", edit="edit")

@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.check.test_no_false_finding import MEMORY_ONLY, PATIENT, ROOT
 
 from accord.client.target import CommandTarget
 from accord_check.agent.run import check_agent
 from accord_check.agent.settings import Prompts
 from accord_check.report.report import Report
+from tests.check.test_no_false_finding import MEMORY_ONLY, PATIENT, ROOT
 
 pytestmark = pytest.mark.timeout(900)
 

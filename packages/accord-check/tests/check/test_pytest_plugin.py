@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.check.healthy import healthy, put, without
 
 from accord.trace import TraceFile
+from tests.check.healthy import healthy, put, without
 
 FAULTY = Path(__file__).with_name("faulty_agent.py")
 
@@ -117,7 +117,7 @@ import sys
 
 def test_mine():
     loaded = sorted(name for name in sys.modules if name.startswith("accord"))
-    assert loaded == ["accord", "accord_check", "accord_check.pytest_plugin", "accord.loading"]
+    assert loaded == ["accord", "accord.loading", "accord_check", "accord_check.pytest_plugin"]
 """
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from xml.etree.ElementTree import fromstring
 
 import pytest
-from tests.check.healthy import both, healthy, put
 
 from accord.trace import TraceFile
 from accord_check.expected import ExpectationError, apply, read
@@ -20,6 +19,7 @@ from accord_check.report.as_junit import as_junit
 from accord_check.report.as_markdown import as_markdown
 from accord_check.report.as_sarif import as_sarif
 from accord_check.report.as_text import as_text
+from tests.check.healthy import both, healthy, put
 
 LATE = "lines.agent-counts-from-one"
 EVIL = "\x1b[2J<script>alert(1)</script> | `x` \x00\ud83d"

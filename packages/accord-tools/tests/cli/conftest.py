@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.cli.pseudo_terminal import start_terminals
 from tests.forked_programs import forked_programs, fresh_programs  # noqa: F401
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pyte
+
 from tests.posix import fcntl, termios
 
 ACCORD = [sys.executable, "-m", "accord"]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 import sys
-from pathlib import Path
 
 import pytest
-from tests.check.healthy import healthy, put, without
 
 from accord.trace import TraceFile
+from tests import ROOT
+from tests.check.healthy import healthy, put, without
 
-FAULTY = Path(__file__).parents[1] / "check" / "faulty_agent.py"
+FAULTY = ROOT / "packages/accord-check/tests/check/faulty_agent.py"
 
 
 @pytest.fixture
@@ -165,7 +165,7 @@ def test_a_revision_without_a_frozen_set_is_refused_before_anything_runs(user):
 
 
 def test_an_agent_of_both_versions_is_judged_in_both(user):
-    agent = FAULTY.parents[2] / "interop" / "agents" / "both_versions.py"
+    agent = ROOT / "interop" / "agents" / "both_versions.py"
     arguments = ("--profile", "smoke", "--protocol", "auto", "--json", "--", sys.executable, str(agent))
     assert json.loads(user.said("check", "agent", *arguments))["protocolVersions"] == [1, 2]
 

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 import accord
+from tests import ROOT
 
-FAULTY = Path(__file__).parents[1] / "check" / "faulty_client.py"
+FAULTY = ROOT / "packages/accord-check/tests/check/faulty_client.py"
 CLIENT = [sys.executable, str(FAULTY), "{agent}"]
 
 

@@ -11,6 +11,7 @@ import sys
 
 import pyte
 import pytest
+
 from tests.posix import fcntl, termios
 from tests.waiting import DEADLINE
 

@@ -32,21 +32,21 @@ if sys.platform == "win32":
 ROOT = Path(__file__).parents[4]
 
 ONLY_READ = {
-    r"^chat(?!.*--plain)": "shows a screen, which needs a terminal: packages/accord-tools/tests/tui",
-    r"^agent\b|-- accord agent": "needs a model: packages/accord-tools/tests/coder",
-    r"https?://|wss?://": "needs a server at that address: packages/accord/tests/http",
-    r"^check (agent|client)\b": "judges for a minute: packages/accord-check/tests/check",
+    r"^chat(?!.*--plain)": "shows a screen, which needs a terminal: tests/tui",
+    r"^agent\b|-- accord agent": "needs a model: tests/coder",
+    r"https?://|wss?://": "needs a server at that address: tests/http",
+    r"^check (agent|client)\b": "judges for a minute: tests/check",
     r"^agents (verify|info|search|install|update|lock|forget|check|build|remove gemini)\b": "asks a registry: tests/"
     "registry",
-    r"--registry|^agents import": "needs a registry, or the settings of an editor: packages/accord-tools/tests/registry",
-    r"postgresql://|--hosts|^hosts": "needs a database: packages/accord/tests/hosts",
-    r"--container|--memory": "needs systemd or a container engine: packages/accord/tests/confinement",
-    r"^trace import": "needs a file of another program: packages/accord-tools/tests/tap",
-    r"--certificate|--token-file|--policy": "needs a file with secrets or rules: packages/accord/tests/http, packages/accord-tools/tests/cli/test_run.py",
-    r"^trace show --follow": "ends with the trace: packages/accord-tools/tests/tap",
-    r"^doctor": "judges this machine: packages/accord-tools/tests/cli/test_info_and_doctor.py",
-    r"^sessions delete": "asks at a terminal: packages/accord-tools/tests/cli/test_sessions.py",
-    r"keyring:|--env-file": "needs a keyring or a file of variables: packages/accord-tools/tests/registry/test_environment.py",
+    r"--registry|^agents import": "needs a registry, or the settings of an editor: tests/registry",
+    r"postgresql://|--hosts|^hosts": "needs a database: tests/hosts",
+    r"--container|--memory": "needs systemd or a container engine: tests/confinement",
+    r"^trace import": "needs a file of another program: tests/tap",
+    r"--certificate|--token-file|--policy": "needs a file with secrets or rules: tests/http, tests/cli/test_run.py",
+    r"^trace show --follow": "ends with the trace: tests/tap",
+    r"^doctor": "judges this machine: tests/cli/test_info_and_doctor.py",
+    r"^sessions delete": "asks at a terminal: tests/cli/test_sessions.py",
+    r"keyring:|--env-file": "needs a keyring or a file of variables: tests/registry/test_environment.py",
 }
 """Examples that are only read by the parser, and where what they do is tested."""
 

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 import accord
+import accord_tools
 
 
 def test_info_shows_what_an_agent_is_and_offers(user):
@@ -97,7 +98,7 @@ def test_doctor_names_the_command_that_installs_a_missing_extra(user, tmp_path):
     """In an environment that has only Accord and what it needs."""
     site = tmp_path / "site"
     site.mkdir()
-    for module in (msgspec, accord):
+    for module in (msgspec, accord, accord_tools):
         package = Path(module.__file__).parent
         shutil.copytree(package, site / package.name, ignore=shutil.ignore_patterns("__pycache__"))
     user.environment["PYTHONPATH"] = str(site)

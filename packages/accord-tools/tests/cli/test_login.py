@@ -6,6 +6,7 @@ import json
 import sys
 
 import pytest
+
 from tests.cli.pseudo_terminal import Terminal
 
 DEMO = [sys.executable, "-m", "accord", "demo", "--pace", "0", "--login"]

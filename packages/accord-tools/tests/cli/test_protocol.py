@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+
 from tests.cli.conftest import MINE
 
 FIRST_ONLY = "import accord\nagent = accord.Agent('first', versions=(1,))\n@agent.on_prompt\nasync def reply(turn):\n"

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.cli.pseudo_terminal import Terminal
-from tests.waiting import wait_until
 
 from accord.printable import columns
+from tests.cli.pseudo_terminal import Terminal
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a pseudo-terminal")
 

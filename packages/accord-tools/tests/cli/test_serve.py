@@ -6,9 +6,9 @@ import subprocess
 import sys
 
 import pytest
-from tests.waiting import DEADLINE
 
 import accord
+from tests.waiting import DEADLINE
 
 AGENT = """
 import accord

@@ -13,10 +13,10 @@ import threading
 from pathlib import Path
 
 import pytest
-from tests.cli.pseudo_terminal import ACCORD
-from tests.waiting import wait_until
 
 from accord.printable import columns
+from tests.cli.pseudo_terminal import ACCORD
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a pseudo-terminal")
 

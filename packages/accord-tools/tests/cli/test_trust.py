@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 import pytest
+
 from tests.cli.pseudo_terminal import Terminal
 from tests.cli.test_terminal import ACTS, EVIL
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from interop.model.replies import Asked, ToolCall, Words
 from interop.model.server import ModelServer
-from tests.forked_programs import forked_programs, fresh_programs  # noqa: F401
 
 import accord
 from accord_tools.coder.agent import coding_agent
 from accord_tools.coder.models.choosing import ModelSettings
+from tests.forked_programs import forked_programs, fresh_programs  # noqa: F401
 
 APIS = ["anthropic", "openai", "responses"]
 

@@ -8,11 +8,11 @@ import asyncio
 import threading
 
 import pytest
+
+import accord
 from tests.coder.conftest import call, text_of
 from tests.coder.test_failing_models import SAID, Provider, status
 from tests.waiting import eventually
-
-import accord
 
 ONE_API = pytest.mark.parametrize("api", ["openai"])
 """For what does not depend on the API."""

@@ -8,10 +8,10 @@ import msgspec
 import pytest
 from interop.model import chat, messages, responses
 from interop.model.replies import Words
-from tests.coder.conftest import APIS
 
 import accord
 from accord_tools.coder.models.choosing import ModelSettings
+from tests.coder.conftest import APIS
 
 
 @dataclass

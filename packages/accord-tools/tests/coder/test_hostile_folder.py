@@ -4,11 +4,11 @@ import asyncio
 import os
 
 import pytest
-from tests.coder.conftest import call
-from tests.project.hostile_folder import hostile
 
 import accord
 from accord.project import search
+from tests.coder.conftest import call
+from tests.project.hostile_folder import hostile
 
 pytestmark = [
     pytest.mark.skipif(os.name == "nt", reason="pipes and links of POSIX"),

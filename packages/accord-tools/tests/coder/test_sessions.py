@@ -4,11 +4,11 @@ import asyncio
 import sys
 
 import pytest
-from tests.coder.conftest import call, text_of
-from tests.waiting import eventually
 
 import accord
 from accord_tools.coder.agent import coding_agent
+from tests.coder.conftest import call, text_of
+from tests.waiting import eventually
 
 
 async def test_a_session_is_continued_by_another_agent(opened, script, model):

@@ -4,10 +4,10 @@ import os
 import shutil
 
 import pytest
-from tests.coder.conftest import call, text_of
 
 import accord
 from accord.project import search
+from tests.coder.conftest import call, text_of
 
 pytestmark = pytest.mark.parametrize("api", ["openai"])
 

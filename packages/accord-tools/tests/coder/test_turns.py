@@ -5,10 +5,10 @@ import json
 
 import msgspec
 import pytest
-from tests.coder.conftest import call, text_of
 
 import accord
 from accord_tools.coder.agent import coding_agent
+from tests.coder.conftest import call, text_of
 
 OVERRIDE = accord.v1.SystemPrompt(mode="override", content=[accord.v1.TextContent("Be a poet.")])
 

@@ -7,11 +7,11 @@ import wave
 import zlib
 
 import pytest
-from tests.waiting import eventually
 
 from accord import PeerError, v1
 from accord_tools.demo.agent import FEATURES
 from accord_tools.demo.working import FIRST_LINES
+from tests.waiting import eventually
 
 
 async def test_help_lists_every_command_that_is_advertised(visit):

@@ -1,11 +1,11 @@
 """The built-in agent speaks both versions: each of its commands ends well in version 2 as well."""
 
 import pytest
-from tests.waiting import eventually
 
 import accord
 from accord_tools.demo import demo_agent
 from accord_tools.demo.agent import FEATURES
+from tests.waiting import eventually
 
 ARGUMENTS = {"edit": "", "run": "echo hello", "stream": "20", "slow": "2", "read": "a.txt", "watch": "2"}
 FAILS = {"error"}

@@ -3,11 +3,11 @@ import subprocess
 import sys
 
 import pytest
-from tests.inspector.chromium import PROGRAM, Chromium
-from tests.inspector.recording import Recording
 
 from accord_tools.inspector.index import TraceIndex
 from accord_tools.inspector.reader import TraceReader
+from tests.inspector.chromium import PROGRAM, Chromium
+from tests.inspector.recording import Recording
 
 
 @pytest.fixture

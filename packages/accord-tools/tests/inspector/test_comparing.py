@@ -5,10 +5,10 @@ import subprocess
 import sys
 
 import pytest
-from tests.inspector.recording import Recording
-from tests.inspector.test_page import has, is_quiet
 
 from accord_tools.inspector.latency import MOST_POINTS, latencies
+from tests.inspector.recording import Recording
+from tests.inspector.test_page import has, is_quiet
 
 CLIPBOARD = """
 window.copied = []

@@ -6,8 +6,6 @@ import json
 import re
 
 import pytest
-from tests.inspector.test_hostile import trap  # noqa: F401
-from tests.inspector.test_page import CHOSEN, has, slide
 
 from accord.errors import AccordError
 from accord.trace.query import read_query
@@ -15,6 +13,8 @@ from accord_tools.inspector import export
 from accord_tools.inspector.export import export_html
 from accord_tools.inspector.findings import TraceFindings
 from accord_tools.inspector.search import Search
+from tests.inspector.test_hostile import trap  # noqa: F401
+from tests.inspector.test_page import CHOSEN, has, slide
 
 
 @pytest.fixture

@@ -3,9 +3,9 @@
 import sys
 
 import pytest
-from tests.inspector.recording import Recording
 
 from accord_tools.inspector.findings import TraceFindings
+from tests.inspector.recording import Recording
 
 
 def judged(index):

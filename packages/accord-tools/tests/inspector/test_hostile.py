@@ -4,7 +4,6 @@ import base64
 import json
 
 import pytest
-from tests.inspector.test_page import has, is_quiet
 
 from accord.schema.codec import encode
 from accord.trace.query import read_query
@@ -13,6 +12,7 @@ from accord_tools.inspector.conversation import Folds, settings_at
 from accord_tools.inspector.lines import BROKEN
 from accord_tools.inspector.rows import Fields, detail_of, row_of, rows_of_runs
 from accord_tools.inspector.search import Search
+from tests.inspector.test_page import has, is_quiet
 
 SCRIPT = (
     "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"

@@ -4,13 +4,13 @@ import gzip
 import json
 
 import pytest
-from tests.inspector.recording import Recording
 
 from accord.errors import AccordError, DecodeError
 from accord_tools.inspector.api import summary_of
 from accord_tools.inspector.index import TraceIndex
 from accord_tools.inspector.reader import TraceReader
 from accord_tools.inspector.rows import Fields, detail_of, row_of, rows_of_runs
+from tests.inspector.recording import Recording
 
 
 def words(index):

@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+
 from tests.inspector.recording import Recording
 
 CHOSEN = "document.querySelector('.row.chosen')?.innerText ?? ''"

@@ -4,11 +4,11 @@ import asyncio
 import json
 
 import pytest
-from tests.inspector.conftest import fetch
-from tests.inspector.recording import Recording
 
 from accord_tools.inspector.library import Library, trace_id
 from accord_tools.inspector.serving import inspecting
+from tests.inspector.conftest import fetch
+from tests.inspector.recording import Recording
 
 TOKEN = "a-token-for-tests"
 BEARER = {"Authorization": f"Bearer {TOKEN}"}

@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 
 import pytest
-from tests.cli.conftest import User
-from tests.cli.pseudo_terminal import start_terminals
-from tests.forked_programs import forked_programs, fresh_programs  # noqa: F401
 
 from accord.testing.registry import LocalRegistry
 from accord_tools.registry.index import load_index
 from accord_tools.registry.installing.install import InstallOptions, install
 from accord_tools.registry.progress import Progress
+from tests.cli.conftest import User
+from tests.cli.pseudo_terminal import start_terminals
+from tests.forked_programs import forked_programs, fresh_programs  # noqa: F401
 
 DEMO = f"""#!{sys.executable}
 import runpy, sys

@@ -7,11 +7,11 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.registry.conftest import DEMO
 
 from accord.testing.registry import Answer
 from accord_tools.registry.packages import read_package
 from accord_tools.registry.platforms import here as this_platform
+from tests.registry.conftest import DEMO
 
 NPX = {"npx": {"package": "helper@1.0.0", "args": ["--acp"]}}
 

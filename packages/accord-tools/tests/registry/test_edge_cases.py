@@ -9,13 +9,13 @@ import shutil
 import sys
 
 import pytest
-from tests.named_tests import named
-from tests.registry.conftest import DEMO
 
 from accord.testing.registry import Answer
 from accord_tools.registry import installed
 from accord_tools.registry.errors import RegistryError
 from accord_tools.registry.installing.npm import program_name
+from tests.named_tests import named
+from tests.registry.conftest import DEMO
 
 EDGE_CASES = {
     "an index of the future, with unknown keys": [

@@ -5,11 +5,11 @@ import os
 import sys
 
 import pytest
-from tests.registry.conftest import DEMO
 
 import accord
 from accord.errors import ConfigurationError
 from accord_tools.configuration.environment import passed_on
+from tests.registry.conftest import DEMO
 
 SHOWING = """
 import json, os, sys

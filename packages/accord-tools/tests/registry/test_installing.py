@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from tests.registry.conftest import DEMO
 
 from accord.testing.registry import Answer, tar_archive
 from accord_tools.registry import agreed, installed
@@ -22,6 +21,7 @@ from accord_tools.registry.errors import InstallError, RegistryError
 from accord_tools.registry.index import load_index
 from accord_tools.registry.installing import archive as archives
 from accord_tools.registry.platforms import here as this_platform
+from tests.registry.conftest import DEMO
 
 PROGRAM = "#!/bin/sh\necho started\n"
 NPM = pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")
@@ -204,10 +204,13 @@ def test_a_version_that_is_in_use_is_removed_only_when_it_is_free(registry, put_
     registry.add_archive("a", {"a": PROGRAM}, "./a")
     agent = put_in("a")
     code = (
-        "import sys; from accord_tools.registry import finding as f; f.hold_installed('a'); print('held', flush=True)"
+        "import sys; from accord_tools.registry import finding; finding.hold_installed('a'); print('held', flush=True)"
     )
     user = subprocess.Popen(
-        [sys.executable, "-c", f"{code}; sys.stdin.read()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", f"{code}; sys.stdout.flush(); sys.stdin.read()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert user.stdout.readline() == "held\n"
     assert installed.remove("a") == ["1.0.0-binary"]

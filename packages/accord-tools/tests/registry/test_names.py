@@ -7,10 +7,10 @@ import subprocess
 import sys
 
 import pytest
-from tests.registry.conftest import DEMO
 
 import accord
 from accord.errors import ConfigurationError
+from tests.registry.conftest import DEMO
 
 NPX = {"npx": {"package": "helper@1.0.0"}}
 

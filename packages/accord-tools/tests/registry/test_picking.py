@@ -1,11 +1,11 @@
 """The list of agents that a user picks one from."""
 
 import pytest
-from tests.registry.conftest import DEMO
 
 import accord
 from accord_tools.registry.index import load_index
 from accord_tools.registry.picking import pickable_agents
+from tests.registry.conftest import DEMO
 
 NPX = {"npx": {"package": "helper@1.0.0"}}
 FAR = {"binary": {"plan9-mips": {"archive": "https://example.com/a.zip", "cmd": "./a"}}}

@@ -1,7 +1,6 @@
 """Sixty published entries mean the right command on Linux, macOS and Windows. Nothing is started."""
 
 import pytest
-from tests.registry.published import COMMANDS, ENTRIES
 
 from accord_tools.registry.entry import RegistryEntry, read_entry
 from accord_tools.registry.errors import InstallError
@@ -9,6 +8,7 @@ from accord_tools.registry.launching import choose, program_path
 from accord_tools.registry.platforms import PLATFORMS, Platform, here
 from accord_tools.registry.publishing.rules import check_entry
 from accord_tools.registry.versions import is_newer, order_of
+from tests.registry.published import COMMANDS, ENTRIES
 
 SYSTEMS = ("linux-x86_64", "darwin-aarch64", "windows-x86_64")
 BY_ID = {entry["id"]: entry for entry in ENTRIES}

@@ -13,6 +13,7 @@ import pytest
 from benchmarks.build import Unavailable
 from interop.model.server import ModelServer
 from interop.real_agents import CODEX, GEMINI, HERMES, QWEN, environment, node_programs, repository
+
 from tests.cli.conftest import User
 
 pytestmark = [pytest.mark.agents, pytest.mark.timeout(900)]

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from tests.forked_programs import forked_programs, fresh_programs  # noqa: F401
 
 PRELUDE = "import os, signal, sys, time\n"

@@ -6,12 +6,12 @@ import os
 import sys
 
 import pytest
-from tests.waiting import eventually
 
 import accord
 from accord import trace
 from accord.trace.entries import entries
 from accord_tools.tap import live_taps
+from tests.waiting import eventually
 
 ACCORD = [sys.executable, "-m", "accord"]
 

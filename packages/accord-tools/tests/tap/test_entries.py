@@ -1,12 +1,12 @@
 """What the events of a trace mean, the filter language, and the figures of a trace."""
 
 import pytest
-from tests.tap.traces import chunk, events, frame, request, update
 
 from accord.trace import TraceEvent
 from accord.trace.entries import entries
 from accord.trace.filters import FilterError, parse_filter
 from accord.trace.statistics import figures
+from tests.tap.traces import chunk, events, frame, request, update
 
 
 def numbers(text):

@@ -5,7 +5,6 @@ import json
 import sqlite3
 
 import pytest
-from tests.tap.traces import CONVERSATION, chunk, events, frame, request, update, write
 
 from accord import trace
 from accord.errors import AccordError
@@ -13,6 +12,7 @@ from accord.trace.entries import entries
 from accord.trace.importing import import_trace
 from accord.trace.otlp import as_otlp
 from accord.trace.redacting import Redaction
+from tests.tap.traces import CONVERSATION, chunk, events, frame, request, update, write
 
 HEADER = trace.TraceHeader(1, "2026-11-22T10:00:00.000+00:00", "tap", command=("agent", "--api-key", "s3cret", "--acp"))
 GITHUB = "ghp_" + "a1" * 18

@@ -4,14 +4,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.tap.traces import write
-
 from accord.trace.query import FILTERS
 from accord_tools.inspector.api import summary_of
 from accord_tools.inspector.index import TraceIndex
 from accord_tools.inspector.lines import ANSWER, BROKEN, ERROR, EVENT, NOTE, NOTIFICATION, REQUEST, STDERR
 from accord_tools.inspector.reader import TraceReader
 from accord_tools.inspector.rows import Fields
+from tests.tap.traces import write
 
 ROOT = Path(__file__).parents[4]
 STATIC = ROOT / "packages/accord-tools/src/accord_tools/inspector/static"

@@ -5,11 +5,11 @@ import subprocess
 import sys
 
 import pytest
-from tests.tap.traces import CONVERSATION, chunk, events, frame, request, update, write
 
 import accord as package
 from accord import AccordError, trace
 from accord.testing import RecordedAgent, RecordedClient, ScriptedPeer, recorded_agent_command
+from tests.tap.traces import CONVERSATION, chunk, events, frame, request, update, write
 
 ACCORD = [sys.executable, "-m", "accord"]
 

@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.waiting import wait_until
 
 from accord import trace
 from accord_tools.tap import kept_traces, live_taps
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and pipes of POSIX")
 linux = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found in /proc")

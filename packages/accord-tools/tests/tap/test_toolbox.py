@@ -6,10 +6,10 @@ import subprocess
 import sys
 
 import pytest
-from tests.tap.traces import CONVERSATION, chunk, write
 
 from accord import trace
 from accord_tools.tap.kept import traces_folder
+from tests.tap.traces import CONVERSATION, chunk, write
 
 
 def test_show_says_what_was_meant_in_one_row_for_each_message(accord, tmp_path):

@@ -11,14 +11,13 @@ import pytest
 
 pytest.importorskip("textual")
 
-from tests.tui.real_terminal import Terminal
-from tests.waiting import DEADLINE, eventually
-
 from accord.project.git import find_repository
 from accord_tools.configuration.trust import trust_folder
 from accord_tools.tui.app import ChatApp, ChatOptions
 from accord_tools.tui.connection import AgentChoice, ConnectionOptions
 from accord_tools.tui.question_bar import QUIET
+from tests.tui.real_terminal import Terminal
+from tests.waiting import DEADLINE, eventually
 
 KEYS = {" ": "space", "/": "slash", "@": "at", ".": "full_stop", "\n": "ctrl+j", "-": "minus", "_": "underscore"}
 

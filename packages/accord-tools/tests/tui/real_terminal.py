@@ -9,6 +9,7 @@ import sys
 import uuid
 
 import pytest
+
 from tests.waiting import wait_until
 
 SIZES = [(80, 24), (200, 50)]

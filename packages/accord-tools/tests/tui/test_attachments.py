@@ -5,14 +5,14 @@ import sys
 
 import msgspec
 import pytest
-from tests.pictures.test_image import png_of
-from tests.waiting import eventually
 from textual import events
 
 import accord
 from accord_tools.tui import attachments
 from accord_tools.tui.attachments import clipboard_image, pasted_path
 from accord_tools.tui.diffs import hunks, lines_of, without
+from tests.pictures.test_image import png_of
+from tests.waiting import eventually
 
 PNG = png_of(8, 2, [b"\x10\x20\x30" * 5] * 4, size=(5, 4))
 

@@ -3,7 +3,6 @@
 import sys
 
 import pytest
-from tests.waiting import eventually
 
 import accord
 from accord_tools.tui.ansi import output_lines
@@ -11,6 +10,7 @@ from accord_tools.tui.diffs import diff_lines, unified
 from accord_tools.tui.highlight import highlighted_line
 from accord_tools.tui.markdown import GrowingMarkdown, parser
 from accord_tools.tui.palette import all_rows
+from tests.waiting import eventually
 
 
 def saying(chunks):

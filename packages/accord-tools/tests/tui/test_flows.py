@@ -3,6 +3,7 @@
 import sys
 
 import pytest
+
 from tests.tui.real_terminal import SIZES, needs_tmux
 from tests.waiting import wait_until
 

@@ -3,10 +3,10 @@
 import os
 
 import pytest
-from tests.project.hostile_folder import hostile
-from tests.waiting import eventually
 
 import accord
+from tests.project.hostile_folder import hostile
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="pipes and links of POSIX")
 

@@ -8,6 +8,7 @@ import sys
 import time
 
 import pytest
+
 from tests.pictures.test_image import png_of
 from tests.waiting import DEADLINE
 

@@ -6,11 +6,11 @@ import urllib.request
 import webbrowser
 
 import msgspec
-from tests.waiting import eventually
 
 import accord
 from accord import v1
 from accord_tools.tui.connection import AgentChoice, RegistryChoice, registry_entries
+from tests.waiting import eventually
 
 
 def echo(name="echo"):

@@ -8,6 +8,7 @@ from interop.model.replies import CONTENT, SENTENCE
 from interop.model.server import ModelServer
 from interop.peers import SDKS, command
 from interop.real_agents import CLAUDE, CODEX, command as command_of, environment
+
 from tests.tui.real_terminal import SIZES, Terminal, needs_tmux
 from tests.waiting import wait_until
 

@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from tests.tui.real_terminal import SIZES, needs_tmux
 from tests.waiting import wait_until
 

@@ -1,13 +1,13 @@
 """What a prompt mentions besides whole files: the working tree's changes, lines of a file, links."""
 
 import pytest
-from tests.tui.conftest import git
-from tests.waiting import eventually
 
 import accord
 from accord import v1
 from accord_tools.configuration.trust import is_folder_trusted
 from accord_tools.tui.attachments import mentioned, working_diff
+from tests.tui.conftest import git
+from tests.waiting import eventually
 
 TAKES, TAKES_TEXT = v1.PromptCapabilities(embedded_context=True), v1.PromptCapabilities()
 

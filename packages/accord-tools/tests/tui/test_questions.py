@@ -6,11 +6,11 @@ from typing import Annotated
 
 import msgspec
 import pytest
-from tests.waiting import eventually
 from textual import events
 
 import accord
 from accord_tools.tui.connection import ConnectionOptions
+from tests.waiting import eventually
 
 
 @pytest.fixture

@@ -2,12 +2,11 @@
 
 import json
 
-from tests.tui.conftest import AgentChoice
-from tests.waiting import eventually
-
 import accord
 from accord import v1
 from accord_tools.demo import demo_agent
+from tests.tui.conftest import AgentChoice
+from tests.waiting import eventually
 
 
 def keeping():
@@ -203,9 +202,8 @@ async def test_an_agent_that_cannot_be_started_says_why_and_what_to_do(chat):
 
 
 async def test_the_agent_to_start_is_chosen_from_a_list(tmp_path):
-    from tests.tui.conftest import Chat
-
     from accord_tools.tui.app import ChatApp, ChatOptions
+    from tests.tui.conftest import Chat
 
     agent = keeping()
     choices = [AgentChoice("first", lambda _: agent), AgentChoice("second", lambda _: agent, where="the second")]

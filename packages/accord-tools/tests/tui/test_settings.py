@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.waiting import eventually
 
 import accord
 from accord_tools.configuration.agents_file import user_file
@@ -12,6 +11,7 @@ from accord_tools.configuration.known_agents import KnownAgents
 from accord_tools.tui import keys, slash
 from accord_tools.tui.app import ChatApp
 from accord_tools.tui.settings import parse, read_settings
+from tests.waiting import eventually
 
 GUIDE = Path(__file__).parents[4] / "docs" / "chat.md"
 

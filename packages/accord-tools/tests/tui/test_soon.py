@@ -6,12 +6,12 @@ import pytest
 
 pytest.importorskip("textual")
 
-from tests.waiting import eventually
 from textual import _time as clock_of_textual
 from textual.app import App
 
 from accord_tools.tui import widgets
 from accord_tools.tui.widgets import Debounce
+from tests.waiting import eventually
 
 
 async def test_it_is_made_once_however_often_it_is_asked_for():

@@ -3,13 +3,12 @@
 import asyncio
 import sys
 
-from tests.waiting import eventually
-
 import accord
 from accord import v1
 from accord.client.target import CommandTarget
 from accord.mistakes import MOST_SHOWN
 from accord_tools.tui.connection import AgentChoice
+from tests.waiting import eventually
 
 
 def echo():

@@ -1,6 +1,7 @@
 """The chat in a real terminal: tmux, at two sizes, with the built-in agent."""
 
 import pytest
+
 from tests.tui.real_terminal import SIZES, needs_tmux
 from tests.waiting import wait_until
 

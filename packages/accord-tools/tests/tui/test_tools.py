@@ -6,7 +6,6 @@ import threading
 import zlib
 
 from PIL import Image
-from tests.waiting import eventually
 
 import accord
 from accord import v1
@@ -15,6 +14,7 @@ from accord_tools.tui.block import Look
 from accord_tools.tui.connection import ConnectionOptions
 from accord_tools.tui.palette import Palette
 from accord_tools.tui.tool_block import ToolBlock
+from tests.waiting import eventually
 
 
 def working(work):

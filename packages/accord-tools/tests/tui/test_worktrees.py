@@ -4,12 +4,12 @@ import subprocess
 import sys
 
 import pytest
-from tests.tui.conftest import git
-from tests.waiting import eventually
 
 import accord
 from accord_tools.configuration.trust import is_folder_trusted
 from accord_tools.tui.session_list import new_worktree
+from tests.tui.conftest import git
+from tests.waiting import eventually
 
 
 @pytest.fixture(autouse=True)

@@ -39,7 +39,19 @@ PACKAGES: Mapping[str, str] = {
     "claude_agent_sdk": "claude-agent-sdk",
     "llama_index": "llama-index",
 }
-"""The packages that Accord imports, and the extra that installs each."""
+"""The packages that Accord and its tools import, and the extra that installs each."""
+
+DISTRIBUTIONS: Mapping[str, str] = {
+    "agent": "accord-tools",
+    "cli": "accord-tools",
+    "official-sdk": "accord-adapters",
+    "pydantic-ai": "accord-adapters",
+    "langgraph": "accord-adapters",
+    "openai-agents": "accord-adapters",
+    "claude-agent-sdk": "accord-adapters",
+    "llama-index": "accord-adapters",
+}
+"""The distributions that have these extras; the others are of `accord`."""
 
 
 def install_command(extra: str) -> str:
@@ -48,7 +60,7 @@ def install_command(extra: str) -> str:
     >>> install_command("mcp").startswith("pip install ")
     True
     """
-    return _pip_install("accord", f"[{extra}]")
+    return _pip_install(DISTRIBUTIONS.get(extra, "accord"), f"[{extra}]")
 
 
 def missing_package(package: str, what: str) -> AccordError:
@@ -98,7 +110,7 @@ def _pip_install(package: str, extra: str = "") -> str:
     if url.startswith("file://"):
         source = Path(_folder(url))
         if source.suffix == ".whl" and package != "accord":
-            return f"pip install --find-links {shlex.quote(str(source.parent))} {package}"
+            return f"pip install --find-links {shlex.quote(str(source.parent))} {shlex.quote(f'{package}{extra}')}"
         if (beside := source.with_name(package)).is_dir():
             source = beside
         editable = "-e " if origin.get("dir_info", {}).get("editable") else ""

@@ -10,11 +10,11 @@ import sys
 from contextlib import asynccontextmanager
 
 import pytest
-from tests.agent import feature_agents
 
 import accord
 from accord import Handlers, Peer, StdioTransport, memory_pair, v1
 from accord.testing import ScriptedPeer
+from tests.agent import feature_agents
 
 DEADLINE = 30.0
 """Seconds until a wait for something that should happen is a failure; generous, as machines are shared."""

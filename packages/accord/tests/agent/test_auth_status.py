@@ -1,11 +1,11 @@
 """`auth/status`, and how a client is told of a login and a logout."""
 
 import pytest
-from tests.agent import feature_agents
-from tests.waiting import eventually
 
 import accord
 from accord import RequestError, v1
+from tests.agent import feature_agents
+from tests.waiting import eventually
 
 ADA = v1.AuthAccount("ada@example.com", active=True)
 

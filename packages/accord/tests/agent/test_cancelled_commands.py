@@ -5,9 +5,9 @@ import os
 import sys
 
 import pytest
-from tests.waiting import DEADLINE, eventually
 
 import accord
+from tests.waiting import DEADLINE, eventually
 
 LIVES = """
 import os, pathlib, threading

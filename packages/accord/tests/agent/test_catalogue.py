@@ -3,11 +3,11 @@
 import asyncio
 
 import pytest
-from tests.agent import feature_agents
-from tests.agent.conftest import DEADLINE
 
 import accord
 from accord import MemoryStore, PeerError, SqliteStore, v1
+from tests.agent import feature_agents
+from tests.agent.conftest import DEADLINE
 
 METHODS = {
     "session/archive": {},

@@ -5,9 +5,9 @@ import gc
 import weakref
 
 import pytest
-from tests.waiting import DEADLINE
 
 from accord import Agent, Client, Handlers, Model, PeerError, Request, RequestError, connect, v1, v2
+from tests.waiting import DEADLINE
 
 
 class Greeting(Model):

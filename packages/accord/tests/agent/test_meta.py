@@ -1,9 +1,9 @@
 """`_meta` on an agent's side: what requests bring, what answers carry, and what lists say of a session."""
 
 import pytest
-from tests.agent import feature_agents
 
 from accord import MemoryStore, SqliteStore, v1
+from tests.agent import feature_agents
 
 SENT = {"_example.com/trace": [1, {"a": None}]}
 

@@ -4,10 +4,10 @@ import asyncio
 import logging
 
 import pytest
-from tests.agent import feature_agents
 
 import accord
 from accord import Endpoint, RequestError, v1
+from tests.agent import feature_agents
 
 SECRET = "gateway-s3cret"
 HEADERS = {"Authorization": f"Bearer {SECRET}"}

@@ -5,7 +5,6 @@ import random
 
 import msgspec
 import pytest
-from tests.folding import Script, joined
 
 from accord.agent.entries import marked, read
 from accord.agent.record import encoded_update
@@ -15,6 +14,7 @@ from accord.capabilities import Capabilities
 from accord.schema import codec, v1, v2
 from accord.schema.base import Unknown
 from accord.state import Message, SessionState
+from tests.folding import Script, joined
 
 SEEDS = range(400)
 KNOWS_ALL = Capabilities(

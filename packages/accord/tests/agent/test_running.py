@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from tests.waiting import eventually
 
 from accord import Handlers, Peer, ProcessTransport, v1
+from tests.waiting import eventually
 
 AGENTS = Path(__file__).with_name("agents.py")
 DEADLINE = 30

@@ -7,10 +7,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tests.waiting import DEADLINE
 
 from accord import Agent, CapabilityMissing, Handlers, PeerError, memory_pair, v1
 from accord.testing import ScriptedPeer
+from tests.waiting import DEADLINE
 
 CALLS_FOR_EACH_PIECE = 7
 

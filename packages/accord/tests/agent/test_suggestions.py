@@ -6,10 +6,10 @@ import asyncio
 from contextlib import asynccontextmanager
 
 import pytest
-from tests.waiting import eventually
 
 from accord import Agent, memory_pair
 from accord.testing import ScriptedPeer
+from tests.waiting import eventually
 
 URI = "file:///w/a.py"
 SHOWS_ALL = {"nes": {"jump": {}, "rename": {}, "searchAndReplace": {}}, "positionEncodings": ["utf-16", "utf-32"]}

@@ -1,11 +1,11 @@
 """System prompts of a client: what an author reads, and what is refused."""
 
 import pytest
-from tests.agent import feature_agents
 
 import accord
 from accord import v1
 from accord.agent.system_prompt import SystemPrompt
+from tests.agent import feature_agents
 
 OWN = "You are a librarian."
 BRIEF = {"mode": "append", "content": [{"type": "text", "text": "Be brief."}, {"type": "text", "text": "Rhyme."}]}

@@ -3,10 +3,10 @@
 import sys
 
 import pytest
-from tests.waiting import eventually
 
 from accord import Agent, CapabilityMissing, Handlers, v1
 from accord.schema import codec
+from tests.waiting import eventually
 
 SAYS_HELLO = (sys.executable, ["-c", "print('hello from here')"])
 WAITS_FOR_A_FILE = """

@@ -9,15 +9,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.hosts.hosting import editor_on
-from tests.store.conftest import postgres, schema  # noqa: F401 - fixtures
-from tests.waiting import eventually
 
 import accord
 from accord import v1, v2
 from accord.agent import watching
 from accord.http import serving
 from accord.store.postgres.store import PostgresStore
+from tests.hosts.hosting import editor_on
+from tests.store.conftest import postgres, schema  # noqa: F401 - fixtures
+from tests.waiting import eventually
 
 VERSIONS = [(1, 1), (2, 1), (1, 2), (2, 2)]
 """The versions of the client that works and of the one that watches."""

@@ -7,14 +7,13 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from tests.forked_programs import forked_programs, fresh_programs  # noqa: F401
-
 import accord
 from accord.client.target import Target
 from accord.engine.limits import Limits
 from accord.testing import ScriptedPeer
 from accord.transports.base import Transport
 from accord.transports.memory import pair
+from tests.forked_programs import forked_programs, fresh_programs  # noqa: F401
 
 
 class Scripted(Target):

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.client.conftest import shake_hands, staged
 
 import accord
 from accord import v1
 from accord.client.login import missing_variables
 from accord.schema import codec
 from accord.testing import ScriptedPeer, script_command
+from tests.client.conftest import shake_hands, staged
 
 
 def echo(store: Path | None = None) -> accord.Agent:

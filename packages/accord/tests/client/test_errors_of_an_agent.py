@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.client import failing_agent
 
 import accord
 from accord.errors import MOST_CHARACTERS, MOST_LINES
+from tests.client import failing_agent
 
 COMMAND = [sys.executable, str(Path(failing_agent.__file__))]
 

@@ -4,11 +4,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.client.conftest import staged
-from tests.client.v2.conftest import staged_v2
 
 import accord
 from accord import Client, RequestError, v1
+from tests.client.conftest import staged
+from tests.client.v2.conftest import staged_v2
 
 PROGRAM = Path(__file__).with_name("delegating_agent.py")
 OPTIONS = [

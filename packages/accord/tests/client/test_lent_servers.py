@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 import pytest
 from mcp.server import Server
 from mcp.server.mcpserver import Context
-from tests.client.conftest import staged
 
 import accord
+from tests.client.conftest import staged
 
 VERSION = "io.modelcontextprotocol/protocolVersion"
 ENVELOPE = {VERSION: "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from tests.client.conftest import staged
 
 import accord
 from accord import v1
+from tests.client.conftest import staged
 
 EVERYTHING = {
     "auth": {"status": {}},

@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
 import pytest
-from tests.client.conftest import Stage, shake_hands, staged
 
 import accord
 from accord import v1
+from tests.client.conftest import Stage, shake_hands, staged
 
 SENT = {"_example.com/ours": {"a": [1, None]}}
 ANSWERED = {"_example.com/theirs": "b"}

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+
 from tests.waiting import wait_until
 
 BAD_AGENT = str(Path(__file__).with_name("bad_agent.py"))

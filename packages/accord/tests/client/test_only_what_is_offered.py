@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.client.conftest import Scripted, Stage, shake_hands, staged
 
 import accord
 from accord import v1
+from tests.client.conftest import Scripted, Stage, shake_hands, staged
 
 IMAGE = v1.ImageContent.from_bytes(b"\x89PNG", "image/png")
 AUDIO = v1.AudioContent.from_bytes(b"RIFF", "audio/wav")

@@ -8,13 +8,12 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from tests.client.conftest import Stage, staged
-
 import accord
 from accord import v1
 from accord.schema.keeping import unknown_members
 from accord.testing import ScriptedPeer
 from accord.transports.memory import pair
+from tests.client.conftest import Stage, staged
 
 CHUNK = {
     "sessionUpdate": "agent_message_chunk",

@@ -6,11 +6,11 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.client.conftest import Scripted, shake_hands
 
 import accord
 from accord import Endpoint
 from accord.testing import ScriptedPeer
+from tests.client.conftest import Scripted, shake_hands
 
 DECLARED = {"providers": {}, "sessionCapabilities": {"resume": {}}}
 GATEWAY = Endpoint("openai", "https://gateway.example/v1", {"Authorization": "Bearer s3cret"})

@@ -7,12 +7,12 @@ import json
 import tracemalloc
 
 import pytest
-from tests.client.conftest import staged
-from tests.waiting import eventually
 
 import accord
 from accord import v1
 from accord.engine.limits import Limits
+from tests.client.conftest import staged
+from tests.waiting import eventually
 
 
 @pytest.mark.requirement("initialize.client-goes-first")

@@ -6,10 +6,10 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.client.conftest import Stage, shake_hands, staged
 
 import accord
 from accord.testing import ScriptedPeer
+from tests.client.conftest import Stage, shake_hands, staged
 
 RESUME = {"sessionCapabilities": {"resume": {}}}
 METHOD_NOT_FOUND = -32601

@@ -5,14 +5,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.client.conftest import staged
-from tests.client.delegating_agent import agent as delegating
-from tests.client.v2.conftest import staged_v2
-from tests.waiting import eventually
 
 import accord
 from accord import CapabilityMissing, Client, v1
 from accord.client.subagents import KEPT
+from tests.client.conftest import staged
+from tests.client.delegating_agent import agent as delegating
+from tests.client.v2.conftest import staged_v2
+from tests.waiting import eventually
 
 PROGRAM = Path(__file__).with_name("delegating_agent.py")
 

@@ -6,9 +6,9 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.client.conftest import Scripted, shake_hands
 
 import accord
+from tests.client.conftest import Scripted, shake_hands
 
 PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 TRACE = {"traceparent": PARENT, "tracestate": "a=1", "baggage": "b=2"}

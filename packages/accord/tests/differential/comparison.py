@@ -5,13 +5,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from accord.errors import DecodeError
+from accord.schema.codec import convert, plain
 from tests.schema.breakages import Broken, breakages
 from tests.schema.meanings import meaning
 from tests.schema.nodes import WHOLE, types, where
 from tests.schema.strategies import Maker, covering
-
-from accord.errors import DecodeError
-from accord.schema.codec import convert, plain
 
 Json = Any
 

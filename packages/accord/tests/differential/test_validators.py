@@ -13,14 +13,14 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.differential.comparison import arbitrary, comparable, differences, systematic
-from tests.differential.known_differences import FILLED_LISTS, ROWS, TEXT_ROWS, VALID_TEXTS, explained, tables
-from tests.schema.meanings import same
-from tests.schema.strategies import Maker, each_version, rolled
 
 from accord.errors import DecodeError
 from accord.schema import v1
 from accord.schema.codec import decode, plain
+from tests.differential.comparison import arbitrary, comparable, differences, systematic
+from tests.differential.known_differences import FILLED_LISTS, ROWS, TEXT_ROWS, VALID_TEXTS, explained, tables
+from tests.schema.meanings import same
+from tests.schema.strategies import Maker, each_version, rolled
 
 pytestmark = pytest.mark.interop
 

@@ -26,7 +26,7 @@ class Missing(Exception):
 
 def pinned() -> tuple[str, str]:
     """The package and its version that our types are compared with."""
-    specification = importlib.util.spec_from_file_location("facts", HERE.parents[1] / "tools" / "schema_facts.py")
+    specification = importlib.util.spec_from_file_location("facts", HERE.parents[3] / "tools" / "schema_facts.py")
     facts = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(facts)
     return facts.PACKAGE, facts.VERSION

@@ -2,12 +2,12 @@
 
 import pytest
 from hypothesis import given, strategies as st
-from tests.documents.test_positions import encodings, texts
 
 from accord.documents.edits import Edit, line_edits, smallest_edit, with_edits
 from accord.documents.lines import is_inside_ending
 from accord.documents.text_document import TextDocument
 from accord.schema import v1
+from tests.documents.test_positions import encodings, texts
 
 
 @given(texts, st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20), texts), max_size=6))

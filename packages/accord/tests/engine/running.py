@@ -6,11 +6,11 @@ import asyncio
 from typing import Any
 
 import msgspec
-from tests.engine.programs import Node, Program, Step
 
 from accord import ConnectionClosed, Context, Handlers, Limits, Peer, PeerError, TraceEvent, memory_pair, v1
 from accord.jsonrpc.messages import Answer, Call, Tell
 from accord.trace import IN
+from tests.engine.programs import Node, Program, Step
 
 NO_DEADLINE = 1e9
 decode = msgspec.json.decode

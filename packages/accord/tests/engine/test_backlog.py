@@ -6,9 +6,9 @@ import asyncio
 import json
 
 import pytest
-from tests.engine.virtual_time import settle
 
 from accord import Handlers, Limits, Peer, memory_pair, v1
+from tests.engine.virtual_time import settle
 
 BACKLOG = 100_000
 HIGH_WATER = 20_000

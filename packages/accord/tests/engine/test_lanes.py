@@ -9,11 +9,11 @@ from collections import deque
 from types import SimpleNamespace
 
 import pytest
-from tests.engine.virtual_time import VirtualLoop, settle
 
 from accord import Handlers, Limits, Overflow, Peer, memory_pair, v1
 from accord.engine.lanes import WEIGHT, YIELD_EVERY, Lanes, inside
 from accord.engine.owed import Owed
+from tests.engine.virtual_time import VirtualLoop, settle
 
 STUCK_AFTER = 10.0
 MANY = 100_000

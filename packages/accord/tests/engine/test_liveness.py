@@ -9,6 +9,7 @@ import asyncio
 import logging
 
 import pytest
+
 from tests.engine.programs import Program
 from tests.engine.rules import broken_rules
 from tests.engine.running import Planned, Run

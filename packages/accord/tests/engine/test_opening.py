@@ -3,13 +3,13 @@
 import asyncio
 
 import pytest
-from tests.waiting import DEADLINE, eventually
 
 import accord
 from accord import Peer, v1
 from accord.transports.base import End, Transport
 from accord.transports.memory import pair
 from accord.transports.wrapped import WrappedTransport
+from tests.waiting import DEADLINE, eventually
 
 
 class Unreachable(Transport):

@@ -6,12 +6,12 @@ import asyncio
 
 import pytest
 from hypothesis import given, settings, strategies as st
-from tests.engine.virtual_time import VirtualLoop, settle
 
 from accord.engine.backlog import Backlog
 from accord.engine.intake import Intake
 from accord.engine.outbox import BLOCKED, FLUSH_AT, LEAST_SHARE, Outbox
 from accord.trace import OUT, Watch
+from tests.engine.virtual_time import VirtualLoop, settle
 
 
 class Wire:

@@ -1,6 +1,7 @@
 """Hosts as processes, over a directory in SQLite and in PostgreSQL."""
 
 import pytest
+
 from tests.hosts.hosting import KEY, HostProcesses
 from tests.store.conftest import postgres, schema  # noqa: F401 - fixtures
 

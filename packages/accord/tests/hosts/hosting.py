@@ -8,12 +8,11 @@ import subprocess
 import sys
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from tests.hosts.balancer import Balancer
-from tests.http.talking import DEADLINE, Editor, transport_to
-
 from accord import v1
 from accord.http.client.pool import Requests
 from accord.http.client.socket import Broken
+from tests.hosts.balancer import Balancer
+from tests.http.talking import DEADLINE, Editor, transport_to
 
 INITIALIZE = b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}'
 JSON = [("content-type", "application/json"), ("accept", "application/json, text/event-stream")]

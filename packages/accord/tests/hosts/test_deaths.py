@@ -4,10 +4,10 @@ import asyncio
 import signal
 
 import pytest
-from tests.hosts.hosting import editor_on
-from tests.http.talking import DEADLINE
 
 import accord
+from tests.hosts.hosting import editor_on
+from tests.http.talking import DEADLINE
 
 
 def others(hosts, host):

@@ -5,13 +5,13 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from tests.http.talking import DEADLINE
-from tests.store.postgres_server import Relay
 
 import accord
 from accord.hosts.directory import Beat, directory_of
 from accord.hosts.view import HostRow
 from accord.store.base import StoreError
+from tests.http.talking import DEADLINE
+from tests.store.postgres_server import Relay
 
 LEASE = 2.0
 

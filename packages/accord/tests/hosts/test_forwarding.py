@@ -3,10 +3,9 @@
 import asyncio
 from contextlib import AsyncExitStack
 
+from accord import v1
 from tests.hosts.hosting import HostProcesses, editor_on
 from tests.http.talking import DEADLINE, Editor, transport_to
-
-from accord import v1
 
 COUNT = "".join(f"{number} " for number in range(300))
 

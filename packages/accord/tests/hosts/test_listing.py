@@ -4,11 +4,11 @@ import json
 import sqlite3
 
 import pytest
-from tests.hosts.test_directory import expired
-from tests.http.processes import accord_once
 
 from accord.hosts.directory import Beat, directory_of
 from accord.hosts.view import HostRow
+from tests.hosts.test_directory import expired
+from tests.http.processes import accord_once
 
 
 @pytest.fixture

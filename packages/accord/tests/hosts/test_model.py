@@ -23,8 +23,6 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from tests.store.postgres_server import Relay
-from tests.store.stores import all_updates
 
 from accord.errors import StoreError
 from accord.hosts.directory import REMEMBERED, Directory, directory_of
@@ -33,6 +31,8 @@ from accord.hosts.view import HostRow, new_host_id
 from accord.store.base import StoredSession
 from accord.store.postgres.store import PostgresStore
 from accord.store.sqlite import SqliteStore
+from tests.store.postgres_server import Relay
+from tests.store.stores import all_updates
 
 LEASE = 10_000.0
 """Seconds: what a run takes by the clock is nothing beside it."""

@@ -5,10 +5,6 @@ import signal
 import time
 from contextlib import AsyncExitStack
 
-from tests.hosts.hosting import INITIALIZE, JSON, HostProcesses, editor_on
-from tests.http.talking import DEADLINE, an_agent
-from tests.waiting import eventually
-
 import accord
 from accord import v1
 from accord.engine.handlers import Handlers
@@ -20,6 +16,9 @@ from accord.hosts.sqlite_directory import SqliteDirectory
 from accord.http.client.pool import Requests
 from accord.http.server.hosting import Host
 from accord.http.server.serve import serving
+from tests.hosts.hosting import INITIALIZE, JSON, HostProcesses, editor_on
+from tests.http.talking import DEADLINE, an_agent
+from tests.waiting import eventually
 
 LEASE = 2.0
 

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+
 from tests.http.test_interop import COUNTED, peer, program  # noqa: F401 - a fixture
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]

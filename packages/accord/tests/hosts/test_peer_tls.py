@@ -5,14 +5,14 @@ import shutil
 import ssl
 
 import pytest
-from tests.hosts.certificates import Authority
-from tests.hosts.hosting import HostProcesses, editor_on
-from tests.http.talking import an_agent
 
 import accord
 from accord.hosts.peer_tls import PeerTls
 from accord.http.client.pool import Requests
 from accord.http.client.socket import Broken
+from tests.hosts.certificates import Authority
+from tests.hosts.hosting import HostProcesses, editor_on
+from tests.http.talking import an_agent
 
 COUNT = "".join(f"{number} " for number in range(300))
 

@@ -1,12 +1,12 @@
 """A POST that a proxy or a host refuses for now is repeated, and taken once."""
 
 import pytest
-from tests.hosts.balancer import Balancer
-from tests.hosts.hosting import editor_on
-from tests.http.talking import an_agent
 
 import accord
 from accord.http import serving
+from tests.hosts.balancer import Balancer
+from tests.hosts.hosting import editor_on
+from tests.http.talking import an_agent
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.hosts.hosting import editor_on
-from tests.http.processes import accord_once, serving_process
-from tests.http.talking import DEADLINE
 
 from accord import v1
 from accord.http.client.pool import Requests
+from tests.hosts.hosting import editor_on
+from tests.http.processes import accord_once, serving_process
+from tests.http.talking import DEADLINE
 
 AGENT = [sys.executable, "-c", "from accord_tools.demo import demo_agent; demo_agent(pace=0).run()"]
 

@@ -5,9 +5,6 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 import pytest
 from hypothesis import given, strategies as st
-from tests.hosts.hosting import editor_on, post
-from tests.http.talking import DEADLINE, WAYS, an_agent
-from tests.waiting import eventually
 
 import accord
 from accord.hosts.directory import Beat, directory_of
@@ -22,6 +19,9 @@ from accord.metrics import ServerMetrics
 from accord_tools.cli.endings import WrongUsage
 from accord_tools.cli.recorded_host import RecordedHost
 from accord_tools.cli.serve_quotas import quotas_of
+from tests.hosts.hosting import editor_on, post
+from tests.http.talking import DEADLINE, WAYS, an_agent
+from tests.waiting import eventually
 
 
 @pytest.fixture

@@ -3,12 +3,12 @@
 import asyncio
 
 import pytest
-from tests.hosts.hosting import KEY, HostProcesses, editor_on, post
-from tests.http.talking import DEADLINE, an_agent
-from tests.store.postgres_server import Relay
 
 import accord
 from accord.http import Quotas, serving
+from tests.hosts.hosting import KEY, HostProcesses, editor_on, post
+from tests.http.talking import DEADLINE, an_agent
+from tests.store.postgres_server import Relay
 
 
 async def test_connections_are_counted_over_all_hosts(directory):

@@ -4,14 +4,14 @@ import asyncio
 import json
 
 import pytest
-from tests.hosts.hosting import HostProcesses, editor_on
-from tests.http.talking import DEADLINE, WAYS, an_agent
-from tests.waiting import eventually
 
 import accord
 from accord import v1
 from accord.http import SharedHost, serving
 from accord.http.sharing.conversation import SharedConversation
+from tests.hosts.hosting import HostProcesses, editor_on
+from tests.http.talking import DEADLINE, WAYS, an_agent
+from tests.waiting import eventually
 
 WATCHING = {"accord.dev/watch": True}
 

@@ -6,9 +6,6 @@ from contextlib import asynccontextmanager
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
-from tests.hosts.hosting import INITIALIZE, JSON, KEY as TEXT_KEY, editor_on
-from tests.http.talking import DEADLINE, an_agent
-from tests.waiting import eventually
 
 import accord
 from accord.hosts.peers import HEALTH, METRICS, PATH
@@ -28,6 +25,9 @@ from accord.http.server.hosting import Host
 from accord.http.server.serve import serving
 from accord.jsonrpc.messages import answer, parse
 from accord.transports.base import Receiver
+from tests.hosts.hosting import INITIALIZE, JSON, KEY as TEXT_KEY, editor_on
+from tests.http.talking import DEADLINE, an_agent
+from tests.waiting import eventually
 
 KEY, OTHER = TEXT_KEY.encode(), b"o" * 32
 TEXT = st.text(st.characters(blacklist_characters="\r\n", blacklist_categories=["Cs"]), max_size=20)

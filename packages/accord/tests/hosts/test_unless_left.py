@@ -3,10 +3,10 @@
 import asyncio
 
 import pytest
-from tests.http.talking import DEADLINE
 
 from accord.hosts.unless_left import UnlessLeft
 from accord.http.server.validation import Refusal
+from tests.http.talking import DEADLINE
 
 
 @pytest.fixture

@@ -3,13 +3,13 @@
 import asyncio
 
 import pytest
-from tests.hosts.hosting import INITIALIZE, JSON, HostProcesses, editor_on
-from tests.http.talking import DEADLINE
-from tests.waiting import eventually
 
 import accord
 from accord import v1
 from accord.http.client.pool import Requests
+from tests.hosts.hosting import INITIALIZE, JSON, HostProcesses, editor_on
+from tests.http.talking import DEADLINE
+from tests.waiting import eventually
 
 WATCHING = {"accord.dev/watch": True}
 TOKENS = {"tokens": {"s3cret": "ada"}, "observers": {"0ther": "ada"}}

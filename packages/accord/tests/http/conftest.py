@@ -9,9 +9,9 @@ import shutil
 import subprocess
 
 import pytest
-from tests.http.talking import WAYS, an_agent
 
 from accord.http import serving
+from tests.http.talking import WAYS, an_agent
 
 
 @pytest.fixture

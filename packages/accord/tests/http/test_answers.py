@@ -6,10 +6,10 @@ import shutil
 from dataclasses import dataclass
 
 import pytest
-from tests.http.talking import DEADLINE, an_agent
 
 import accord
 from accord.http import Access, App, ServerLimits, serving
+from tests.http.talking import DEADLINE, an_agent
 
 pytestmark = pytest.mark.skipif(shutil.which("curl") is None, reason="this test asks with curl: install it")
 

@@ -10,8 +10,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.http.talking import DEADLINE, WAYS, Editor, an_agent, editor_of, nobody_is_connected, transport_to
-from tests.waiting import eventually
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import Frame, Opcode
@@ -24,6 +22,8 @@ from accord.http.server.calls import Calls
 from accord.http.server.connection import HttpConnection
 from accord.http.server.validation import Refusal
 from accord.jsonrpc.messages import answer
+from tests.http.talking import DEADLINE, WAYS, Editor, an_agent, editor_of, nobody_is_connected, transport_to
+from tests.waiting import eventually
 
 INITIALIZE = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}'
 HANDSHAKE = (

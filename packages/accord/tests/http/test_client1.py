@@ -5,12 +5,12 @@ import sys
 from contextlib import asynccontextmanager
 
 import pytest
-from tests.http.talking import an_agent, editor_of, transport_to
-from tests.waiting import eventually
 
 from accord.http import serving as serving_agent
 from accord.http.client.http1 import Http1
 from accord.http.client.socket import UNREAD, Broken, ClientSocket
+from tests.http.talking import an_agent, editor_of, transport_to
+from tests.waiting import eventually
 
 GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-One:  1 \r\n\r\nhello"
 CHUNKED = (

@@ -9,14 +9,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from tests.http.processes import ACCORD, accord_once, serving_process
-from tests.http.talking import DEADLINE, an_agent, editor_of, nobody_is_connected, transport_to
 
 import accord
 from accord import v1
 from accord.extras import install_command
 from accord.http import Access, ServerLimits, serving
 from accord.transports.process import ProcessTransport
+from tests.http.processes import ACCORD, accord_once, serving_process
+from tests.http.talking import DEADLINE, an_agent, editor_of, nobody_is_connected, transport_to
 
 
 @asynccontextmanager

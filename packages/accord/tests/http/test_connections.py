@@ -11,8 +11,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.http.talking import DEADLINE, an_agent, editor_of, nobody_is_connected, transport_to
-from tests.waiting import eventually
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed as Closed
 
@@ -33,6 +31,8 @@ from accord.transports.websocket_frames import (
     masking,
     texts,
 )
+from tests.http.talking import DEADLINE, an_agent, editor_of, nobody_is_connected, transport_to
+from tests.waiting import eventually
 
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 

@@ -4,12 +4,12 @@ import asyncio
 import sys
 
 import pytest
-from tests.waiting import DEADLINE
 
 import accord
 from accord import Peer, v1
 from accord.http import connect_transport, serving
 from accord.transports.process import ProcessTransport
+from tests.waiting import DEADLINE
 
 PROGRAM = """
 import asyncio, accord

@@ -13,8 +13,6 @@ import pytest
 from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.events import DataReceived, ResponseReceived, StreamEnded
-from tests.http.talking import DEADLINE, an_agent, nobody_is_connected
-from tests.waiting import eventually
 from websockets.client import ClientProtocol
 from websockets.frames import Frame, Opcode
 from websockets.uri import parse_uri
@@ -30,6 +28,8 @@ from accord.jsonrpc.frames import FrameReader
 from accord.transports.memory import MemoryTransport
 from accord.transports.stdio import StdioTransport
 from accord.transports.websocket_frames import Frames
+from tests.http.talking import DEADLINE, an_agent, nobody_is_connected
+from tests.waiting import eventually
 
 CONNECTIONS = 300
 AT_ONCE = 20

@@ -7,13 +7,13 @@ import subprocess
 import sys
 
 import pytest
-from tests.http.processes import serving_process
-from tests.http.talking import DEADLINE, an_agent, editor_of, transport_to
 from websockets.asyncio.client import connect
 
 import accord
 from accord.http import serving
 from accord.http.client.pool import Requests
+from tests.http.processes import serving_process
+from tests.http.talking import DEADLINE, an_agent, editor_of, transport_to
 
 INITIALIZE = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}'
 

@@ -12,11 +12,11 @@ import struct
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
-from tests.http.talking import DEADLINE, an_agent, editor_of, nobody_is_connected, transport_to
 
 from accord.http import App, ServerLimits, serving
 from accord.http.client.pool import Requests
 from accord.transports.base import End
+from tests.http.talking import DEADLINE, an_agent, editor_of, nobody_is_connected, transport_to
 
 EXAMPLES = 40
 PROGRAMS = 40

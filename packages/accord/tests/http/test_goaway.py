@@ -9,10 +9,10 @@ import h2.connection
 import h2.events
 from h2.config import H2Configuration
 from hyperframe.frame import GoAwayFrame
-from tests.http.talking import DEADLINE, editor_of
-from tests.waiting import eventually
 
 from accord.http import HttpTransport
+from tests.http.talking import DEADLINE, editor_of
+from tests.waiting import eventually
 
 
 class Leaver:

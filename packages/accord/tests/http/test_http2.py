@@ -20,13 +20,13 @@ from h2.events import (
     StreamReset,
 )
 from h2.settings import SettingCodes, Settings
-from tests.http.talking import DEADLINE, an_agent, editor_of, transport_to
-from tests.waiting import eventually
 
 from accord.http import ServerLimits, serving
 from accord.http.client.pool import Requests
 from accord.http.server import http2
 from accord.http.server.allowance import REQUEST
+from tests.http.talking import DEADLINE, an_agent, editor_of, transport_to
+from tests.waiting import eventually
 
 INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": 1}}
 ASK = {"jsonrpc": "2.0", "id": 2, "method": "_example.com/unknown"}

@@ -9,9 +9,9 @@ import pytest
 from benchmarks.build import Unavailable
 from benchmarks.peers import PYTHON, TYPESCRIPT, Peer, fill, venv_steps
 from interop.peers import had
-from tests.http.talking import DEADLINE, an_agent, editor_of, transport_to
 
 from accord.http import serving
+from tests.http.talking import DEADLINE, an_agent, editor_of, transport_to
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 

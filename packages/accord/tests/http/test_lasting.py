@@ -3,13 +3,13 @@
 import asyncio
 
 import pytest
-from tests.http.talking import DEADLINE, an_agent, editor_of, transport_to
 
 import accord
 from accord import v1
 from accord.http import App, HttpTransport, serving
 from accord.http.server.streams import Streams
 from accord.transports.base import End
+from tests.http.talking import DEADLINE, an_agent, editor_of, transport_to
 
 
 async def cut(server):

@@ -4,12 +4,12 @@ import asyncio
 import sys
 
 import pytest
-from tests.http.talking import DEADLINE, an_agent, editor_of, nobody_is_connected, transport_to
 
 import accord
 from accord import v1
 from accord.http import Access, HttpTransport, serving
 from accord.testing import ScriptedPeer
+from tests.http.talking import DEADLINE, an_agent, editor_of, nobody_is_connected, transport_to
 
 
 @pytest.mark.requirement(

@@ -10,13 +10,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from tests.http.counting import HERE
-from tests.http.cutting import Cutter
-from tests.http.talking import DEADLINE, an_agent, editor_of, nobody_is_connected, transport_to
 
 import accord
 from accord.http import HttpTransport, serving
 from accord.http.client import http2
+from tests.http.counting import HERE
+from tests.http.cutting import Cutter
+from tests.http.talking import DEADLINE, an_agent, editor_of, nobody_is_connected, transport_to
 
 ROOT = Path(__file__).parents[4]
 PYTHON = sys.executable

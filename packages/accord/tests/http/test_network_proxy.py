@@ -8,8 +8,6 @@ from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
 
 import pytest
-from tests.check.test_raw_http import never, serving as answers_of_a_server
-from tests.http.talking import DEADLINE, an_agent, editor_of, nobody_is_connected
 
 import accord
 from accord.http import Access, connect_transport, serving
@@ -17,6 +15,8 @@ from accord.transports.network_proxy import NetworkProxy, network_proxy
 from accord_check.agent.lab import Lab
 from accord_check.agent.remote import raw_http
 from accord_check.agent.settings import Settings
+from tests.check.test_raw_http import never, serving as answers_of_a_server
+from tests.http.talking import DEADLINE, an_agent, editor_of, nobody_is_connected
 
 PASSWORD = "s3 cret/ä"
 WRITTEN = "s3%20cret%2F%C3%A4"

@@ -4,13 +4,13 @@ import asyncio
 import itertools
 
 import pytest
-from tests.http.numbering import numbering, update
-from tests.http.talking import DEADLINE, editor_of
 
 from accord.http import HttpTransport
 from accord.http.ordering import EACH, HELD, InOrder
 from accord.http.sse import EventReader
 from accord.jsonrpc.frames import Oversized
+from tests.http.numbering import numbering, update
+from tests.http.talking import DEADLINE, editor_of
 
 MIB = 1024 * 1024
 LONG = "x" * 100_000

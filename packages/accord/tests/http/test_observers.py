@@ -4,9 +4,6 @@ import asyncio
 import json
 
 import pytest
-from tests.hosts.hosting import editor_on
-from tests.http.talking import DEADLINE, WAYS, an_agent
-from tests.waiting import eventually
 
 import accord
 from accord import v1
@@ -17,6 +14,9 @@ from accord.http.server.observing import RIGHTS, Observing, Right
 from accord.jsonrpc.messages import Answer, Call, answer, call, parse
 from accord.schema.methods import methods
 from accord.transports.base import Receiver
+from tests.hosts.hosting import editor_on
+from tests.http.talking import DEADLINE, WAYS, an_agent
+from tests.waiting import eventually
 
 ACCESS = Access({"s3cret": "ada", "0ther": Observer("ada"), "eve": Observer("eve")})
 WATCHING = {"accord.dev/watch": True}

@@ -3,13 +3,13 @@
 import asyncio
 
 import pytest
-from tests.http.processes import accord_once
-from tests.http.talking import DEADLINE
 
 import accord
 from accord.http import HttpTransport
 from accord.testing import ScriptedPeer
 from accord.transports.websocket import WebSocketTransport
+from tests.http.processes import accord_once
+from tests.http.talking import DEADLINE
 
 
 @pytest.fixture

@@ -1,10 +1,10 @@
 """A server whose owner decides by a function which tokens are good."""
 
 import pytest
-from tests.http.talking import an_agent
 
 import accord
 from accord.http import Access, serving
+from tests.http.talking import an_agent
 
 USERS = {"t0ken of ada": "ada", "nameless": ""}
 

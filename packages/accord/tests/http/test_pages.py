@@ -15,10 +15,10 @@ from contextlib import closing, contextmanager
 import pytest
 from benchmarks.build import Unavailable
 from interop.peers import had
-from tests.http.talking import an_agent
-from tests.http.test_interop import TYPESCRIPT_REMOTE
 
 from accord.http import Access, serving
+from tests.http.talking import an_agent
+from tests.http.test_interop import TYPESCRIPT_REMOTE
 
 PAGE = "https://app.example"
 INITIALIZE = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}'

@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from tests.http.talking import DEADLINE, an_agent, editor_of, nobody_is_connected
-from tests.waiting import eventually
 
 from accord.http import ServerLimits, connect_transport, serving
+from tests.http.talking import DEADLINE, an_agent, editor_of, nobody_is_connected
+from tests.waiting import eventually
 
 NGINX = shutil.which("nginx", path="/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin")
 

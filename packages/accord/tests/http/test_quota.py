@@ -6,14 +6,14 @@ import json
 import sys
 
 import pytest
-from tests.http.processes import ACCORD
-from tests.http.talking import DEADLINE, WAYS, an_agent, editor_of, transport_to
-from tests.http.test_connections import INITIALIZE, a_line, post
 
 import accord
 from accord.http import Access, ServerLimits, serving
 from accord.http.server import room
 from accord.http.server.request_body import RequestBody
+from tests.http.processes import ACCORD
+from tests.http.talking import DEADLINE, WAYS, an_agent, editor_of, transport_to
+from tests.http.test_connections import INITIALIZE, a_line, post
 
 DEAF = """
 import json, sys

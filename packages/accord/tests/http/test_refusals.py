@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from tests.http.talking import DEADLINE, transport_to
 
 from accord import Handlers, Peer, v1
 from accord.errors import PeerError, ProtocolError
@@ -16,6 +15,7 @@ from accord.http.server.app import App
 from accord.http.server.hosting import Host
 from accord.http.server.limits import ServerLimits
 from accord.testing import ScriptedPeer
+from tests.http.talking import DEADLINE, transport_to
 
 HTTP = ("http1", "http2")
 

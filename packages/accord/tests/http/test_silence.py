@@ -3,9 +3,9 @@
 import asyncio
 
 import pytest
-from tests.engine.virtual_time import VirtualLoop
 
 from accord.http.silence import Silence
+from tests.engine.virtual_time import VirtualLoop
 
 
 @pytest.fixture

@@ -5,14 +5,14 @@ from contextlib import asynccontextmanager
 
 import h11
 import pytest
-from tests.http.shapes import HIDDEN, SHAPES
-from tests.http.talking import an_agent
-from tests.http.test_proxy import NGINX, free_ports, listens
-from tests.waiting import eventually
 
 from accord.http import serving
 from accord.http.h1 import Bad, RequestHead
 from accord.http.h1_reader import BodyPart, RequestReader
+from tests.http.shapes import HIDDEN, SHAPES
+from tests.http.talking import an_agent
+from tests.http.test_proxy import NGINX, free_ports, listens
+from tests.waiting import eventually
 
 MALFORMED = "400"
 """Requests with this answer may have been refused before they were logged."""

@@ -4,12 +4,12 @@ import asyncio
 import json
 
 import pytest
-from tests.http.talking import DEADLINE, Editor
 from websockets.asyncio.client import connect
 from websockets.asyncio.server import serve
 
 from accord import v1
 from accord.transports.websocket import WebSocketTransport
+from tests.http.talking import DEADLINE, Editor
 
 
 @pytest.mark.requirement("websocket.gives-connection-id", "websocket.text-frames", "websocket.binary-ignored")

@@ -6,10 +6,10 @@ import shutil
 import subprocess
 
 import pytest
-from tests.http.asking import CONNECTION, INITIALIZE, JSON, TABLE
-from tests.http.talking import DEADLINE, an_agent
 
 from accord.http import ServerLimits, serving
+from tests.http.asking import CONNECTION, INITIALIZE, JSON, TABLE
+from tests.http.talking import DEADLINE, an_agent
 
 HAS_HTTP2 = shutil.which("curl") is not None and b"HTTP2" in subprocess.check_output(["curl", "--version"])
 pytestmark = [

@@ -8,10 +8,10 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from tests.http.talking import DEADLINE, WAYS, an_agent, editor_of, transport_to
 
 from accord.http import serving
 from accord.transports.received import Received
+from tests.http.talking import DEADLINE, WAYS, an_agent, editor_of, transport_to
 
 LOOPS = ["asyncio", "uvloop"]
 LETTERS = "AB"

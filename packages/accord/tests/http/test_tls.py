@@ -6,10 +6,10 @@ import ssl
 from contextlib import asynccontextmanager
 
 import pytest
-from tests.http.talking import an_agent, editor_of
 
 import accord
 from accord.http import connect_transport, serving
+from tests.http.talking import an_agent, editor_of
 
 pytestmark = pytest.mark.skipif(
     shutil.which("openssl") is None, reason="this test makes a certificate: install openssl"

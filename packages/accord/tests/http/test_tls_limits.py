@@ -9,9 +9,9 @@ import tracemalloc
 from contextlib import asynccontextmanager
 
 import pytest
-from tests.http.talking import DEADLINE, an_agent, editor_of
 
 from accord.http import ServerLimits, connect_transport, serving
+from tests.http.talking import DEADLINE, an_agent, editor_of
 
 pytestmark = pytest.mark.skipif(
     shutil.which("openssl") is None, reason="this test makes a certificate: install openssl"

@@ -7,8 +7,6 @@ import socket
 import pytest
 from h2.config import H2Configuration
 from h2.connection import H2Connection
-from tests.http.talking import DEADLINE, an_agent
-from tests.waiting import eventually
 
 from accord.errors import INVALID_REQUEST
 from accord.http import ServerLimits, serving
@@ -19,6 +17,8 @@ from accord.http.server.validation import Posts, Refusal
 from accord.jsonrpc.messages import answer, parse
 from accord.transports.base import Receiver
 from accord.transports.websocket_frames import masking, texts
+from tests.http.talking import DEADLINE, an_agent
+from tests.waiting import eventually
 
 HANDSHAKE = (
     b"GET /acp HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"

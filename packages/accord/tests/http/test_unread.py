@@ -6,10 +6,10 @@ import socket
 import ssl
 
 import pytest
-from tests.http.talking import DEADLINE, an_agent
 
 import accord
 from accord.http import ServerLimits, serving
+from tests.http.talking import DEADLINE, an_agent
 
 ASK = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 1000
 

@@ -8,10 +8,10 @@ import struct
 from urllib.parse import urlsplit
 
 import pytest
-from tests.http.talking import WAYS, an_agent, editor_of, transport_to
-from tests.http.test_network_proxy import a_proxy, place_of
 
 from accord.http import connect_transport, serving
+from tests.http.talking import WAYS, an_agent, editor_of, transport_to
+from tests.http.test_network_proxy import a_proxy, place_of
 
 uvloop = pytest.importorskip("uvloop", reason="this test runs on uvloop, which is not for this platform")
 

@@ -6,12 +6,12 @@ import sys
 from urllib.parse import urlsplit
 
 import pytest
-from tests.http.talking import DEADLINE, an_agent, editor_of, transport_to
 
 import accord
 from accord.extras import install_command
 from accord.http import HttpTransport, serving
 from accord.http.server.http1 import PREFACE
+from tests.http.talking import DEADLINE, an_agent, editor_of, transport_to
 
 
 @pytest.fixture(autouse=True)

@@ -30,9 +30,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
-from tests.interaction import staging
-from tests.interaction.staging import Stage, options_of, staged
-from tests.interaction.versions import spoken
 
 from accord.client.negotiation import Offer, negotiate
 from accord.engine.handlers import Handlers
@@ -48,6 +45,9 @@ from accord.transports.memory import pair
 from accord.transports.process import ProcessTransport
 from accord.transports.stdio import StdioTransport
 from accord.transports.websocket import WebSocketTransport
+from tests.interaction import staging
+from tests.interaction.staging import Stage, options_of, staged
+from tests.interaction.versions import spoken
 
 HERE = Path(__file__).parent
 
@@ -68,7 +68,7 @@ NEEDS = {
     "nothing in between": {"memory"},
     # What the other side does not read is not sent: no pipe, no socket and no server takes it in the meantime.
     "frames that can be skipped": {"stdio"},
-    # Memory has no limit, WebSocket ends the link (RFC 6455, code 1009), HTTP refuses with 413: packages/accord/tests/http shows these.
+    # Memory has no limit, WebSocket ends the link (RFC 6455, code 1009), HTTP refuses with 413: tests/http shows these.
     "an end of one half": {"stdio"},
     # A side whose input has ended may still speak; all others end both ways at once.
     "bad text that reaches the agent": {"memory", "stdio", "websocket"},
@@ -89,16 +89,16 @@ NEEDS = {
 
 SPEAKS = {
     "capabilities of version 1": {1},
-    # Version 2 has other ones, which our client and our agent read in the words of version 1: packages/accord/tests/client/v2 and
-    # packages/accord/tests/agent/v2 show both, and that what needs a capability is refused without it.
+    # Version 2 has other ones, which our client and our agent read in the words of version 1: tests/client/v2 and
+    # tests/agent/v2 show both, and that what needs a capability is refused without it.
     "a handshake that comes once": {1},
-    # In version 2 `initialize` may be repeated: packages/accord/tests/agent/v2/test_negotiation.py.
+    # In version 2 `initialize` may be repeated: tests/agent/v2/test_negotiation.py.
     "updates of version 1": {1},
     # `current_mode_update` and its older form; in version 2 a mode is a config option.
     "closed sets of words": {1},
     # In version 2 every set of words is open.
     "Peer.initialize": {1},
-    # It asks for version 1. How a client asks for version 2 is in packages/accord/tests/client/v2/test_negotiation.py.
+    # It asks for version 1. How a client asks for version 2 is in tests/client/v2/test_negotiation.py.
 }
 """What a test may need of the protocol's version, and which versions have it."""
 
@@ -107,9 +107,7 @@ MISHAPS = ("Task was destroyed", "was never retrieved", "was never awaited", "Re
 
 
 def pytest_configure(config):
-    config.addinivalue_line(
-        "markers", "needs(*what): what a test needs of its link; see NEEDS in packages/accord/tests/interaction"
-    )
+    config.addinivalue_line("markers", "needs(*what): what a test needs of its link; see NEEDS in tests/interaction")
     config.addinivalue_line("markers", "cases: many cases of one thing; without -m links over memory only")
     config.addinivalue_line("markers", "uvloop: a test that runs on uvloop as well")
 

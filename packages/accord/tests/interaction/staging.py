@@ -23,8 +23,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from types import ModuleType
 
-from tests.interaction.versions import spoken
-
 from accord.agent.router import Router
 from accord.engine.handlers import Handlers
 from accord.engine.limits import Limits
@@ -32,6 +30,7 @@ from accord.engine.peer import Peer
 from accord.engine.routes import Routes
 from accord.schema import v1
 from accord.transports.stdio import StdioTransport
+from tests.interaction.versions import spoken
 
 
 class Stage:

@@ -6,10 +6,10 @@ import asyncio
 import functools
 
 import pytest
-from tests.interaction.versions import spoken
 
 from accord.engine.handlers import Handlers
 from accord.errors import PeerError, RequestError
+from tests.interaction.versions import spoken
 
 INTERNAL, CANCELLED = -32603, -32800
 

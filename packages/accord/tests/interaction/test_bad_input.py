@@ -6,13 +6,13 @@ import asyncio
 import json
 
 import pytest
-from tests.interaction import staging
-from tests.interaction.staging import ask, prompt_params, says, tell, text_of
-from tests.interaction.versions import spoken
 
 from accord.engine.handlers import Handlers
 from accord.errors import ProtocolError
 from accord.testing import Faults, FaultyTransport, connected
+from tests.interaction import staging
+from tests.interaction.staging import ask, prompt_params, says, tell, text_of
+from tests.interaction.versions import spoken
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32700, -32600, -32601, -32602
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from tests.interaction.staging import ask, chunk, result, says, tell, text_of
-from tests.interaction.versions import spoken
 
 from accord.engine.handlers import Handlers
 from accord.errors import PeerError
+from tests.interaction.staging import ask, chunk, result, says, tell, text_of
+from tests.interaction.versions import spoken
 
 CANCELLED = -32800
 

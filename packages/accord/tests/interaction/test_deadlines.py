@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from tests.interaction.staging import ask, forever, result, says, text_of, turns, until
-from tests.interaction.versions import spoken
 
 from accord.engine.handlers import Handlers
 from accord.engine.limits import Limits
 from accord.errors import Timeout
+from tests.interaction.staging import ask, forever, result, says, text_of, turns, until
+from tests.interaction.versions import spoken
 
 
 def prompting(peer, session="s", **options):

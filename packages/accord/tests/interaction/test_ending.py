@@ -10,8 +10,6 @@ import signal
 import sys
 
 import pytest
-from tests.interaction.staging import ask, chunk, forever, prompt_params, result, says, tell, text_of, turns, until
-from tests.interaction.versions import spoken
 
 from accord.engine.handlers import Handlers
 from accord.engine.limits import Limits
@@ -20,6 +18,8 @@ from accord.errors import ConnectionClosed
 from accord.testing import ScriptedPeer, connected
 from accord.transports.memory import pair
 from accord.transports.process import ProcessTransport
+from tests.interaction.staging import ask, chunk, forever, prompt_params, result, says, tell, text_of, turns, until
+from tests.interaction.versions import spoken
 
 QUICK = Limits(grace=0.05)
 """For links whose handlers refuse to end."""

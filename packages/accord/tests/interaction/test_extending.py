@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from tests.interaction.staging import ask, chunk, declaring, prompt_params, tell, text_of
-from tests.interaction.versions import spoken
 
 from accord.engine.handlers import Handlers
 from accord.errors import ConnectionClosed, EncodeError, PeerError, ProtocolError
 from accord.schema.base import Model, Notification, Request
+from tests.interaction.staging import ask, chunk, declaring, prompt_params, tell, text_of
+from tests.interaction.versions import spoken
 
 
 class Greeting(Model):

@@ -6,12 +6,12 @@ import asyncio
 import threading
 
 import pytest
-from tests.interaction.staging import ask, result, says, tell, text_of
-from tests.interaction.versions import spoken
 
 from accord.engine.handlers import Handlers
 from accord.errors import ConnectionClosed
 from accord.jsonrpc import slices
+from tests.interaction.staging import ask, result, says, tell, text_of
+from tests.interaction.versions import spoken
 
 HEAVY = {f"name {number}": ["a value", number, {"deeper": None}] for number in range(20_000)}
 """Many values in 1 MB."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from tests.interaction.staging import ask, declaring, forever, prompt_params, tell
-from tests.interaction.versions import spoken
 
 from accord.engine.handlers import Handlers
 from accord.errors import CapabilityMissing, PeerError, ProtocolError
 from accord.schema import v1, v2
 from accord.schema.base import Unknown
+from tests.interaction.staging import ask, declaring, forever, prompt_params, tell
+from tests.interaction.versions import spoken
 
 INVALID_REQUEST = -32600
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from tests.interaction.staging import ask, chunk, prompt_params, result, says, tell, text_of
-from tests.interaction.versions import spoken
 
 from accord.engine.handlers import Handlers
 from accord.engine.limits import Limits
 from accord.schema import v1
+from tests.interaction.staging import ask, chunk, prompt_params, result, says, tell, text_of
+from tests.interaction.versions import spoken
 
 
 class Seen:

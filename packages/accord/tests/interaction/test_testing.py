@@ -9,8 +9,6 @@ import subprocess
 import sys
 
 import pytest
-from tests.interaction.staging import chunk, forever, says, text_of, until
-from tests.interaction.versions import spoken
 
 import accord.testing
 from accord.engine.handlers import Handlers
@@ -19,6 +17,8 @@ from accord.errors import ConnectionClosed
 from accord.testing import Faults, FaultyTransport, ScriptedPeer, ScriptFailed, connected, script_command
 from accord.transports.memory import pair
 from accord.transports.process import ProcessTransport
+from tests.interaction.staging import chunk, forever, says, text_of, until
+from tests.interaction.versions import spoken
 
 
 def test_the_names_are_these():

@@ -8,8 +8,6 @@ import json
 import sys
 
 import pytest
-from tests.interaction.staging import ask, prompt_params, says, tell, text_of
-from tests.interaction.versions import spoken
 
 from accord import trace, v1
 from accord.engine.handlers import Handlers
@@ -18,6 +16,8 @@ from accord.errors import AccordError, DecodeError, PeerError, RequestError
 from accord.jsonrpc.messages import Answer, Call, Malformed, Tell
 from accord.spans import Spans
 from accord.testing import connected
+from tests.interaction.staging import ask, prompt_params, says, tell, text_of
+from tests.interaction.versions import spoken
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 

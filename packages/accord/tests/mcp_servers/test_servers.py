@@ -10,12 +10,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.waiting import eventually
 
 import accord
 from accord import v1
 from accord.extras import install_command
 from accord.mcp import mcp_capabilities
+from tests.waiting import eventually
 
 OLDER = Path(__file__).with_name("older_server.py")
 

@@ -11,7 +11,6 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
-from tests.forked_programs import forked_programs, fresh_programs  # noqa: F401
 
 from accord.client.target import Target
 from accord.proxy.chain import Chain
@@ -19,6 +18,7 @@ from accord.testing import ScriptedPeer
 from accord.transports.memory import pair
 from accord.transports.process import ProcessTransport
 from accord.transports.stdio import StdioTransport
+from tests.forked_programs import forked_programs, fresh_programs  # noqa: F401
 
 COMPONENT = Path(__file__).parent / "component.py"
 DEADLINE = 30.0

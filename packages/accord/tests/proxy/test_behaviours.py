@@ -11,13 +11,13 @@ import subprocess
 import sys
 
 import pytest
+
+import accord
 from tests.named_tests import named
 from tests.proxy.conftest import CONDUCT, initialize
 from tests.proxy.test_conduct import SHOUT
 from tests.proxy.test_lending import lending
 from tests.proxy.test_rust_trace import CALLER
-
-import accord
 
 BEHAVIOURS = {
     # Initialization

@@ -6,11 +6,11 @@ import subprocess
 import sys
 
 import pytest
-from tests.proxy.conftest import CONDUCT, DEADLINE
 
 import accord
 from accord.testing import ScriptedPeer
 from accord.transports.process import ProcessTransport
+from tests.proxy.conftest import CONDUCT, DEADLINE
 
 BOTH = """
 import accord

@@ -9,11 +9,11 @@ import subprocess
 import sys
 
 import pytest
-from tests.proxy.conftest import CONDUCT, DEADLINE
 
 from accord import trace
 from accord.testing import ScriptedPeer
 from accord.transports.process import ProcessTransport
+from tests.proxy.conftest import CONDUCT, DEADLINE
 
 DEMO = shlex.join([sys.executable, "-m", "accord", "demo"])
 PASSING = shlex.join([*CONDUCT, "--as-proxy"])

@@ -10,8 +10,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.proxy.conftest import CONDUCT, DEADLINE
-from tests.waiting import eventually
 
 from accord.client.target import Target
 from accord.jsonrpc.glance import glance
@@ -20,6 +18,8 @@ from accord.testing import ScriptedPeer
 from accord.transports.memory import pair
 from accord.transports.process import ProcessTransport
 from accord.transports.stdio import StdioTransport
+from tests.proxy.conftest import CONDUCT, DEADLINE
+from tests.waiting import eventually
 
 PROMPT = {"sessionId": "s", "prompt": []}
 

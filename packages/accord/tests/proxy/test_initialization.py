@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from tests.proxy.conftest import initialize
 
 PARAMS = b'{ "_meta":{"k":1.0}, "protocolVersion":1,"later":[null]}'

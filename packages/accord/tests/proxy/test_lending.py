@@ -7,10 +7,10 @@ from typing import Annotated
 import pytest
 from mcp.server.mcpserver import Context, Elicit, ElicitationResult, MCPServer, Resolve
 from pydantic import BaseModel
-from tests.proxy.conftest import CONDUCT
 
 import accord
 from accord import v1
+from tests.proxy.conftest import CONDUCT
 
 CALLER = """
 import accord

@@ -6,11 +6,11 @@ import asyncio
 
 import msgspec
 import pytest
-from tests.proxy.conftest import DEADLINE, InMemory, Script
 
 import accord
 from accord import v1, v2
 from accord.testing import ScriptedPeer
+from tests.proxy.conftest import DEADLINE, InMemory, Script
 
 PROMPT = {"sessionId": "s", "prompt": [{"type": "text", "text": "hi"}]}
 

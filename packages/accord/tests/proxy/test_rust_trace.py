@@ -8,11 +8,11 @@ import subprocess
 import sys
 
 import pytest
-from tests.proxy.test_conduct import ECHO, SHOUT, accord, asked
 
 from accord.proxy.rust_trace import JsonsFile
 from accord.trace import TraceEvent
 from accord.trace.importing import import_trace
+from tests.proxy.test_conduct import ECHO, SHOUT, accord, asked
 
 SUMS = """
 import accord

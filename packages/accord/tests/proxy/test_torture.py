@@ -10,11 +10,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.proxy.conftest import CONDUCT
-from tests.waiting import eventually
 
 from accord.testing import ScriptedPeer
 from accord.transports.process import ProcessTransport
+from tests.proxy.conftest import CONDUCT
+from tests.waiting import eventually
 
 CHAOS = Path(__file__).parent / "chaos.py"
 PROMPTS = 6

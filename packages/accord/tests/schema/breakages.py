@@ -9,23 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
-from tests.schema.meanings import empty_of
-from tests.schema.nodes import (
-    UNKNOWN_WORD,
-    WHOLE,
-    Json,
-    bare,
-    field_name,
-    holds_together,
-    kind_of,
-    kinds,
-    meant,
-    strange_variant,
-    tag_of_variant,
-    union_names,
-    with_,
-    without,
-)
 
 from accord.schema import legacy
 from accord.schema.base import Mark
@@ -43,6 +26,23 @@ from accord.schema.hints import (
     Tagged,
     fields_of,
     node_of,
+)
+from tests.schema.meanings import empty_of
+from tests.schema.nodes import (
+    UNKNOWN_WORD,
+    WHOLE,
+    Json,
+    bare,
+    field_name,
+    holds_together,
+    kind_of,
+    kinds,
+    meant,
+    strange_variant,
+    tag_of_variant,
+    union_names,
+    with_,
+    without,
 )
 
 UNKNOWN_KEY = "xAccordUnknown"

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
-from tests.schema.nodes import Json, bare, kind_of, kinds, meant, tag_of_variant
 
 from accord.schema.base import Mark
 from accord.schema.codec import plain
@@ -22,6 +21,7 @@ from accord.schema.hints import (
     fields_of,
     node_of,
 )
+from tests.schema.nodes import Json, bare, kind_of, kinds, meant, tag_of_variant
 
 
 def meaning(hint: Any, value: Json) -> Json:

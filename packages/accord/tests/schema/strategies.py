@@ -20,21 +20,6 @@ from typing import Any
 import msgspec
 import pytest
 from hypothesis import assume, strategies as st
-from tests.schema.breakages import Broken, breakages
-from tests.schema.nodes import (
-    ADDRESS,
-    UNKNOWN_WORD,
-    Json,
-    bare,
-    holds_together,
-    kinds,
-    shown_fields,
-    strange_variant,
-    tag_of_variant,
-    variants_of,
-    version_is_here,
-    without,
-)
 
 from accord.schema.hints import (
     AnyOf,
@@ -49,6 +34,21 @@ from accord.schema.hints import (
     Scalar,
     Tagged,
     node_of,
+)
+from tests.schema.breakages import Broken, breakages
+from tests.schema.nodes import (
+    ADDRESS,
+    UNKNOWN_WORD,
+    Json,
+    bare,
+    holds_together,
+    kinds,
+    shown_fields,
+    strange_variant,
+    tag_of_variant,
+    variants_of,
+    version_is_here,
+    without,
 )
 
 

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from msgspec import UNSET
 from msgspec.structs import replace
-from tests.schema.strategies import Dice, Maker, covering, rolled
 
 from accord.errors import ConversionError
 from accord.schema import codec, v1, v2
 from accord.schema.base import Request, Shape, Unknown
 from accord.schema.conversion import all_to_v1, to_v1, to_v2
 from accord.schema.hints import fields_of
+from tests.schema.strategies import Dice, Maker, covering, rolled
 
 SESSION = v1.SessionId("s-1")
 MESSAGE = v1.MessageId("m-1")

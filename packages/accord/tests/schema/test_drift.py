@@ -17,7 +17,7 @@ from accord.schema.methods import methods
 from accord.schema.v1 import mcp_connections, models, nes, nes_capabilities
 
 HERE = Path(__file__).parent
-specification = importlib.util.spec_from_file_location("schema_facts", HERE.parents[1] / "tools" / "schema_facts.py")
+specification = importlib.util.spec_from_file_location("schema_facts", HERE.parents[3] / "tools" / "schema_facts.py")
 schema_facts = importlib.util.module_from_spec(specification)
 specification.loader.exec_module(schema_facts)
 

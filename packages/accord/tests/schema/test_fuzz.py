@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
-from tests.schema.nodes import version_is_here
-from tests.schema.strategies import each_version
 
 from accord.errors import DecodeError, EncodeError
 from accord.schema import v2
 from accord.schema.codec import convert, decode, encode, loads
 from accord.schema.methods import methods
+from tests.schema.nodes import version_is_here
+from tests.schema.strategies import each_version
 
 CORPUS = Path(__file__).parent / "corpus"
 FRAGMENTS = [fragment.encode("latin-1") for fragment in json.loads((CORPUS / "fragments.json").read_text("utf-8"))]

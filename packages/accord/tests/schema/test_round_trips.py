@@ -9,14 +9,14 @@ import json
 import jsonschema
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
-from tests.schema.breakages import Becomes, Refused, breakages, has_strange_choice
-from tests.schema.meanings import meaning, same
-from tests.schema.nodes import types, version_is_here
-from tests.schema.strategies import Maker, broken, covering, each_version, instances, rolled
 
 from accord.errors import DecodeError
 from accord.schema.codec import convert, decode, encode, plain
 from accord.schema.describe import json_schema
+from tests.schema.breakages import Becomes, Refused, breakages, has_strange_choice
+from tests.schema.meanings import meaning, same
+from tests.schema.nodes import types, version_is_here
+from tests.schema.strategies import Maker, broken, covering, each_version, instances, rolled
 
 ROLLED = 20
 """Instances of each type besides those that cover it."""

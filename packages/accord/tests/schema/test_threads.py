@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parents[4] / "src"
+SOURCE = Path(__file__).parents[2] / "src"
 PROCESSES = 20
 AT_ONCE = 4
 

@@ -2,10 +2,9 @@
 
 import asyncio
 
-from tests.waiting import eventually
-
 from accord import Limits, v1
 from accord.services.files.files import Files
+from tests.waiting import eventually
 
 SIZE = 1_000_000
 READS = 50

@@ -10,7 +10,6 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
-from tests.posix import fcntl, termios, tty
 
 import accord
 from accord import v1
@@ -22,6 +21,7 @@ from accord.services.elicitation.url import UrlToVisit
 from accord.services.permissions.question import PermissionQuestion
 from accord.services.permissions.subject import must_be_judgeable
 from accord.state import ToolCallState
+from tests.posix import fcntl, termios, tty
 
 SCHEMA = v1.ElicitationSchema(
     {

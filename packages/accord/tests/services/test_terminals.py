@@ -11,13 +11,13 @@ import uuid
 from pathlib import Path
 
 import pytest
-from tests.posix import resource
-from tests.waiting import eventually
 
 import accord
 from accord import v1
 from accord.services.terminals import terminal as terminal_module
 from accord.services.terminals.terminals import Terminals
+from tests.posix import resource
+from tests.waiting import eventually
 
 DEADLINE = 30
 MARK = "ACCORD_TEST_RUN"

@@ -3,13 +3,13 @@
 import uuid
 
 import pytest
-from tests.store.postgres_server import PostgresServer, programs
-from tests.store.stores import Clock
 
 from accord.store.base import StoredSession
 from accord.store.memory import MemoryStore
 from accord.store.postgres.store import PostgresStore
 from accord.store.sqlite import SqliteStore
+from tests.store.postgres_server import PostgresServer, programs
+from tests.store.stores import Clock
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 import asyncpg
+
 from tests.posix import pwd
 
 DEADLINE = 60

@@ -5,10 +5,10 @@ import functools
 
 import msgspec
 import pytest
-from tests.store.stores import all_sessions, all_updates
 
 from accord.errors import StoreError
 from accord.store.base import PAGE_BYTES, PAGE_OF_UPDATES, Changes, Cursor, Store, StoredSession
+from tests.store.stores import all_sessions, all_updates
 
 HUGE = Cursor(2**80, 1, None).written()
 """A cursor with a number that no database has."""

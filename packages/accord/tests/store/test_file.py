@@ -8,13 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.store.stores import all_sessions, all_updates
 
 from accord import SqliteStore, StoreError
 from accord.folders import data_folder
 from accord.store.base import Changes, StoredSession
 from accord.store.database import FORMAT
 from accord.store.journal import CHECKPOINT_AFTER, LONG
+from tests.store.stores import all_sessions, all_updates
 
 HERE = Path(__file__).parent
 DEADLINE = 60.0

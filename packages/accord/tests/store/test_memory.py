@@ -1,11 +1,11 @@
 """What the memory store forgets: sessions that nobody holds, past its limit."""
 
 import pytest
-from tests.store.stores import all_sessions, all_updates
 
 from accord import Agent
 from accord.errors import StoreError
 from accord.store.memory import MemoryStore
+from tests.store.stores import all_sessions, all_updates
 
 LARGE = b"x" * 100_000
 

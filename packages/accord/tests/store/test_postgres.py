@@ -7,13 +7,13 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from tests.store.postgres_server import PostgresServer, Relay, programs
-from tests.store.stores import all_updates
 
 import accord
 from accord.errors import StoreError
 from accord.store.base import Changes, StoredSession
 from accord.store.postgres.store import PostgresStore
+from tests.store.postgres_server import PostgresServer, Relay, programs
+from tests.store.stores import all_updates
 
 HERE = Path(__file__).parent
 DEADLINE = 60

@@ -8,11 +8,11 @@ import tracemalloc
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from tests.store.stores import all_sessions
 
 from accord import MemoryStore, SqliteStore
 from accord.store import queries
 from accord.store.base import PAGE_BYTES, StoredSession
+from tests.store.stores import all_sessions
 
 STEP = 100
 """Steps between two counts."""

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from tests.store.stores import Clock, all_sessions, all_updates
 
 from accord.errors import StoreError
 from accord.store.base import Changes, StoredSession
 from accord.store.memory import MemoryStore
 from accord.store.sqlite import SqliteStore
+from tests.store.stores import Clock, all_sessions, all_updates
 
 NAMES = st.sampled_from(["a", "b", "c", "d"])
 OWNERS = st.sampled_from(["", "ada"])

@@ -10,11 +10,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.store.stores import all_updates
 
 import accord
 from accord import SqliteStore, StoreError
 from accord.store.base import Changes, StoredSession
+from tests.store.stores import all_updates
 
 DEADLINE = 30
 

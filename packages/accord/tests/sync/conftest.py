@@ -10,10 +10,10 @@ import uuid
 from pathlib import Path
 
 import pytest
-from tests.transports.conftest import MARK, _descriptors, _left_of
-from tests.waiting import DEADLINE, wait_until
 
 from accord.running import loop_factory
+from tests.transports.conftest import MARK, _descriptors, _left_of
+from tests.waiting import DEADLINE, wait_until
 
 HEAD = """
 import os, signal, sys, threading, accord

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from tests.sync.test_programs import is_gone
 from tests.waiting import wait_until
 

@@ -4,10 +4,10 @@ import asyncio
 import gc
 
 import pytest
-from tests.sync.test_programs import end, is_gone
-from tests.waiting import eventually
 
 import accord
+from tests.sync.test_programs import end, is_gone
+from tests.waiting import eventually
 
 
 def drop(held):

@@ -4,6 +4,7 @@ import os
 import signal
 
 import pytest
+
 from tests.waiting import DEADLINE, wait_until
 
 

@@ -8,9 +8,9 @@ import threading
 from queue import SimpleQueue
 
 import pytest
-from tests.waiting import DEADLINE
 
 import accord
+from tests.waiting import DEADLINE
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.waiting import DEADLINE, eventually
 
 from accord.transports.process import ProcessTransport
+from tests.waiting import DEADLINE, eventually
 
 MARK = "ACCORD_TEST_RUN"
 """An environment variable that everything a test starts inherits, so that whatever is left of it can be found."""

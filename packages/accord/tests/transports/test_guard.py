@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.waiting import eventually, wait_until
 
 from accord.transports import guard, guard_process
 from accord.transports.process import ProcessTransport
+from tests.waiting import eventually, wait_until
 
 DRIVER = r"""
 import asyncio, os, signal, subprocess, sys

@@ -5,10 +5,10 @@ import os
 import sys
 
 import pytest
-from tests.transports.children import ECHO, READY, pid_of, python
 
 from accord.errors import ConnectionClosed
 from accord.transports.process import ProcessTransport
+from tests.transports.children import ECHO, READY, pid_of, python
 
 
 async def test_it_leads_a_session_of_its_own_and_inherits_no_descriptor_but_its_three(start):

@@ -7,9 +7,6 @@ import subprocess
 import sys
 
 import pytest
-from tests.posix import fcntl, termios
-from tests.transports.children import DEAF, ECHO, FOREVER, READY, pid_of, python, shell
-from tests.waiting import eventually
 
 from accord.jsonrpc.frames import Oversized
 from accord.transports import group, process
@@ -17,6 +14,9 @@ from accord.transports.base import End
 from accord.transports.process import ProcessTransport
 from accord.transports.reading import ThreadReader
 from accord.transports.writing import ThreadWriter
+from tests.posix import fcntl, termios
+from tests.transports.children import DEAF, ECHO, FOREVER, READY, pid_of, python, shell
+from tests.waiting import eventually
 
 
 async def test_frames_go_there_and_back(start):

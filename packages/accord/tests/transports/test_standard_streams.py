@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+
 from tests.posix import fcntl, pty, tty
 from tests.transports.children import END_OF_INPUT, in_thread, read_lines
 

@@ -9,12 +9,12 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from tests.posix import pty, tty
-from tests.transports.children import END_OF_INPUT, in_thread, read_lines
 
 from accord.errors import ConnectionClosed
 from accord.transports.base import End
 from accord.transports.stdio import StdioTransport
+from tests.posix import pty, tty
+from tests.transports.children import END_OF_INPUT, in_thread, read_lines
 
 
 class Peer:

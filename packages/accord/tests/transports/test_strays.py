@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.transports.conftest import Recorder
-from tests.waiting import eventually, wait_until
 
 from accord import ProcessTransport
 from accord.transports.strays import Strays
+from tests.transports.conftest import Recorder
+from tests.waiting import eventually, wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="environments of processes are shown by Linux only")
 

@@ -104,11 +104,14 @@ def _extras() -> Iterator[Finding]:
 
 
 def _declared() -> set[str]:
-    """The extras that this installation of Accord has for this platform."""
-    try:
-        needed = requires("accord") or []
-    except PackageNotFoundError:  # run from its sources
-        return set(MODULES)
+    """The extras that the installed packages of Accord have for this platform."""
+    needed: list[str] = []
+    for name in ("accord", "accord-tools", "accord-adapters"):
+        try:
+            needed += requires(name) or []
+        except PackageNotFoundError:
+            if name == "accord":  # run from its sources
+                return set(MODULES)
     there = {
         extra for extra in MODULES if any(f'extra == "{extra}"' in it or f"extra == '{extra}'" in it for it in needed)
     }
@@ -184,7 +187,7 @@ def _agents(known: KnownAgents) -> Iterator[Finding]:
         what, settings = f"agent {agent.name}", agent.settings
         if settings.url is not None:
             if find_spec("httptools") is None or find_spec("websockets") is None:
-                yield Finding(what, "broken", "a URL needs the extra http", "pip install 'accord[http]'")
+                yield Finding(what, "broken", "a URL needs the extra http", install_command("http"))
             else:
                 yield Finding(what, "ok", settings.where)
         elif (program := found(agent)) is not None:

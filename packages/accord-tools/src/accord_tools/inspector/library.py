@@ -141,7 +141,7 @@ class OpenTrace:
 
 
 class Library:
-    """The traces that can be opened: the named files, and unless `kept` is false those that `accord_tools.tap` keeps."""
+    """The traces that can be opened: the named files, and what `accord_tools.tap` keeps, unless `kept` is false."""
 
     def __init__(self, files: Sequence[Path] = (), *, kept: bool = True) -> None:
         self._files = [path.absolute() for path in files]

@@ -7,10 +7,10 @@ import random
 import sys
 
 import pytest
-from tests.agent.witness import CWD, DEADLINE, Known, Witness, folded, must_hold
 
 from accord import ConnectionClosed, v1
 from accord.schema import v2
+from tests.agent.witness import CWD, DEADLINE, Known, Witness, folded, must_hold
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL on Windows")
 

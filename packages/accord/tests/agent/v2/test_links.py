@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 
 import pytest
-from tests.waiting import eventually
 
 import accord
 from accord.http import serving
+from tests.waiting import eventually
 
 STDIO = """
 from tests.agent.v2.test_links import reporter

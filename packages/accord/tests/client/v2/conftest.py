@@ -7,11 +7,10 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from tests.client.conftest import Scripted, Stage
-
 import accord
 from accord.engine.limits import Limits
 from accord.testing import ScriptedPeer
+from tests.client.conftest import Scripted, Stage
 
 SESSIONS = {"prompt": {"image": {}}, "mcp": {"stdio": {}}, "delete": {}, "fork": {}, "additionalDirectories": {}}
 

@@ -6,11 +6,11 @@ import asyncio
 import sys
 
 import pytest
-from tests.client.conftest import Scripted
-from tests.client.v2.conftest import staged_v2
 
 import accord
 from accord.testing import ScriptedPeer, script_command
+from tests.client.conftest import Scripted
+from tests.client.v2.conftest import staged_v2
 
 SECOND = {"protocolVersion": 2, "info": {"name": "second", "version": "2.0"}, "capabilities": {"session": {}}}
 FIRST = {"protocolVersion": 1, "agentCapabilities": {"loadSession": True}}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from tests.client.v2.conftest import shake_hands_v2, staged_v2
 
 import accord
 from accord import v1
+from tests.client.v2.conftest import shake_hands_v2, staged_v2
 
 
 async def test_an_agent_that_cancels_its_work_for_the_next_prompt_ends_each_reply_by_its_own_work():

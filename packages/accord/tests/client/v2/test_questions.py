@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from tests.client.v2.conftest import staged_v2
 
 import accord
 from accord.schema import v1, v2
+from tests.client.v2.conftest import staged_v2
 
 OPTIONS = [
     {"optionId": "y", "name": "Yes", "kind": "allow_once"},

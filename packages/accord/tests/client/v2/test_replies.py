@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from tests.client.v2.conftest import staged_v2
-from tests.waiting import eventually
 
 import accord
 from accord import v1
 from accord.engine.limits import Limits
 from accord.schema import v2
+from tests.client.v2.conftest import staged_v2
+from tests.waiting import eventually
 
 FAILURE = {"stopReason": "error", "error": {"code": -32603, "message": "the model is silent", "data": {"try": 3}}}
 

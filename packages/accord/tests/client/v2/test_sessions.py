@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from tests.client.v2.conftest import shake_hands_v2, staged_v2
-from tests.waiting import eventually
 
 import accord
 from accord.errors import ConversionError
 from accord.schema import v1, v2
+from tests.client.v2.conftest import shake_hands_v2, staged_v2
+from tests.waiting import eventually
 
 OPTION = {
     "configId": "m",

@@ -7,11 +7,11 @@ import base64
 from contextlib import asynccontextmanager
 
 import pytest
-from tests.client.v2.conftest import staged_v2
-from tests.waiting import eventually
 
 import accord
 from accord.schema import v1, v2
+from tests.client.v2.conftest import staged_v2
+from tests.waiting import eventually
 
 
 @asynccontextmanager

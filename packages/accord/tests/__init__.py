@@ -1,0 +1,1 @@
+"""The tests of the package `accord`; see tests/__init__.py in the repository's root."""
