@@ -6,9 +6,8 @@ import asyncio
 from pathlib import Path
 from typing import TypeAlias, TypedDict, cast
 
+from accord import RemoteAgent, RemoteSession
 from accord.arguments import check_text, wrong_type
-from accord.client.remote_agent import RemoteAgent
-from accord.client.remote_session import RemoteSession
 from accord.connection_block import ConnectionBlock
 
 Callee: TypeAlias = ConnectionBlock[RemoteAgent] | RemoteAgent

@@ -8,10 +8,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, Unpack
 
-from accord.agent.agent import Agent
-from accord.agent.turn import Turn
+from accord import Agent, RequestError, Turn
 from accord.arguments import check_text, check_word
-from accord.errors import RequestError
 from accord_adapters.calling import Callee, RemoteTool, ToolOptions
 from accord_adapters.functions import FunctionTool
 from accord_adapters.narration import Narration

@@ -13,10 +13,7 @@ import claude_agent_sdk as sdk
 from claude_agent_sdk.types import StreamEvent
 from msgspec import Struct
 
-from accord.agent.agent import Agent
-from accord.agent.turn import Turn
-from accord.errors import AccordError, RequestError
-from accord.schema import v1
+from accord import AccordError, Agent, RequestError, Turn, v1
 from accord_adapters.calling import Callee, RemoteTool, ToolOptions
 from accord_adapters.narration import Narration
 from accord_adapters.prompts import Attachment, parts_of

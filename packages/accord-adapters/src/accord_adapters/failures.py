@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, cast
 
-from accord.errors import RequestError
+from accord import RequestError
 from accord.masking import mask_urls
 from accord_tools.coder.models.failures import said_in, shown
 

@@ -14,10 +14,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, Interrupt
 from msgspec import Struct
 
-from accord.agent.agent import Agent
-from accord.agent.turn import Turn
-from accord.errors import AccordError
-from accord.schema import v1
+from accord import AccordError, Agent, Turn, v1
 from accord_adapters.calling import Callee, RemoteTool, ToolOptions
 from accord_adapters.interrupts import answer_to
 from accord_adapters.narration import Narration

@@ -20,8 +20,7 @@ from llama_index.core.tools import FunctionTool
 from llama_index.core.workflow import HumanResponseEvent, InputRequiredEvent
 from msgspec import Struct, field
 
-from accord.agent.agent import Agent
-from accord.agent.turn import Turn
+from accord import Agent, Turn
 from accord.schema.base import Json
 from accord_adapters.calling import Callee, RemoteTool, ToolOptions
 from accord_adapters.narration import Narration

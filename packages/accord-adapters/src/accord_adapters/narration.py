@@ -16,9 +16,7 @@ from typing import Any, Self
 import msgspec
 from msgspec import Struct, field
 
-from accord.agent.tool import Tool
-from accord.agent.turn import Turn
-from accord.schema import v1
+from accord import Tool, Turn, v1
 from accord.schema.base import Json
 from accord_adapters.plans import plan_in
 

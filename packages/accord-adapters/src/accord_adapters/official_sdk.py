@@ -40,17 +40,23 @@ from acp.telemetry import span_context
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_jsonable_python
 
-from accord.engine.connection import Connection as Engine
+from accord import (
+    Connection as Engine,
+    ConnectionClosed,
+    PeerError,
+    RequestError as Refusal,
+    StdioTransport,
+    TraceEvent,
+)
 from accord.engine.owed import Owed
 from accord.engine.routes import Route, Routes, plain_lane
-from accord.errors import INTERNAL_ERROR, INVALID_PARAMS, ConnectionClosed, PeerError, RequestError as Refusal
+from accord.errors import INTERNAL_ERROR, INVALID_PARAMS
 from accord.jsonrpc import messages
 from accord.jsonrpc.frames import LIMIT
 from accord.schema import codec
 from accord.tasks import is_awaitable
-from accord.trace import OUT, TraceEvent
+from accord.trace import OUT
 from accord.transports.base import End, Transport
-from accord.transports.stdio import StdioTransport
 from accord_adapters.official_transports import Messages, MessageTransport, ReadTimeout, StreamTransport
 
 log = logging.getLogger("accord")

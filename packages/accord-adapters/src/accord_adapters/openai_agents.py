@@ -9,8 +9,7 @@ from agents.items import RunItem, ToolApprovalItem, ToolCallItem, ToolCallOutput
 from msgspec import Struct, field
 
 import agents
-from accord.agent.agent import Agent
-from accord.agent.turn import Turn
+from accord import Agent, Turn
 from accord.schema.base import Json
 from accord_adapters.calling import Callee, RemoteTool, ToolOptions
 from accord_adapters.narration import Narration, plain

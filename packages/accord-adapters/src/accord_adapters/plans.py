@@ -7,7 +7,7 @@ from typing import Annotated, Literal, cast
 import msgspec
 from msgspec import Meta, Struct
 
-from accord.schema import v1
+from accord import v1
 from accord.schema.base import Json
 
 LISTS = {"write_todos": "todos", "TodoWrite": "todos", "todo_write": "todos", "update_plan": "plan"}

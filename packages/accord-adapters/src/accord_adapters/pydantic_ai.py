@@ -15,11 +15,8 @@ from pydantic_ai.exceptions import ModelAPIError, ToolFailed, UnexpectedModelBeh
 from pydantic_ai.run import AgentRunResultEvent
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, RunContext
 
-from accord.agent.agent import Agent
-from accord.agent.turn import Turn
-from accord.errors import AccordError
+from accord import AccordError, Agent, Turn, v1
 from accord.printable import fenced
-from accord.schema import v1
 from accord_adapters.calling import Callee, RemoteTool, ToolOptions
 from accord_adapters.narration import Narration, plain
 from accord_adapters.prompts import parts_of

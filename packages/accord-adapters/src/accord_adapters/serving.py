@@ -7,15 +7,9 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypedDict, TypeVar
 
-from accord.agent.agent import Agent
+from accord import AccordError, Agent, Limits, Spans, Store, Turn, v1
 from accord.agent.content import Accepted
-from accord.agent.turn import Turn
 from accord.arguments import wrong_type
-from accord.engine.limits import Limits
-from accord.errors import AccordError
-from accord.schema import v1
-from accord.spans import Spans
-from accord.store.base import Store
 from accord_adapters.failures import told
 from accord_adapters.narration import Narration, Shown
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from accord.errors import ConfigurationError
+from accord import ConfigurationError
 from accord.mistakes import nearest
 from accord_check.catalogue import CHECKS
 from accord_check.report.report import Outcome, Report

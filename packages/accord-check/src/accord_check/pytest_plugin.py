@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from accord import TraceEvent
     from accord.sync import RemoteAgent
-    from accord.trace import TraceEvent
     from accord_check.agent.settings import Profile
     from accord_check.report.report import Outcome, Report
 

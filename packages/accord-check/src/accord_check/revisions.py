@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from importlib import resources
 
-from accord.errors import ConfigurationError
+from accord import ConfigurationError
 from accord_check.report.report import Report
 
 

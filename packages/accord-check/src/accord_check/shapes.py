@@ -14,7 +14,7 @@ from typing import Any, Literal, cast
 
 import msgspec
 
-from accord.errors import DecodeError
+from accord import DecodeError
 from accord.schema import codec, legacy
 from accord.schema.base import Mark
 from accord.schema.hints import (

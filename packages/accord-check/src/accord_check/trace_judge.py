@@ -14,8 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from accord import TraceEvent
 from accord.schema.methods import methods
-from accord.trace import Direction, TraceEvent
+from accord.trace import Direction
 from accord_check.conversation import Conversation, Frame, read
 from accord_check.finding import Finding, Side
 from accord_check.passive.catalogue import OBSERVERS

@@ -10,8 +10,8 @@ from typing import IO
 
 import msgspec
 
-from accord.errors import DecodeError
-from accord.trace import Direction, TraceEvent, read as read_trace
+from accord import DecodeError, TraceEvent
+from accord.trace import Direction, read as read_trace
 from accord_check.conversation import read
 
 

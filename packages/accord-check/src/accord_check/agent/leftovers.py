@@ -11,8 +11,8 @@ import os
 import sys
 from pathlib import Path
 
+from accord import ProcessTransport
 from accord.transports.base import Transport
-from accord.transports.process import ProcessTransport
 
 _SHOWN = 3
 """The most processes that a finding names."""

@@ -12,8 +12,9 @@ from typing import Any, Protocol
 
 import msgspec
 
+from accord import TraceEvent
 from accord.jsonrpc.frames import Oversized
-from accord.trace import Direction, TraceEvent
+from accord.trace import Direction
 from accord.transports.base import End, Transport
 from accord_check.agent.lender import Lender, Refused
 from accord_check.agent.recording import Recording

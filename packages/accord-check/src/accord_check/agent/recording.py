@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-from accord.trace import TraceEvent, TraceFile
+from accord import TraceEvent, TraceFile
 from accord_check.finding import Side
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from accord.errors import ConnectionClosed
+from accord import ConnectionClosed
 from accord.transports.base import Transport
 from accord_check.agent.checks import ACTIVE, FIRST_VERSION, SECOND_VERSION
 from accord_check.agent.lab import Blocked, Lab, OtherVersion

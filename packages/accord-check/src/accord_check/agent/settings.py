@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from accord.errors import ConfigurationError
+from accord import ConfigurationError
 
 if TYPE_CHECKING:
     import ssl

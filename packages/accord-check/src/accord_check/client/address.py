@@ -11,12 +11,10 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
+from accord.http import Access, App, serving
 from accord.http.headers import CONNECTION_ID
-from accord.http.server.access import Access
-from accord.http.server.app import App
 from accord.http.server.asgi import OWN_BODY, Event, Receive, Scope, Send, headers_of
 from accord.http.server.hosting import Host
-from accord.http.server.serve import serving
 from accord.jsonrpc.frames import Oversized
 from accord.transports.base import End, Receiver, Transport
 from accord_check.client.arrival import Arrival

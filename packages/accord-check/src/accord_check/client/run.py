@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from accord.errors import ConnectionClosed
+from accord import ConnectionClosed
 from accord_check.agent.link import Gone, Over, Unanswered
 from accord_check.agent.recording import Recording
 from accord_check.catalogue import CHECKS_OF_CLIENTS

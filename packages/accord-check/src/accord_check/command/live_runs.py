@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accord.errors import ConfigurationError
+from accord import ConfigurationError
 from accord.masking import mask_urls
 from accord.running import on_signals
 from accord_check.command import report_options

@@ -43,7 +43,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _revision(word: str) -> str:
-    from accord.errors import ConfigurationError
+    from accord import ConfigurationError
     from accord_check.revisions import checks_of
 
     try:

@@ -63,7 +63,7 @@ def _trace_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _trace(options: argparse.Namespace) -> int:
-    from accord.errors import DecodeError
+    from accord import DecodeError
     from accord_check.judged_trace import BOTH, report_on_trace
 
     try:

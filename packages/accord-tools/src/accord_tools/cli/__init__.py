@@ -7,7 +7,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from accord.errors import AccordError
+from accord import AccordError
 from accord_tools.cli import misplaced, printing, target
 from accord_tools.cli.command_table import parser_for
 from accord_tools.cli.endings import ENDED_WELL, FAILED, INTERRUPTED, WRONG_USAGE, OutputLost, exit_code, one_line

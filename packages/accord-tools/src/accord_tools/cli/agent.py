@@ -50,7 +50,7 @@ def price(text: str) -> tuple[float, float]:
 
 
 def run(options: argparse.Namespace) -> int:
-    from accord.store.sqlite import SqliteStore
+    from accord import SqliteStore
     from accord_tools.coder.models.choosing import ModelSettings, api_of
 
     settings = ModelSettings(

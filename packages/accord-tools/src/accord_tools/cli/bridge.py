@@ -8,7 +8,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
-from accord.errors import ConfigurationError
+from accord import ConfigurationError
 from accord.plugins import scheme_of
 from accord.running import on_signals
 from accord_tools.cli import printing, recording, remote_options
@@ -70,8 +70,8 @@ def _settings(given: str) -> AgentSettings:
 
 
 async def _bridge(far: Transport) -> int:
+    from accord import StdioTransport
     from accord.transports.relay import relay
-    from accord.transports.stdio import StdioTransport
 
     near = StdioTransport.standard()
     joined = asyncio.ensure_future(relay(near, far))

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from accord.schema import v1
+from accord import v1
 
 
 class CatchingUp:

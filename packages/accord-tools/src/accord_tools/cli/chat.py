@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
-from accord.errors import ConfigurationError
+from accord import ConfigurationError
 from accord_tools.cli import lending, mcp_file, opening, printing, protocol, target
 from accord_tools.cli.endings import WrongUsage
 

@@ -73,7 +73,7 @@ T = TypeVar("T")
 
 def run_async(main: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine as `accord.run` does, and return its result. Signals end its agents in order."""
-    from accord.running import run  # `accord --help` loads this module, and runs nothing
+    from accord import run  # `accord --help` loads this module, and runs nothing
 
     return run(main)
 

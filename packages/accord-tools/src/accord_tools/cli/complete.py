@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 
-from accord.errors import AccordError
+from accord import AccordError
 from accord.printable import label
 from accord_tools.cli import printing, target
 from accord_tools.cli.command_table import commands_for, parser_for

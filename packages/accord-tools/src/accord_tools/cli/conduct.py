@@ -9,12 +9,12 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from accord.errors import AccordError, ConfigurationError
+from accord import AccordError, ConfigurationError
 from accord_tools.cli import printing, recording
 from accord_tools.cli.endings import ENDED_WELL, FAILED, WrongUsage, one_line
 
 if TYPE_CHECKING:
-    from accord.client.target import Target
+    from accord import Target
     from accord.proxy.link import ComponentFailure
     from accord.trace import Observer
 

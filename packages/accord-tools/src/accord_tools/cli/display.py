@@ -17,8 +17,8 @@ from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Literal
 
+from accord import v1
 from accord.printable import Printable, label, printable
-from accord.schema import v1
 from accord.state.placeholders import from_base64, placeholder, png_size
 from accord.state.text import whole_part
 from accord_tools.cli import printing
@@ -32,10 +32,7 @@ from accord_tools.pictures.protocols import Cell, fitted, iterm2, kitty
 from accord_tools.presentation.styled_text import Paragraph, rows_of
 
 if TYPE_CHECKING:
-    from accord.client.pending_turn import Outcome
-    from accord.client.remote_session import RemoteSession
-    from accord.client.reply import Reply
-    from accord.errors import AccordError
+    from accord import AccordError, Outcome, RemoteSession, Reply
 
 MOST_BYTES = 4 * 1024 * 1024
 MOST_PIXELS = 4096

@@ -14,8 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from accord import __version__
-from accord.errors import ConfigurationError
+from accord import ConfigurationError, __version__
 from accord.extras import PACKAGES, install_command
 from accord.folders import state_folder
 from accord_tools.cli import printing

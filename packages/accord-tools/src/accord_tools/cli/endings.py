@@ -5,7 +5,8 @@ from __future__ import annotations
 import shlex
 import sys
 
-from accord.errors import AccordError, PeerError, Timeout, last_lines
+from accord import AccordError, PeerError, Timeout
+from accord.errors import last_lines
 from accord.masking import mask_urls
 from accord.printable import label
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from accord.errors import AccordError, ConnectionClosed, Overflow, PeerError
+from accord import AccordError, ConnectionClosed, Overflow, PeerError
 from accord.printable import printable
 from accord_tools.cli import printing
 from accord_tools.cli.catching_up import CatchingUp
@@ -27,10 +27,7 @@ from accord_tools.cli.output import Output
 from accord_tools.cli.view import Opened, View
 
 if TYPE_CHECKING:
-    from accord.client.pending_turn import Outcome
-    from accord.client.remote_session import RemoteSession
-    from accord.client.reply import Reply
-    from accord.trace import TraceEvent
+    from accord import Outcome, RemoteSession, Reply, TraceEvent
     from accord_tools.presentation.styled_text import Paragraph
 
 MOST_EARLY = 64 * 1024 * 1024

@@ -10,15 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
-from accord.errors import AccordError
+from accord import AccordError
 from accord.masking import mask_urls
 from accord_tools.cli import printing, protocol, target
 from accord_tools.cli.endings import ENDED_WELL, one_line
 from accord_tools.cli.printing import print_table
 
 if TYPE_CHECKING:
-    from accord.client.remote_agent import RemoteAgent
-    from accord.client.remote_session import RemoteSession
+    from accord import RemoteAgent, RemoteSession
 
 EPILOG = """\
 examples:
@@ -44,7 +43,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from accord.running import run as run_loop
+    from accord import run as run_loop
 
     about = run_loop(_learned(options, target.chosen(options)))
     if options.json:
@@ -55,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def _learned(options: argparse.Namespace, chosen: target.ChosenAgent) -> dict[str, Any]:
-    from accord.connecting import connect
+    from accord import connect
 
     where = chosen.target()
     begun = time.monotonic()

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accord.errors import AccordError
+from accord import AccordError
 from accord.running import on_signals
 from accord_tools.cli import printing, target
 from accord_tools.cli.endings import ENDED_WELL, WrongUsage, one_line

@@ -6,8 +6,7 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from accord.services.permissions.question import PermissionQuestion
-from accord.services.permissions.remembered import RememberedAnswers
+from accord import PermissionQuestion, RememberedAnswers
 
 
 class KeptAnswers(RememberedAnswers):

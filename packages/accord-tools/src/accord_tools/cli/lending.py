@@ -20,21 +20,15 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from accord.errors import ConfigurationError
+from accord import ConfigurationError
 from accord_tools.cli.endings import WrongUsage
 from accord_tools.cli.refusals import Refusals
 from accord_tools.cli.work_lines import Writes
 
 if TYPE_CHECKING:
-    from accord.client.client import Client
-    from accord.client.remote_agent import RemoteAgent
-    from accord.schema import v1
-    from accord.services.console.terminal_user import TerminalUser
-    from accord.services.elicitation.elicitation import Elicitation
+    from accord import Client, Elicitation, PermissionPolicy, RemoteAgent, Terminals, TerminalUser, v1
     from accord.services.permissions.guarded import Consent
-    from accord.services.permissions.policy import PermissionPolicy
     from accord.services.permissions.question import Ask
-    from accord.services.terminals.terminals import Terminals
     from accord_tools.cli.kept_answers import KeptAnswers
     from accord_tools.cli.view import View
 
@@ -57,14 +51,14 @@ class Lent(NamedTuple):
 @contextmanager
 def lent(options: argparse.Namespace, view: View) -> Generator[Lent]:
     """The client that the options describe. Questions wait for `view`, which shows what happens."""
+    from accord import Terminals
     from accord.services.permissions.question import ALLOWANCES
-    from accord.services.terminals.terminals import Terminals
 
     allow, policy = allowed(options), policy_of(options)
     writes, terminals = Writes(options.cwd), Terminals(on_open=view.failed_commands.watch)
     if allow == "ask" and options.non_interactive is None:
         with _user(view) as (user, kept):
-            from accord.services.elicitation.elicitation import Elicitation
+            from accord import Elicitation
             from accord.services.permissions.guarded import Consent
 
             consent = Consent(user.permit, policy=policy, remembered=kept, while_deciding=view.catching_up.stopped)
@@ -90,7 +84,7 @@ def policy_of(options: argparse.Namespace) -> PermissionPolicy | None:
     """The rules of `--policy FILE`; raises WrongUsage for a file that cannot be read."""
     if options.policy is None:
         return None
-    from accord.services.permissions.policy import PermissionPolicy
+    from accord import PermissionPolicy
 
     try:
         return PermissionPolicy.load(options.policy)
@@ -101,7 +95,7 @@ def policy_of(options: argparse.Namespace) -> PermissionPolicy | None:
 @contextmanager
 def _user(view: View) -> Generator[tuple[TerminalUser, KeptAnswers]]:
     """The user at the terminal, and the file of the answers that they want to keep."""
-    from accord.services.console.terminal_user import TerminalUser
+    from accord import TerminalUser
     from accord_tools.cli.kept_answers import KeptAnswers
 
     kept = KeptAnswers(view.note)
@@ -118,8 +112,7 @@ def _user(view: View) -> Generator[tuple[TerminalUser, KeptAnswers]]:
 def _without_user(
     allow: Allowed, policy: PermissionPolicy | None, refusals: Refusals, writes: Writes, terminals: Terminals
 ) -> Client:
-    from accord.client.client import Client
-    from accord.services.files.files import Files
+    from accord import Client, Files
     from accord.services.permissions.guarded import Consent
 
     if policy is not None or allow == "ask":
@@ -130,8 +123,7 @@ def _without_user(
 
 def _guarded(consent: Consent, writes: Writes, terminals: Terminals, elicitation: Elicitation | None = None) -> Client:
     """A client that lends files and terminals, of which each use needs consent."""
-    from accord.client.client import Client
-    from accord.services.files.files import Files
+    from accord import Client, Files
     from accord.services.permissions.guarded import Guarded
 
     return Client(

@@ -17,8 +17,7 @@ from accord_tools.cli import printing, protocol, target
 from accord_tools.cli.endings import ENDED_WELL, WrongUsage, one_line
 
 if TYPE_CHECKING:
-    from accord.client.remote_agent import RemoteAgent
-    from accord.schema import v1
+    from accord import RemoteAgent, v1
     from accord_tools.cli.target import ChosenAgent
 
 EPILOG = """\
@@ -54,14 +53,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from accord.running import run as run_loop
+    from accord import run as run_loop
 
     return run_loop(_login(options, target.chosen(options)))
 
 
 async def _login(options: argparse.Namespace, agent: ChosenAgent) -> int:
+    from accord import connect
     from accord.client import login
-    from accord.connecting import connect
 
     spoken = protocol.versions(options)
     async with connect(agent.target(), versions=spoken) as remote:
@@ -84,8 +83,8 @@ def methods_of(remote: RemoteAgent) -> list[v1.AuthMethod]:
 
 async def by_method(remote: RemoteAgent, method_id: str) -> None:
     """Log in by this method; its variables that are not set are asked for at the terminal."""
+    from accord import v1
     from accord.client import login
-    from accord.schema import v1
 
     method = login.method_of(methods_of(remote), method_id)
     variables = _asked(method) if isinstance(method, v1.AuthMethodEnvVar) else {}
@@ -94,8 +93,8 @@ async def by_method(remote: RemoteAgent, method_id: str) -> None:
 
 async def _how_long(agent: ChosenAgent, method_id: str, spoken: Sequence[int]) -> str:
     """Whether a second process of the agent needs a login, in words."""
-    from accord.connecting import connect
-    from accord.errors import AUTH_REQUIRED, AccordError, PeerError
+    from accord import AccordError, PeerError, connect
+    from accord.errors import AUTH_REQUIRED
     from accord_tools.cli.trial_session import trial_session
 
     try:
@@ -114,7 +113,7 @@ async def _how_long(agent: ChosenAgent, method_id: str, spoken: Sequence[int]) -
 
 
 def _unknown() -> type:
-    from accord.schema.base import Unknown
+    from accord import Unknown
 
     return Unknown
 

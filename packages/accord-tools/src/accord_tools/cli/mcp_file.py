@@ -6,9 +6,8 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from accord.client.mcp_config import load_mcp_servers
-from accord.errors import ConfigurationError, DecodeError
-from accord.schema import codec, v1
+from accord import ConfigurationError, DecodeError, load_mcp_servers, v1
+from accord.schema import codec
 from accord_tools.cli.endings import WrongUsage
 
 

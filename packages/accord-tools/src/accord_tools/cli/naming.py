@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from accord.errors import ConfigurationError
+from accord import ConfigurationError
 from accord_tools.cli.endings import WrongUsage
 
 if TYPE_CHECKING:

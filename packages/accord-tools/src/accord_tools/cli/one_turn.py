@@ -14,7 +14,7 @@ from collections.abc import Coroutine, Generator, Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from accord.errors import AccordError, ConnectionClosed, Timeout
+from accord import AccordError, ConnectionClosed, Timeout
 from accord.mistakes import ForgottenAwaits
 from accord_tools.cli import farewell, lending, opening, printing, protocol, target
 from accord_tools.cli.endings import ENDED_WELL, INTERRUPTED, REFUSED, STOPPED, WrongUsage, exit_code, one_line
@@ -22,10 +22,7 @@ from accord_tools.cli.recording import recorded
 from accord_tools.cli.view import Opened
 
 if TYPE_CHECKING:
-    from accord.client.pending_turn import Outcome
-    from accord.client.remote_agent import RemoteAgent
-    from accord.client.remote_session import RemoteSession
-    from accord.client.reply import Reply
+    from accord import Outcome, RemoteAgent, RemoteSession, Reply
     from accord.trace import Observer
     from accord_tools.cli.events import EarlyUpdates
     from accord_tools.cli.interrupts import Interrupts
@@ -100,8 +97,7 @@ class OneTurn:
             self._remote.kill()
 
     async def _connected(self, lent: Lent, trace: Recording | None) -> int:
-        from accord.connecting import connect
-        from accord.engine.limits import Limits
+        from accord import Limits, connect
 
         options, loop = self._options, asyncio.get_running_loop()
         agent = target.chosen(options)
@@ -316,7 +312,7 @@ def _as_given(option: str) -> Generator[None]:
 
 def _value(session: RemoteSession, key: str, text: str) -> str | bool:
     """A text of the command line as a value of this option."""
-    from accord.schema import v1
+    from accord import v1
 
     if isinstance(session.state.option(key), v1.SessionConfigBoolean) and text in _BOOLEANS:
         return _BOOLEANS[text]

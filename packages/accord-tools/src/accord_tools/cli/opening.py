@@ -20,8 +20,7 @@ from accord_tools.cli import target
 from accord_tools.cli.endings import WrongUsage
 
 if TYPE_CHECKING:
-    from accord.client.remote_agent import RemoteAgent
-    from accord.client.remote_session import RemoteSession
+    from accord import RemoteAgent, RemoteSession
 
 
 def arguments(parser: argparse.ArgumentParser, *, is_argument: bool = False) -> None:
@@ -48,7 +47,7 @@ async def log_in(options: argparse.Namespace, remote: RemoteAgent, within: float
     """Log in by the method of `--login`, if it was given; raises Timeout after `within` seconds."""
     if options.login is None:
         return
-    from accord.errors import Timeout
+    from accord import Timeout
     from accord_tools.cli.login import by_method
 
     try:

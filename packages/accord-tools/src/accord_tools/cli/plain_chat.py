@@ -18,8 +18,7 @@ from accord_tools.cli import lending, mcp_file, opening, printing, protocol, tar
 from accord_tools.cli.endings import ENDED_WELL, INTERRUPTED, one_line
 
 if TYPE_CHECKING:
-    from accord.client.remote_agent import RemoteAgent
-    from accord.client.remote_session import RemoteSession
+    from accord import RemoteAgent, RemoteSession
     from accord_tools.cli.display import Display
     from accord_tools.cli.interrupts import Interrupts
 
@@ -28,7 +27,7 @@ LEAVING = ("/quit", "/exit")
 
 def converse(options: argparse.Namespace) -> int:
     """Talk with the agent until the end of input."""
-    from accord.running import run as run_loop
+    from accord import run as run_loop
 
     options.non_interactive = None
     options.json = False
@@ -36,7 +35,7 @@ def converse(options: argparse.Namespace) -> int:
 
 
 async def _converse(options: argparse.Namespace) -> int:
-    from accord.connecting import connect
+    from accord import connect
     from accord_tools.cli.display import Display
     from accord_tools.cli.interrupts import interrupts
     from accord_tools.cli.output import Output
@@ -90,7 +89,7 @@ async def _dialogue(options: argparse.Namespace, session: RemoteSession, view: D
 
 
 async def _turn(session: RemoteSession, text: str, view: Display, control: Interrupts) -> None:
-    from accord.errors import AccordError
+    from accord import AccordError
 
     reply = session.prompt(text, mentions=True, subagents=True)
     control.politely = reply.request_cancel

@@ -12,7 +12,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from accord.errors import AccordError
+from accord import AccordError
 from accord_tools.cli import printing
 from accord_tools.cli.endings import WrongUsage
 

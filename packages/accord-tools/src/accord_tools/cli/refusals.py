@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from accord.printable import label
 
 if TYPE_CHECKING:
-    from accord.services.permissions.question import Ask, Choice, PermissionQuestion
+    from accord import PermissionQuestion
+    from accord.services.permissions.question import Ask, Choice
 
 TOLD = 5
 """Refusals that are told one by one."""

@@ -41,9 +41,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _as_agent(path: str, options: argparse.Namespace) -> int:
+    from accord import StdioTransport
     from accord.running import run_until_the_end
-    from accord.testing.recorded_agent import RecordedAgent
-    from accord.transports.stdio import StdioTransport
+    from accord.testing import RecordedAgent
 
     if options.agent or options.named:
         raise WrongUsage("--as agent plays the agent itself; leave the agent out, or use --as client")
@@ -60,7 +60,7 @@ def _as_agent(path: str, options: argparse.Namespace) -> int:
 
 
 def _as_client(path: str, options: argparse.Namespace) -> int:
-    from accord.testing.recorded_client import RecordedClient
+    from accord.testing import RecordedClient
 
     if not options.agent and options.named is None:
         raise WrongUsage("name the agent to drive: accord replay FILE --as client -- COMMAND..., or -a AGENT")

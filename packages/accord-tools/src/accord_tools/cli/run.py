@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accord.errors import AccordError
+from accord import AccordError
 from accord_tools.cli import lending, mcp_file, opening, printing, protocol, recording, standard_input
 from accord_tools.cli.endings import ENDED_WELL, INTERRUPTED, UNWRITABLE, OutputLost, WrongUsage
 
@@ -163,7 +163,7 @@ def _seconds(text: str) -> float:
 
 
 def run(options: argparse.Namespace) -> int:
-    from accord.running import run as run_loop
+    from accord import run as run_loop
 
     if not options.debug:
         # The one line on stderr says what matters; the library's warnings would repeat it.

@@ -21,8 +21,8 @@ from accord_tools.cli import printing, recording, serve_confined, serve_hosts, s
 from accord_tools.cli.endings import ENDED_WELL, WrongUsage
 
 if TYPE_CHECKING:
+    from accord.http import ServerLimits
     from accord.http.server.hosting import Hosted
-    from accord.http.server.limits import ServerLimits
     from accord.http.server.serve import Server
     from accord_tools.configuration.settings import AgentSettings
 
@@ -147,7 +147,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _limit_lines() -> list[str]:
-    from accord.http.server.limits import ServerLimits
+    from accord.http import ServerLimits
 
     defaults = ServerLimits()
     values = {name: getattr(defaults, name) for name in LIMITS}
@@ -156,8 +156,8 @@ def _limit_lines() -> list[str]:
 
 
 def run(options: argparse.Namespace) -> int:
-    from accord.http.server.access import Access, names_of
-    from accord.http.server.serve import serve
+    from accord.http import Access, serve
+    from accord.http.server.access import names_of
 
     count = serve_hosts.processes(options)
     known = tokens.owners(options.token_file)
@@ -242,7 +242,7 @@ def _measured(
     path: str, serving: Callable[..., Coroutine[Any, Any, None]], *, is_one_of_several: bool
 ) -> Callable[..., Coroutine[Any, Any, None]]:
     """Serve with figures at a path; those of one process of several say which."""
-    from accord.http.server.measured_host import MeasuredHost
+    from accord.http import MeasuredHost
     from accord.metrics import ServerMetrics
 
     if not re.fullmatch(r"(/[\w.~-]+)+", path) or path in ("/acp", "/healthz"):
@@ -307,7 +307,7 @@ def _number(what: str, text: str, most: float = 10**12) -> float:
 
 
 def _limits(given: list[str]) -> ServerLimits:
-    from accord.http.server.limits import ServerLimits
+    from accord.http import ServerLimits
 
     found: dict[str, Any] = {}
     for setting in given:
@@ -352,7 +352,7 @@ def _hosted(settings: AgentSettings | None, options: argparse.Namespace) -> Host
     command = target.LocalCommand.of(settings, "only a command can be served")
     if container is None and program_file(command.words[0], path=command.env.get("PATH")) is None:
         raise WrongUsage(f"program not found: {command.words[0]}")
-    from accord.http.server.hosting import CommandHost
+    from accord.http import CommandHost
 
     return CommandHost(command.words, cwd=command.cwd, env=command.env, limits=limits, container=container)
 

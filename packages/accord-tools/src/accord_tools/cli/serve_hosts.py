@@ -11,13 +11,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accord.errors import AccordError
+from accord import AccordError
 from accord.running import STORE
 from accord_tools.cli import printing
 from accord_tools.cli.endings import WrongUsage, exit_code, one_line
 
 if TYPE_CHECKING:
-    from accord.hosts.hosts import Hosts
+    from accord import Hosts
     from accord.http.server.hosting import Hosted
     from accord.http.server.serve import Server
 
@@ -87,7 +87,8 @@ def shared(hosted: Hosted, options: argparse.Namespace) -> Hosted:
         if options.detached is not None:
             raise WrongUsage("--detached requires --shared")
         return hosted
-    from accord.http.sharing.shared_host import DETACHED, SharedHost
+    from accord.http import SharedHost
+    from accord.http.sharing.shared_host import DETACHED
 
     try:
         return SharedHost(hosted, detached=DETACHED if options.detached is None else float(options.detached))
@@ -131,7 +132,7 @@ def hosts_of(options: argparse.Namespace) -> Hosts | None:
 
 
 def _hosts(directory: str, options: argparse.Namespace) -> Hosts:
-    from accord.hosts.hosts import Hosts
+    from accord import Hosts
     from accord.store.postgres.url import is_postgres
 
     key = None if options.hosts_key_file is None else _keys(options.hosts_key_file)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from accord_tools.cli.endings import WrongUsage
 
 if TYPE_CHECKING:
-    from accord.http.server.quotas import Quotas
+    from accord.http import Quotas
 
 QUOTAS = {
     "connections": "open connections of one owner",
@@ -35,7 +35,7 @@ def lines() -> str:
 
 def quotas_of(given: list[str]) -> Quotas | None:
     """The quotas that the options name, or None; raises WrongUsage."""
-    from accord.http.server.quotas import Quotas
+    from accord.http import Quotas
 
     found: dict[str, Any] = {}
     for setting in given:

@@ -9,7 +9,7 @@ from accord_tools.cli.endings import WrongUsage
 from accord_tools.configuration import last_sessions
 
 if TYPE_CHECKING:
-    from accord.client.remote_agent import RemoteAgent
+    from accord import RemoteAgent
 
 MOST = 5_000
 """Sessions of an agent that are considered."""

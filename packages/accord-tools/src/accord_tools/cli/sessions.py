@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accord.errors import AccordError, DecodeError
+from accord import AccordError, DecodeError
 from accord.printable import label
 from accord_tools.cli import printing, protocol, session_ids, target
 from accord_tools.cli.endings import ENDED_WELL, WrongUsage
@@ -20,9 +20,7 @@ from accord_tools.cli.parser import Command, add_commands
 from accord_tools.cli.printing import print_table
 
 if TYPE_CHECKING:
-    from accord.client.remote_agent import RemoteAgent
-    from accord.client.remote_session import RemoteSession
-    from accord.trace import TraceEvent
+    from accord import RemoteAgent, RemoteSession, TraceEvent
     from accord_tools.cli.session_ids import KnownSession
 
 EPILOG = """\
@@ -62,12 +60,12 @@ def _with_agent(
     """Run this command with a connection to the agent that the options choose, and the agent's program."""
 
     def run_it(options: argparse.Namespace) -> int:
-        from accord.running import run as run_loop
+        from accord import run as run_loop
 
         chosen = target.chosen(options)
 
         async def connected() -> int:
-            from accord.connecting import connect
+            from accord import connect
 
             where = chosen.target()
             async with connect(where, versions=protocol.versions(options)) as remote:
@@ -174,9 +172,10 @@ class Replay:
         self._updates: list[tuple[str, str]] = []
 
     def __call__(self, event: TraceEvent) -> None:
+        from accord import v1
         from accord.client.live_session import wire_form
         from accord.jsonrpc.messages import Tell
-        from accord.schema import codec, v1
+        from accord.schema import codec
 
         message = event.message
         if event.direction == "in" and isinstance(message, Tell) and message.method == "session/update":

@@ -17,7 +17,7 @@ import stat
 import threading
 from contextlib import suppress
 
-from accord.errors import Timeout
+from accord import Timeout
 from accord_tools.cli import printing
 from accord_tools.cli.endings import WrongUsage
 

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from accord.errors import ConfigurationError
+from accord import ConfigurationError
 from accord.extras import own_command
 from accord_tools.cli import environment_options, protocol, remote_options
 from accord_tools.cli.endings import WrongUsage
@@ -15,7 +15,7 @@ from accord_tools.cli.parser import actions_of
 if TYPE_CHECKING:
     import ssl
 
-    from accord.client.target import Target
+    from accord import Target
     from accord_tools.cli.remote_options import RemoteOptions
     from accord_tools.configuration.settings import AgentSettings
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from accord_tools.cli.endings import WrongUsage
 
 if TYPE_CHECKING:
-    from accord.http.server.access import Observer
+    from accord.http import Observer
 
 VARIABLE = "ACCORD_TOKEN"
 OBSERVER = "observer"
@@ -54,7 +54,7 @@ def owners(file: str | None) -> dict[str, str | Observer]:
 
 
 def _user(owner: str) -> str | Observer:
-    from accord.http.server.access import Observer
+    from accord.http import Observer
 
     name, _, role = owner.rpartition(" ")
     return Observer(name.strip()) if role == OBSERVER and name.strip() else owner

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from accord.errors import AccordError
+from accord import AccordError
 from accord_tools.cli import printing, target, trace_exchange, trace_figures, trace_rows
 from accord_tools.cli.endings import WrongUsage, one_line
 from accord_tools.cli.parser import Command, add_commands

@@ -16,7 +16,8 @@ from accord_tools.cli import printing, trace_files
 from accord_tools.cli.endings import ENDED_WELL, WrongUsage
 
 if TYPE_CHECKING:
-    from accord.trace import TraceEvent, TraceHeader
+    from accord import TraceEvent
+    from accord.trace import TraceHeader
 
 EXPORT_EPILOG = """\
 Other people may read what you export, so secrets are replaced: values of env and headers, members such as apiKey,
@@ -92,8 +93,8 @@ def export(options: argparse.Namespace) -> int:
 
 
 def import_(options: argparse.Namespace) -> int:
-    from accord import __version__
-    from accord.trace import FORMAT, TraceFile, TraceHeader
+    from accord import TraceFile, __version__
+    from accord.trace import FORMAT, TraceHeader
     from accord.trace.header import now
     from accord.trace.importing import import_trace
 
@@ -137,7 +138,7 @@ def _write(target: IO[bytes], header: TraceHeader, events: list[TraceEvent], opt
         document = as_otlp(header, entries(events), content=content)
         target.write(json.dumps(document, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
     else:
-        from accord.trace import TraceFile
+        from accord import TraceFile
 
         trace = TraceFile(target, secrets=not header.masked, header=header, began=0.0)
         for event in events:

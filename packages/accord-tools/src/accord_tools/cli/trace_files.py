@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accord.errors import AccordError, DecodeError
+from accord import AccordError, DecodeError
 from accord_tools.cli.endings import WrongUsage
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from accord_tools.cli.endings import ENDED_WELL, FAILED, WrongUsage
 from accord_tools.cli.streams import streams, width
 
 if TYPE_CHECKING:
-    from accord.trace import TraceEvent, TraceHeader
+    from accord import TraceEvent
+    from accord.trace import TraceHeader
     from accord.trace.entries import Entry
     from accord.trace.filters import Filter
     from accord_tools.cli.streams import Appearance, Style

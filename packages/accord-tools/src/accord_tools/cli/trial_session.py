@@ -8,8 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from accord.client.remote_agent import RemoteAgent
-    from accord.client.remote_session import RemoteSession
+    from accord import RemoteAgent, RemoteSession
 
 WITHIN = 60.0
 """Seconds that the agent has to open the session."""
@@ -18,7 +17,7 @@ WITHIN = 60.0
 @asynccontextmanager
 async def trial_session(remote: RemoteAgent, folder: str | None = None) -> AsyncGenerator[RemoteSession]:
     """Open a session in this folder, and delete it, or close it if the agent cannot delete sessions."""
-    from accord.errors import AccordError, Timeout
+    from accord import AccordError, Timeout
 
     try:
         async with asyncio.timeout(WITHIN):

@@ -10,13 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from accord_tools.cli.catching_up import CatchingUp
 
 if TYPE_CHECKING:
-    from accord.client.pending_turn import Outcome
-    from accord.client.remote_session import RemoteSession
-    from accord.client.reply import Reply
-    from accord.errors import AccordError
-    from accord.schema import v1
-    from accord.services.service import ServedSession
-    from accord.services.terminals.terminal import Terminal
+    from accord import AccordError, Outcome, RemoteSession, Reply, ServedSession, Terminal, v1
     from accord_tools.presentation.styled_text import Paragraph
 
 

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from accord import Unknown, v1
 from accord.printable import label, printable
-from accord.schema import v1
-from accord.schema.base import Unknown
 from accord.services.console.changes import FileChange
 from accord.state import ToolCallState
 from accord.state.placeholders import placeholder
@@ -28,7 +27,7 @@ from accord_tools.cli.streams import Symbols
 from accord_tools.presentation.styled_text import Paragraph, Row, Span, Wrap
 
 if TYPE_CHECKING:
-    from accord.client.remote_subagent import RemoteSubagent
+    from accord import RemoteSubagent
     from accord.services.files.journal import Change
 
 TITLE = 300

@@ -8,13 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from accord.agent.agent import Agent
-from accord.agent.session import Session
-from accord.agent.turn import Turn
-from accord.endpoints import Endpoint
-from accord.errors import ConfigurationError, RequestError
-from accord.schema import v1
-from accord.store.base import Store
+from accord import Agent, ConfigurationError, Endpoint, RequestError, Session, Store, Turn, v1
 from accord_tools.coder.compaction import compact
 from accord_tools.coder.conversation import Conversation
 from accord_tools.coder.keys import forget_key, stored_key

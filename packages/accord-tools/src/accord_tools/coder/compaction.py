@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import aclosing
 
-from accord.agent.session import Session
+from accord import Session
 from accord_tools.coder.conversation import Conversation, Message, Text
 from accord_tools.coder.models.model import Finished, Model, Question, Spoken
 

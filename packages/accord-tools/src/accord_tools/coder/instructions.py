@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import date
 from pathlib import Path
 
-from accord.agent.session import Session
+from accord import Session
 from accord.project.git import top_folder
 from accord.project.project import Project
 from accord_tools.coder.conversation import Conversation

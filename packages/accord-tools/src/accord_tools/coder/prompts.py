@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from accord.schema import v1
+from accord import v1
 from accord_tools.coder.conversation import Image, Part, Text
 
 

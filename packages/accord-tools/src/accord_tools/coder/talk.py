@@ -6,9 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
 
-from accord.agent.turn import Turn
-from accord.errors import RequestError
-from accord.schema import v1
+from accord import RequestError, Turn, v1
 from accord_tools.coder.compaction import compact, is_full
 from accord_tools.coder.conversation import Conversation, Part, Text
 from accord_tools.coder.instructions import instructions

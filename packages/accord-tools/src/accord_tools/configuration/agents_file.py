@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from accord.errors import ConfigurationError
+from accord import ConfigurationError
 from accord.folders import config_folder
 from accord.mistakes import nearest
 from accord.project.project import Project

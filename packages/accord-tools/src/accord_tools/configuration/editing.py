@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from accord.errors import ConfigurationError
+from accord import ConfigurationError
 from accord.folders import locked
 from accord.mistakes import nearest
 from accord.services.files.atomic import replace_own

@@ -17,7 +17,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accord.errors import ConfigurationError
+from accord import ConfigurationError
 from accord.extras import needs_extra
 
 if TYPE_CHECKING:

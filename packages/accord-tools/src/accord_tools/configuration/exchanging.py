@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from accord.errors import ConfigurationError
+from accord import ConfigurationError
 from accord.extras import own_command
 from accord_tools.configuration.settings import NAME, AgentSettings
 

@@ -10,9 +10,8 @@ import ssl
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from accord.client.target import CommandTarget, Target
+from accord import CommandTarget, ConfigurationError, Target
 from accord.connecting import url_target
-from accord.errors import ConfigurationError
 from accord.transports.launch import Inherit
 from accord_tools.configuration.environment import inherited, variables
 from accord_tools.configuration.resolving import UnknownAgent, resolve

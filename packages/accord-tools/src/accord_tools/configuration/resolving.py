@@ -21,10 +21,9 @@ from pathlib import Path
 
 import msgspec
 
+from accord import CommandTarget, ConfigurationError, Target
 from accord.agent_file import PYTHON_FILE, python_command, startable
-from accord.client.target import CommandTarget, Target
 from accord.connecting import url_target
-from accord.errors import ConfigurationError
 from accord.extras import own_command
 from accord.mistakes import meant, nearest
 from accord.plugins import scheme_of

@@ -10,8 +10,8 @@ from typing import Any, Literal, cast
 
 import msgspec
 
+from accord import AccordError, ConfigurationError
 from accord.agent_file import PYTHON_FILE
-from accord.errors import AccordError, ConfigurationError
 from accord.mistakes import nearest
 from accord.plugins import scheme_of
 from accord.transports.network_proxy import network_proxy

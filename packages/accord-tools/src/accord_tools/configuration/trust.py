@@ -20,7 +20,7 @@ from pathlib import Path
 
 import msgspec
 
-from accord.errors import ConfigurationError
+from accord import ConfigurationError
 from accord.folders import locked, state_folder
 from accord.project.git import Repository
 from accord.services.files.atomic import replace_own

@@ -6,12 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from accord import __version__
-from accord.agent.agent import Agent
+from accord import Agent, Session, Store, Turn, __version__
 from accord.agent.commands import Command
-from accord.agent.session import Session
-from accord.agent.turn import Turn
-from accord.store.base import Store
 from accord_tools.demo import asking, background, conversation, delegating, servers, settings, telling, working
 from accord_tools.demo.memory import PACE, Memory
 

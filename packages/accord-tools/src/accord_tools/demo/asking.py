@@ -6,9 +6,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from accord import Login, Turn
 from accord.agent.elicitation import UNAVAILABLE
-from accord.agent.login import Login
-from accord.agent.turn import Turn
 from accord_tools.demo.memory import memory_of
 
 PAGE = "https://agentclientprotocol.com"

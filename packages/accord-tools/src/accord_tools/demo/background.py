@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from accord.agent.turn import Turn
+from accord import Turn
 from accord_tools.demo.memory import pause
 from accord_tools.demo.telling import number
 

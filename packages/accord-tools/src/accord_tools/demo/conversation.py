@@ -8,10 +8,7 @@ from datetime import datetime
 from itertools import islice
 from pathlib import Path
 
-from accord.agent.turn import Turn
-from accord.schema import v1
-from accord.schema.base import Unknown
-from accord.schema.v1.content import ContentBlock
+from accord import Turn, Unknown, v1
 from accord_tools.demo.knowledge import about
 from accord_tools.demo.memory import memory_of, pause, words_so_far
 
@@ -67,7 +64,7 @@ async def answer(turn: Turn, text: str) -> str:
     )
 
 
-def seen(block: ContentBlock | Unknown) -> str:
+def seen(block: v1.ContentBlock | Unknown) -> str:
     """Describe what came with a prompt."""
     match block:
         case v1.ImageContent(data=data, mime_type=kind) | v1.AudioContent(data=data, mime_type=kind):

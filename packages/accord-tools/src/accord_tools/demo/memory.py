@@ -6,7 +6,7 @@ import asyncio
 
 from msgspec import Struct
 
-from accord.agent.turn import Turn
+from accord import Turn
 
 PACE = 0.03
 """Seconds between two words, so that people can watch them arrive."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, cast
 
-from accord.agent.turn import Turn
-from accord.errors import McpServerError
+from accord import McpServerError, Turn
 from accord.mcp import McpTool
 from accord.schema.base import Json
 

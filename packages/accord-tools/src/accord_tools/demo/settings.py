@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from accord.agent.session import Session
-from accord.agent.turn import Turn
+from accord import Session, Turn
 
 MODES = (
     ("ask", "Ask", "Asks before it changes or runs anything"),

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from itertools import cycle, islice
 
-from accord.agent.turn import Turn
-from accord.errors import RequestError
-from accord.schema import v1
+from accord import RequestError, Turn, v1
 from accord_tools.demo import media
 from accord_tools.demo.memory import pause, words_so_far
 

@@ -6,9 +6,8 @@ import asyncio
 import shlex
 from pathlib import Path
 
-from accord.agent.tool import Tool
-from accord.agent.turn import Turn
-from accord.errors import NOT_FOUND, PeerError
+from accord import PeerError, Tool, Turn
+from accord.errors import NOT_FOUND
 from accord.project.project import Project
 from accord.project.roots import Roots
 from accord_tools.demo.memory import pause

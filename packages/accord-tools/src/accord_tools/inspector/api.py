@@ -25,7 +25,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from typing import Any
 
-from accord.errors import AccordError
+from accord import AccordError
 from accord.trace.query import FILTERS, TEXT, read_query
 from accord_tools.inspector.conversation import Folds, settings_at
 from accord_tools.inspector.index import PROMPT, TraceIndex

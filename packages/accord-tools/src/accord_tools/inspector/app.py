@@ -17,10 +17,10 @@ import secrets
 from importlib import resources
 from urllib.parse import parse_qsl
 
-from accord.errors import AccordError
-from accord.http.server.access import Access, names_of
+from accord import AccordError
+from accord.http import Access, ServerLimits
+from accord.http.server.access import names_of
 from accord.http.server.asgi import Receive, Scope, Send, header_pairs, headers_of, path_of
-from accord.http.server.limits import ServerLimits
 from accord.http.server.validation import Refusal
 from accord.schema.codec import encode
 from accord.trace.query import FilterError

@@ -14,8 +14,7 @@ import copy
 from collections import OrderedDict
 from typing import Any
 
-from accord.errors import AccordError, DecodeError
-from accord.schema import v1
+from accord import AccordError, DecodeError, v1
 from accord.schema.codec import convert, plain
 from accord.state import Message, SessionState, ToolCallState
 from accord.trace.meaning import body_of, items_of
@@ -297,7 +296,7 @@ class FoldedTurn:
 
 def _read_update(params: dict[str, Any], version: int) -> Any:
     if version == 2:
-        from accord.schema import v2
+        from accord import v2
 
         return convert(params, v2.UpdateSessionNotification).update
     return convert(params, v1.SessionNotification).update

@@ -16,7 +16,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from accord.errors import AccordError
+from accord import AccordError
 from accord.redaction import masked, masked_text
 from accord.schema.codec import encode
 from accord.trace.private import open_private

@@ -12,7 +12,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from typing import TYPE_CHECKING, Any
 
-from accord.errors import DecodeError
+from accord import DecodeError
 from accord.trace import IN, OUT, Direction, read_event
 from accord.trace.unanswered import Unanswered
 from accord_tools.inspector.index import TraceIndex

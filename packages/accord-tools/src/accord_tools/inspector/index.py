@@ -16,7 +16,7 @@ from typing import Any, cast
 
 import msgspec
 
-from accord.errors import DecodeError
+from accord import DecodeError
 from accord.schema.codec import loads
 from accord.trace import FORMAT
 from accord_tools.inspector.columns import Columns, Words

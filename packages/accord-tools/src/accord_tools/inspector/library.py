@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from accord.errors import AccordError
+from accord import AccordError
 from accord.trace.query import Term
 from accord_tools.inspector.conversation import Folds
 from accord_tools.inspector.findings import TraceFindings

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import msgspec
 
-from accord.errors import DecodeError
+from accord import DecodeError
 from accord.jsonrpc.messages import Answer, Call, Malformed, Tell, parse
 from accord.schema.codec import loads
 

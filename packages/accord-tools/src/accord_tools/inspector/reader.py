@@ -15,7 +15,7 @@ import zlib
 from pathlib import Path
 from typing import IO
 
-from accord.errors import AccordError
+from accord import AccordError
 
 MOST_UNPACKED = 4 * 1024**3
 """Bytes that a compressed trace may have when it is unpacked."""

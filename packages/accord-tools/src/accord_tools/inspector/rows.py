@@ -9,7 +9,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, TypeAlias
 
-from accord.errors import DecodeError
+from accord import DecodeError
 from accord.schema.codec import loads
 from accord.trace.meaning import body_of
 from accord_tools.inspector.index import TraceIndex

@@ -7,7 +7,7 @@ import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from accord.errors import AccordError
+from accord import AccordError
 from accord.extras import missing_extra
 from accord_tools.inspector.app import InspectorApp
 from accord_tools.inspector.library import Library

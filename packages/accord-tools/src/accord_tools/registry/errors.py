@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from accord.errors import AccordError, ConfigurationError
+from accord import AccordError, ConfigurationError
 
 if TYPE_CHECKING:
     from accord_tools.registry.entry import RegistryEntry

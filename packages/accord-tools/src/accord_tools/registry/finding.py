@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 
-from accord.errors import ConfigurationError
+from accord import ConfigurationError
 from accord_tools.registry import installed
 from accord_tools.registry.entry import RegistryEntry
 from accord_tools.registry.errors import RegistryError

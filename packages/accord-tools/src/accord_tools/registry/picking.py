@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from accord.errors import ConfigurationError
+from accord import ConfigurationError
 from accord_tools.registry import installed
 from accord_tools.registry.entry import RegistryEntry
 from accord_tools.registry.errors import RegistryError

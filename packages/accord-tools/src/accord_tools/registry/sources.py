@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
-from accord.errors import ConfigurationError
+from accord import ConfigurationError
 from accord.file_uris import path_of_uri
 from accord.masking import mask_urls
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from accord.errors import DecodeError
+from accord import DecodeError
 from accord.folders import state_folder
 from accord.trace import TraceHeader, read_header
 from accord_tools.tap.live import LiveTap, live_taps

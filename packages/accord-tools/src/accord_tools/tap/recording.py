@@ -8,8 +8,8 @@ import threading
 from datetime import datetime
 from pathlib import Path
 
-from accord import __version__
-from accord.trace import FORMAT, TraceEvent, TraceFile, TraceHeader
+from accord import TraceEvent, TraceFile, __version__
+from accord.trace import FORMAT, TraceHeader
 from accord_tools.tap.kept import make_room, new_path, part_path
 from accord_tools.tap.live import Announcement
 from accord_tools.tap.plan import RecordingPlan

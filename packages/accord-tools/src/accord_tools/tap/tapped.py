@@ -27,7 +27,7 @@ from pathlib import Path
 
 import msgspec
 
-from accord.errors import AccordError
+from accord import AccordError
 from accord.trace.events import exited, signal_name
 from accord.trace.header import now
 from accord.transports.group import LEFT_BEHIND

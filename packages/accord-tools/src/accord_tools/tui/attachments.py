@@ -26,13 +26,13 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from accord import v1
 from accord.client.mentions import MENTION
 from accord.file_uris import is_file_uri, path_of_uri
 from accord.folders import state_folder
 from accord.printable import fenced, label, printable
 from accord.project.git import FolderNotTrusted, Git, Repository
 from accord.project.project import CHUNK, SKIPPED, Project, read_named
-from accord.schema import v1
 from accord.services.files.atomic import replace_own
 from accord.services.files.encoding import Lines, NotText, texts
 from accord.state.placeholders import png_size

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
+from accord import v1
 from accord.extensions import goal_of
 from accord.printable import cut, label
-from accord.schema import v1
 from accord.state import SessionState, choices_of
 from accord_tools.presentation.styled_text import Paragraph, Row, Span
 from accord_tools.tui import keys

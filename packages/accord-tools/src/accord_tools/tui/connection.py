@@ -17,25 +17,35 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
-from accord.client.client import Client
-from accord.client.remote_agent import RemoteAgent
-from accord.client.remote_session import RemoteSession
-from accord.client.supervision import Restart, Restarted
-from accord.connecting import Where, connect
-from accord.errors import AUTH_REQUIRED, AccordError, ConnectionClosed, PeerError
+from accord import (
+    AccordError,
+    Client,
+    ConnectionClosed,
+    Elicitation,
+    Files,
+    FormQuestion,
+    LinkQuestion,
+    PeerError,
+    PermissionPolicy,
+    PermissionQuestion,
+    RemoteAgent,
+    RemoteSession,
+    Restart,
+    Restarted,
+    ServedSession,
+    Terminal,
+    Terminals,
+    TraceEvent,
+    connect,
+)
+from accord.connecting import Where
+from accord.errors import AUTH_REQUIRED
 from accord.extensions import with_display_terminals
 from accord.extras import own_command
 from accord.mistakes import ForgottenAwaits
-from accord.services.elicitation.elicitation import Elicitation, FormQuestion, LinkQuestion
-from accord.services.files.files import Files
 from accord.services.files.journal import Change
 from accord.services.permissions.guarded import Consent, Guarded
-from accord.services.permissions.policy import PermissionPolicy
-from accord.services.permissions.question import ALLOWANCES, Ask, PermissionQuestion
-from accord.services.service import ServedSession
-from accord.services.terminals.terminal import Terminal
-from accord.services.terminals.terminals import Terminals
-from accord.trace import TraceEvent
+from accord.services.permissions.question import ALLOWANCES, Ask
 from accord_tools.tui.pickers import Entry
 from accord_tools.tui.questions import FormAsked, LinkAsked, PermissionAsked, Question, ScopedAnswers
 

@@ -15,15 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
-from accord.client.pending_turn import Outcome
-from accord.client.remote_session import RemoteSession
-from accord.client.reply import Reply
-from accord.errors import AUTH_REQUIRED, AccordError, PeerError
+from accord import AccordError, Outcome, PeerError, RemoteSession, Reply, Terminal, v1
+from accord.errors import AUTH_REQUIRED
 from accord.extensions import DisplayTerminal, DisplayTerminals, can_steer, steer
 from accord.project.git import FolderNotTrusted
 from accord.project.project import Project
-from accord.schema import v1
-from accord.services.terminals.terminal import Terminal, ending_of
+from accord.services.terminals.terminal import ending_of
 from accord.state import SessionState
 from accord_tools.configuration.trust import is_folder_trusted
 from accord_tools.tui.attachments import mentioned, mentions_parts, sent_as

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from textual.strip import Strip
 
+from accord import v1
 from accord.printable import label
-from accord.schema import v1
 from accord.state import Entry, Message
 from accord.state.placeholders import placeholder
 from accord_tools.presentation.styled_text import Paragraph, Row, clean_lines, plain

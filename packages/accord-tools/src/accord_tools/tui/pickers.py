@@ -13,9 +13,8 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Checkbox, Input, Label, OptionList, SelectionList, Static
 from textual.widgets.option_list import Option
 
+from accord import FormQuestion, v1
 from accord.printable import label, printable
-from accord.schema import v1
-from accord.services.elicitation.elicitation import FormQuestion
 from accord.services.elicitation.form import FormField
 from accord.state import ConfigOption, SessionState, choices_of
 

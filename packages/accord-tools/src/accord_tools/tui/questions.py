@@ -13,12 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from accord import FormQuestion, LinkQuestion, PermissionQuestion, RememberedAnswers, ServedSession, v1
 from accord.printable import label
-from accord.schema import v1
-from accord.services.elicitation.elicitation import FormQuestion, LinkQuestion
-from accord.services.permissions.question import PermissionQuestion
-from accord.services.permissions.remembered import RememberedAnswers, covered
-from accord.services.service import ServedSession
+from accord.services.permissions.remembered import covered
 from accord_tools.presentation.styled_text import Paragraph, Row, clean, plain
 from accord_tools.tui.block import Block, Look
 from accord_tools.tui.diffs import counts, diff_lines

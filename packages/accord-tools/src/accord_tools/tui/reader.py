@@ -14,10 +14,10 @@ from textual.screen import ModalScreen
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from accord import TraceEvent
 from accord.jsonrpc.messages import Answer, Call, Tell
 from accord.printable import label
 from accord.redaction import masked
-from accord.trace import TraceEvent
 from accord_tools.presentation.styled_text import Paragraph, Row, plain
 from accord_tools.tui.block import Look
 from accord_tools.tui.connection import AgentConnection

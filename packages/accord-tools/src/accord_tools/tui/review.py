@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from textual.app import ComposeResult
 from textual.screen import ModalScreen
 
-from accord.errors import AccordError
+from accord import AccordError
 from accord.printable import label
 from accord.services.files.encoding import NotText, decode
 from accord.services.files.journal import Change

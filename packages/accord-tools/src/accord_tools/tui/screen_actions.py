@@ -14,10 +14,9 @@ from typing import Any, cast
 
 from textual import events, on
 
+from accord import TraceFile, v1
 from accord.masking import mask_urls
 from accord.printable import label, printable
-from accord.schema import v1
-from accord.trace import TraceFile
 from accord_tools.tui import chat_storage, keys, slash
 from accord_tools.tui.attachments import clipboard_image, is_image
 from accord_tools.tui.chat_storage import export

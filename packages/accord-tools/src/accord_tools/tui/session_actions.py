@@ -6,10 +6,9 @@ import asyncio
 from collections.abc import Hashable
 from pathlib import Path
 
+from accord import Unknown, v1
 from accord.extensions import GOAL_ACTIONS, control_goal, goal_actions, goal_of
 from accord.printable import label
-from accord.schema import v1
-from accord.schema.base import Unknown
 from accord.services.permissions.remembered import EVERYWHERE, RememberedAnswer, covered
 from accord_tools.configuration import last_sessions
 from accord_tools.configuration.trust import is_folder_trusted

@@ -22,9 +22,8 @@ from typing import Any, Literal, TypeAlias, cast
 import msgspec
 from textual.message import Message
 
-from accord.errors import ConfigurationError
+from accord import ConfigurationError, v1
 from accord.mistakes import nearest
-from accord.schema import v1
 from accord_tools.configuration.agents_file import user_file
 from accord_tools.pictures.asking import Graphics
 from accord_tools.tui.connection import AgentChoice, ConnectionOptions

@@ -13,10 +13,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from accord.errors import AccordError
+from accord import AccordError, v1
 from accord.printable import label
 from accord.project.git import FolderNotTrusted
-from accord.schema import v1
 from accord_tools.configuration import last_sessions
 from accord_tools.configuration.trust import is_folder_trusted, trust_folder
 from accord_tools.tui import chat_storage

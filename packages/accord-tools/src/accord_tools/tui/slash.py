@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from accord import v1
 from accord.mistakes import meant
 from accord.printable import label
-from accord.schema import v1
 
 PREFIX = "accord:"
 

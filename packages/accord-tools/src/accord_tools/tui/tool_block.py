@@ -9,9 +9,8 @@ from typing import Any
 
 from textual.strip import Strip
 
+from accord import Unknown, v1
 from accord.printable import label
-from accord.schema import v1
-from accord.schema.base import Unknown
 from accord.services.permissions.subject import command_of
 from accord.state import Entry, ToolCallState
 from accord.state.placeholders import placeholder

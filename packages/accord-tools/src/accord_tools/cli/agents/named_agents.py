@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accord.errors import ConfigurationError
+from accord import ConfigurationError
 from accord.masking import mask_urls
 from accord.plugins import scheme_of
 from accord.printable import label

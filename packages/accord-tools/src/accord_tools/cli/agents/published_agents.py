@@ -275,8 +275,7 @@ def _require_checker() -> None:
 
 def _behaviour(entry: RegistryEntry, result: Verified, progress: Progress, within: float) -> Report:
     """The report of the profile smoke, and of the question of a client that opens terminals for logins."""
-    from accord.client.target import CommandTarget
-    from accord.running import run
+    from accord import CommandTarget, run
     from accord_check import Settings, check_agent
 
     target = CommandTarget(result.command, cwd=result.home, env=result.env, inherit=False)

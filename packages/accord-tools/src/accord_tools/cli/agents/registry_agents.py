@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accord.errors import AccordError, ConfigurationError
+from accord import AccordError, ConfigurationError
 from accord.masking import mask_urls
 from accord.mistakes import meant
 from accord.printable import label

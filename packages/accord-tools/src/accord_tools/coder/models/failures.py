@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Literal, cast
 
-from accord.errors import AccordError
+from accord import AccordError
 from accord.masking import mask_urls
 from accord.printable import printable
 

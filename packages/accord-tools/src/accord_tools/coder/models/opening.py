@@ -14,8 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TypeVar
 
-from accord.endpoints import Endpoint
-from accord.errors import RequestError
+from accord import Endpoint, RequestError
 from accord.extras import needs_extra
 from accord_tools.coder.models.choosing import ModelSettings, api_of, key_of, url_of
 from accord_tools.coder.models.model import Api, Model

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias, cast
 
 import msgspec
 
-from accord.agent.turn import Turn
+from accord import Turn
 from accord.project.project import Project
 from accord_tools.coder.conversation import Conversation, Image, Json
 from accord_tools.coder.models.model import ToolSpec

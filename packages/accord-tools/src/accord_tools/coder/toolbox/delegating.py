@@ -7,7 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from accord.agent.turn import Turn
+from accord import Turn
 from accord_tools.coder.conversation import Conversation
 from accord_tools.coder.toolbox.definition import Given, ToolDefinition, ToolUse
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from accord.errors import PeerError
+from accord import PeerError
 from accord_tools.coder.conversation import Image
 from accord_tools.coder.toolbox.definition import REFUSED, Given, ToolDefinition, ToolUse
 

@@ -8,10 +8,8 @@ from typing import Any
 
 import msgspec
 
-from accord.agent.turn import Turn
-from accord.errors import AccordError
-from accord.mcp.catalog import McpTool
-from accord.schema import v1
+from accord import AccordError, Turn, v1
+from accord.mcp import McpTool
 from accord_tools.coder.conversation import Call, Conversation, Image, Result
 from accord_tools.coder.models.model import ToolSpec
 from accord_tools.coder.modes import Mode

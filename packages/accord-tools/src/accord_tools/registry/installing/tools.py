@@ -11,7 +11,8 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from accord.errors import ConnectionClosed, last_lines
+from accord import ConnectionClosed
+from accord.errors import last_lines
 from accord.transports.group import kill_group
 from accord.transports.launch import environment, launch
 from accord_tools.registry.errors import InstallError

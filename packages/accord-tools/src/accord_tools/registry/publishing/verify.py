@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from accord.errors import ConnectionClosed, last_lines
+from accord import ConnectionClosed, ProcessTransport
+from accord.errors import last_lines
 from accord.jsonrpc.frames import Oversized
 from accord.transports.base import End
-from accord.transports.process import ProcessTransport
 from accord_tools.registry.entry import RegistryEntry
 from accord_tools.registry.errors import InstallError, RegistryError
 from accord_tools.registry.installing.install import install_into
