@@ -11,6 +11,8 @@ import msgspec
 import pytest
 
 import accord
+import accord_check
+import accord_tools
 from accord_tools.cli import command
 
 GOOD = """
@@ -25,7 +27,7 @@ COMMAND = Command("Do good.", lambda parser: None, run)
 """
 BAD = {
     "an import that fails": ("import nothing_like_it\n", "cannot be loaded: ModuleNotFoundError: No module named"),
-    "a module that exits": ("raise SystemExit('no')\n", "cannot be loaded: it exits with 'no'"),
+    "a module that exits": ("raise SystemExit('no')\n", "cannot be loaded: SystemExit: no"),
     "an object that is no command": ("COMMAND = 1\n", "must be a Command of accord_tools.cli.command, got 1"),
 }
 
@@ -105,13 +107,12 @@ def python_without(user, tmp_path):
     """Runs Python where Accord is there without one of its packages; `-S` leaves out all that is installed."""
 
     def run(left_out, *arguments):
-        package = tmp_path / "site" / "accord"
-        package.mkdir(parents=True)
-        for source in Path(accord.__file__).parent.iterdir():
-            if source.name != left_out:
-                (package / source.name).symlink_to(source)
-        (tmp_path / "site" / "msgspec").symlink_to(Path(msgspec.__file__).parent)
-        user.environment["PYTHONPATH"] = str(tmp_path / "site")
+        site = tmp_path / "site"
+        site.mkdir()
+        for package in (accord, accord_check, accord_tools, msgspec):
+            if package.__name__ != left_out:
+                (site / package.__name__).symlink_to(Path(package.__file__).parent)
+        user.environment["PYTHONPATH"] = str(site)
         return subprocess.run(
             [sys.executable, *arguments],
             check=False,
@@ -125,22 +126,25 @@ def python_without(user, tmp_path):
 
 
 def test_without_the_checker_its_command_says_how_to_get_it(python_without):
-    done = python_without("check", "-S", "-m", "accord", "check", "agent")
+    done = python_without("accord_check", "-S", "-m", "accord", "check", "agent")
     assert done.returncode == 1
     assert done.stderr == "accord: the command 'check' needs the package 'accord-check': pip install accord-check\n"
 
 
 def test_without_the_checker_the_help_does_not_list_it(python_without):
-    done = python_without("check", "-S", "-m", "accord", "--help")
+    done = python_without("accord_check", "-S", "-m", "accord", "--help")
     assert (done.returncode, done.stderr) == (0, "")
     assert "    chat " in done.stdout
     assert "    check " not in done.stdout
 
 
+WITHOUT = "import sys; sys.modules[{!r}] = None\n"
+"""Makes a package that is installed impossible to import."""
+
 VERIFY = """
 import importlib, pkgutil
 for room in ("cli", "inspector", "tui"):
-    package = importlib.import_module(f"accord.{room}")
+    package = importlib.import_module(f"accord_tools.{room}")
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         importlib.import_module(module.name)
 from accord_tools.cli import main
@@ -149,7 +153,7 @@ print(main(["agents", "verify", "anything"]))
 
 
 def test_without_the_checker_all_other_modules_load_and_a_verification_says_how_to_get_it(python_without):
-    done = python_without("check", "-c", VERIFY)
+    done = python_without("accord_check", "-c", WITHOUT.format("accord_check") + VERIFY)
     assert done.stdout == "1\n", done.stderr
     assert done.stderr.startswith(
         "accord agents: `accord agents verify` without --no-check needs the package 'accord-check': pip install "
@@ -168,11 +172,11 @@ print(*(getattr(accord_check, name) for name in accord_check.__all__))
 
 
 def test_without_the_command_line_the_checker_is_a_library(python_without):
-    done = python_without("cli", "-c", CHECKER)
+    done = python_without("accord_tools", "-c", WITHOUT.format("accord_tools") + CHECKER)
     assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_without_the_command_line_the_library_says_how_to_get_it(python_without):
-    done = python_without("cli", "-S", "-m", "accord", "--help")
+    done = python_without("accord_tools", "-S", "-m", "accord", "--help")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "accord: the command line needs the package 'accord-tools': pip install accord-tools\n"

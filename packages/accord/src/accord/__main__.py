@@ -2,8 +2,8 @@
 
 import sys
 
-TOOLS = ("accord_tools.cli",)
-"""The package of the command line, which may not be installed."""
+TOOLS = ("accord_tools", "accord_tools.cli")
+"""The packages of the command line, which may not be installed."""
 
 
 def main() -> int:
