@@ -275,6 +275,15 @@ def accord_run(environment, *arguments):
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
+def test_an_agent_with_a_mistyped_scheme_is_not_added(tmp_path):
+    environment = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path)}
+    command = [sys.executable, "-m", "accord", "agents", "add", "far", "--url", "htps://agents.example"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "no plug-in for htps:// is installed; known are http://" in done.stderr
+    assert not list(tmp_path.rglob("agents.toml"))
+
+
 def test_connect_finds_an_agent_of_the_team_by_its_name(installed, tmp_path):
     names = tmp_path / "agents.toml"
     names.write_text(

@@ -23,7 +23,7 @@ from accord.connection_block import connection_block
 from accord.endpoints import Endpoint
 from accord.engine.limits import Limits
 from accord.errors import AccordError
-from accord.plugins import AGENTS, TRANSPORTS, PluginError, call_for_scheme, describe, load_plugin, plugins, scheme_of
+from accord.plugins import AGENTS, TRANSPORTS, PluginError, describe, load_plugin, plugin_for_scheme, plugins, scheme_of
 from accord.running import OWNER
 from accord.spans import Spans
 from accord.trace import Observer, TraceFile
@@ -163,7 +163,7 @@ def target_of(
 
 def url_target(url: str, **options: Any) -> Target:
     """The target for a URL, made by the plug-in of `accord.transports` for its scheme; raises PluginError for none."""
-    target = call_for_scheme(TRANSPORTS, url, **options)
+    target = plugin_for_scheme(TRANSPORTS, url)(url, **options)
     if not isinstance(target, Target):
         raise PluginError(f"the transport for {scheme_of(url)}:// must return a Target, got {type(target).__name__}")
     return target

@@ -78,19 +78,19 @@ def load_plugin(plugin: EntryPoint) -> Any:
         raise PluginError(f"{describe(plugin)} cannot be loaded: {type(error).__name__}: {error}") from error
 
 
-def call_for_scheme(group: str, url: str, **options: Any) -> Any:
-    """Call the plug-in of this group for the URL's scheme; raises PluginError, with what is known, if there is none."""
+def plugin_for_scheme(group: str, url: str) -> Any:
+    """Load the plug-in of this group for a URL's scheme; raises PluginError, with what is known, if there is none."""
     scheme = scheme_of(url) or ""
     if (own := OWN[group].get(scheme)) is not None:
         module, _, name = own.partition(":")
-        return getattr(import_module(module), name)(url, **options)
+        return getattr(import_module(module), name)
     known = plugins(group)
     if scheme not in known:
         raise PluginError(
             f"no plug-in for {scheme}:// is installed; known are {', '.join(f'{it}://' for it in known)}; "
             f"others come with distributions that register an entry point in the group {group}"
         )
-    return load_plugin(known[scheme])(url, **options)
+    return load_plugin(known[scheme])
 
 
 def scheme_of(written: str) -> str | None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from accord.arguments import check_path
 from accord.file_uris import path_of_uri
-from accord.plugins import STORES, PluginError, call_for_scheme, scheme_of
+from accord.plugins import STORES, PluginError, plugin_for_scheme, scheme_of
 from accord.store.base import IN_MEMORY, Store
 from accord.store.memory import MemoryStore
 
@@ -28,7 +28,7 @@ def store_at(where: str | Path, argument: str = "store") -> Store:
     if where == IN_MEMORY:
         return MemoryStore()
     if isinstance(where, str) and scheme_of(where):
-        store = call_for_scheme(STORES, where)
+        store = plugin_for_scheme(STORES, where)(where)
         if not isinstance(store, Store):
             raise PluginError(f"the plug-in for {scheme_of(where)}:// must return a Store, got {type(store).__name__}")
         return store

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from accord import ConfigurationError
 from accord.masking import mask_urls
-from accord.plugins import scheme_of
+from accord.plugins import TRANSPORTS, plugin_for_scheme, scheme_of
 from accord.printable import label
 from accord.transports.programs import program_file
 from accord_tools.cli import printing
@@ -218,6 +218,8 @@ def add(options: argparse.Namespace) -> int:
         proxy=options.proxy,
     )
     try:
+        if options.url and scheme_of(options.url):
+            plugin_for_scheme(TRANSPORTS, options.url)
         editing.add_agent(path, options.name, settings)
         if options.default:
             editing.set_default(path, options.name)
