@@ -2,8 +2,8 @@
 
 import sys
 
-TOOLS = ("accord_tools", "accord_tools.cli")
-"""The packages of the command line, which may not be installed."""
+TOOLS = "accord_tools"
+"""The package of the command line, which may not be installed."""
 
 
 def main() -> int:
@@ -11,7 +11,7 @@ def main() -> int:
     try:
         from accord_tools.cli import main as command_line
     except ModuleNotFoundError as error:
-        if error.name not in TOOLS:
+        if error.name != TOOLS:
             raise
         from accord.extras import missing_package
 

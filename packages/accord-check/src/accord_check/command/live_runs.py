@@ -106,11 +106,6 @@ def _agent_settings(options: argparse.Namespace, agent: command.ChosenAgent) -> 
         prompts = read_prompts(options.prompts) if options.prompts else usual
     except ConfigurationError as error:
         raise WrongUsage(str(error)) from error
-    remote = (
-        {}
-        if agent.url is None
-        else {"url": agent.url, "headers": agent.headers, "tls": agent.tls, "proxy": agent.proxy}
-    )
     limits = {} if options.timeout is None else {"answer_within": options.timeout, "turn_within": 4 * options.timeout}
     return Settings(
         profile=options.profile,
@@ -119,7 +114,10 @@ def _agent_settings(options: argparse.Namespace, agent: command.ChosenAgent) -> 
         versions=tuple(sorted(command.protocol_versions(options))),
         allow_delete=options.allow_delete,
         max_prompts=options.max_prompts,
-        **remote,
+        url=agent.url,
+        headers=agent.headers,
+        tls=agent.tls,
+        proxy=agent.proxy,
         **limits,
     )
 

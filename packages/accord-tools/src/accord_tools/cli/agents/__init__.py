@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from accord_tools.cli.agents import named_agents, published_agents, registry_agents
+from accord_tools.cli.agents import installable_agents, named_agents, published_agents
 from accord_tools.cli.parser import Command, add_commands
 
 EPILOG = """\
@@ -72,17 +72,25 @@ COMMANDS = {
     ),
     "default": Command("Print or set the default agent.", named_agents.default_arguments, named_agents.default),
     "trust": Command("Trust the project's file as it is now.", _no_arguments, named_agents.trust),
-    "search": Command("Search the registry of agents.", registry_agents.search_arguments, registry_agents.search),
-    "info": Command("Show what the registry says of an agent.", registry_agents.info_arguments, registry_agents.info),
-    "install": Command("Install agents of the registry.", registry_agents.install_arguments, registry_agents.install),
+    "search": Command("Search the registry of agents.", installable_agents.search_arguments, installable_agents.search),
+    "info": Command(
+        "Show what the registry says of an agent.", installable_agents.info_arguments, installable_agents.info
+    ),
+    "install": Command(
+        "Install agents of the registry.", installable_agents.install_arguments, installable_agents.install
+    ),
     "update": Command(
-        "Install newer versions of installed agents.", registry_agents.update_arguments, registry_agents.update
+        "Install newer versions of installed agents.", installable_agents.update_arguments, installable_agents.update
     ),
-    "which": Command("Print the command that a name means.", registry_agents.which_arguments, registry_agents.which),
+    "which": Command(
+        "Print the command that a name means.", installable_agents.which_arguments, installable_agents.which
+    ),
     "lock": Command(
-        "Write installed versions into the lock file.", registry_agents.lock_arguments, registry_agents.lock
+        "Write installed versions into the lock file.", installable_agents.lock_arguments, installable_agents.lock
     ),
-    "forget": Command("Forget the checksums of an agent.", registry_agents.forget_arguments, registry_agents.forget),
+    "forget": Command(
+        "Forget the checksums of an agent.", installable_agents.forget_arguments, installable_agents.forget
+    ),
     "export": Command(
         "Print an agent as a setting of another client.",
         named_agents.export_arguments,

@@ -18,7 +18,7 @@ from accord.plugins import TRANSPORTS, plugin_for_scheme, scheme_of
 from accord.printable import label
 from accord.transports.programs import program_file
 from accord_tools.cli import printing
-from accord_tools.cli.agents.registry_agents import remove_installed
+from accord_tools.cli.agents.installable_agents import remove_installed
 from accord_tools.cli.endings import ENDED_WELL, WrongUsage
 from accord_tools.cli.lending import ALLOW
 from accord_tools.cli.naming import known_agents

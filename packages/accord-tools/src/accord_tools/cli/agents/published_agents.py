@@ -18,7 +18,7 @@ from accord import __version__
 from accord.extras import missing_package
 from accord.printable import label
 from accord_tools.cli import printing
-from accord_tools.cli.agents.registry_agents import entry_of
+from accord_tools.cli.agents.installable_agents import entry_of
 from accord_tools.cli.endings import ENDED_WELL, FAILED, WrongUsage
 from accord_tools.cli.installing import ShownProgress
 from accord_tools.registry.errors import RegistryError
