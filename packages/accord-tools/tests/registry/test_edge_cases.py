@@ -24,12 +24,10 @@ EDGE_CASES = {
     "an unknown kind of distribution": [
         "test_index::test_a_list_of_the_future_is_read_as_far_as_it_is_understood",
         "test_commands::test_search_finds_by_words_kind_platform_and_licence",
-        "test_picking::test_installed_agents_come_first_and_each_says_its_state",
     ],
     "an entry without a kind for this platform is listed, with the reason": [
         "test_commands::test_search_finds_by_words_kind_platform_and_licence",
         "test_installing::test_an_entry_that_fits_no_platform_here_says_what_it_has",
-        "test_picking::test_installed_agents_come_first_and_each_says_its_state",
     ],
     "another version in the package than in the entry": [
         "test_published_entries::test_a_published_entry_means_its_command_on_each_system",
