@@ -161,9 +161,10 @@ async def test_a_stream_of_garbage_is_told(opened, provider):
 
 
 async def test_a_provider_that_says_nothing_is_told_after_its_patience(opened, provider, settings):
-    provider.answers = [Silence()] * 5
-    error = await failed(opened, changed=msgspec.structs.replace(settings, patience=0.2))
+    provider.answers = [Silence()]
+    error = await failed(opened, changed=msgspec.structs.replace(settings, patience=0.2, retries=0))
     assert error.data["reason"] == "silent"
+    assert provider.requests == 1
 
 
 async def test_an_answer_that_falls_silent_is_told_after_its_patience(opened, provider, settings, api):
@@ -208,7 +209,7 @@ async def test_after_a_failure_the_conversation_goes_on(opened, provider, api):
 
 
 async def test_a_provider_that_is_not_there_is_told(opened, settings):
-    error = await failed(opened, changed=msgspec.structs.replace(settings, url="http://127.0.0.1:9"))
+    error = await failed(opened, changed=msgspec.structs.replace(settings, url="http://127.0.0.1:9", retries=0))
     assert "cannot reach" in str(error)
     assert error.data["reason"] == "broken"
 

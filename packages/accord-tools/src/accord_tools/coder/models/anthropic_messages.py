@@ -43,6 +43,7 @@ class AnthropicMessages:
         url: str | None,
         headers: dict[str, str],
         patience: float = PATIENCE,
+        retries: int = RETRIES,
         *,
         foreign: bool = False,
     ) -> None:
@@ -52,7 +53,7 @@ class AnthropicMessages:
             base_url=url,
             default_headers=headers,
             timeout=patience,
-            max_retries=RETRIES,
+            max_retries=retries,
             http_client=anthropic.DefaultAsyncHttpxClient(**restrictions(headers)) if foreign else None,
         )
 

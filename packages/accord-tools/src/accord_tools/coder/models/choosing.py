@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from accord_tools.coder.keys import stored_key
-from accord_tools.coder.models.model import PATIENCE, Api
+from accord_tools.coder.models.model import PATIENCE, RETRIES, Api
 
 VARIABLES: dict[Api, tuple[str, str]] = {
     "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
@@ -47,6 +47,7 @@ class ModelSettings(Struct, frozen=True, kw_only=True):
     price: tuple[float, float] | None = None
     """Dollars for a million tokens, read and written; without it no cost is told."""
     patience: float = PATIENCE
+    retries: int = RETRIES
 
 
 def api_of(settings: ModelSettings, environment: Mapping[str, str] = os.environ) -> Api:

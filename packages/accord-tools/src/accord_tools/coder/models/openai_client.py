@@ -30,6 +30,7 @@ class OpenAiClient:
         url: str | None,
         headers: dict[str, str],
         patience: float = PATIENCE,
+        retries: int = RETRIES,
         *,
         foreign: bool = False,
     ) -> None:
@@ -39,7 +40,7 @@ class OpenAiClient:
             base_url=url,
             default_headers=headers,
             timeout=patience,
-            max_retries=RETRIES,
+            max_retries=retries,
             http_client=openai.DefaultAsyncHttpxClient(**restrictions(headers)) if foreign else None,
         )
 

@@ -60,9 +60,9 @@ async def _beside(work: Callable[[], T]) -> T:
 def _opened(settings: ModelSettings, endpoint: Endpoint | None) -> Model:
     if endpoint is not None:
         headers = dict(endpoint.headers)
-        return _made(api_at(endpoint), None, endpoint.base_url, headers, settings.patience, foreign=True)
+        return _made(api_at(endpoint), None, endpoint.base_url, headers, settings, foreign=True)
     api = api_of(settings)
-    return _made(api, key_of(api), url_of(api, settings), {}, settings.patience)
+    return _made(api, key_of(api), url_of(api, settings), {}, settings)
 
 
 def api_at(endpoint: Endpoint) -> Api:
@@ -71,18 +71,24 @@ def api_at(endpoint: Endpoint) -> Api:
 
 
 def _made(
-    api: Api, key: str | None, url: str | None, headers: dict[str, str], patience: float, *, foreign: bool = False
+    api: Api,
+    key: str | None,
+    url: str | None,
+    headers: dict[str, str],
+    settings: ModelSettings,
+    *,
+    foreign: bool = False,
 ) -> Model:
     match api:
         case "anthropic":
             from accord_tools.coder.models.anthropic_messages import AnthropicMessages
 
-            return AnthropicMessages(key, url, headers, patience, foreign=foreign)
+            return AnthropicMessages(key, url, headers, settings.patience, settings.retries, foreign=foreign)
         case "openai":
             from accord_tools.coder.models.chat_completions import ChatCompletions
 
-            return ChatCompletions(key, url, headers, patience, foreign=foreign)
+            return ChatCompletions(key, url, headers, settings.patience, settings.retries, foreign=foreign)
         case "responses":
             from accord_tools.coder.models.responses import Responses
 
-            return Responses(key, url, headers, patience, foreign=foreign)
+            return Responses(key, url, headers, settings.patience, settings.retries, foreign=foreign)
