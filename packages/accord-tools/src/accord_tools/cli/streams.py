@@ -13,6 +13,7 @@ import sys
 from collections.abc import Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
+from accord_tools.presentation.session_words import FRAMES
 from accord_tools.presentation.styled_text import Row
 
 Style: TypeAlias = Literal["plain", "dim", "bold", "good", "bad", "warning", "accent"]
@@ -46,7 +47,7 @@ class Symbols(NamedTuple):
     between: str
 
 
-UNICODE = Symbols("✓", "✗", "⊘", "▸", "○", "•", "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", " · ")
+UNICODE = Symbols("✓", "✗", "⊘", "▸", "○", "•", FRAMES, " · ")
 ASCII = Symbols("+", "x", "-", ">", "o", "*", "|/-\\", ", ")
 
 

@@ -24,6 +24,7 @@ from accord.state import ToolCallState
 from accord.state.placeholders import placeholder
 from accord.state.text import size_of
 from accord_tools.cli.streams import Symbols
+from accord_tools.presentation.session_words import SEVERITIES, shortened_path, usage_words
 from accord_tools.presentation.styled_text import Paragraph, Row, Span, Wrap
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class Work:
         is_cancelled: Callable[[v1.ToolCallId], bool] = lambda _: False,
     ) -> None:
         self._symbols = symbols
-        self._folder = Path(folder)
+        self._folder = os.fspath(folder)
         self._details = details
         self._failure_of = failure_of
         self._is_cancelled = is_cancelled
@@ -146,7 +147,9 @@ class Work:
             del self._calls[next(iter(self._calls))]
 
     def _finished(self, call: ToolCallState) -> Iterator[Paragraph]:
-        changes = [(self._short(diff.path), FileChange(diff.old_text, diff.new_text)) for diff in call.diffs[:FILES]]
+        changes = [
+            (shortened_path(it.path, self._folder), FileChange(it.old_text, it.new_text)) for it in call.diffs[:FILES]
+        ]
         status, why = call.outcome(self._failure_of)
         has_failed = status == "failed"
         symbols: dict[str, tuple[str, str]] = {
@@ -196,10 +199,6 @@ class Work:
             yield line_of((line.expandtabs(4)[:DETAIL_COLUMNS], "dim"), wrap="crop").under(MARGIN)
         if len(lines) > most or len(text) > most * DETAIL_COLUMNS:
             yield line_of(("…", "dim")).under(MARGIN)
-
-    def _short(self, path: str) -> str:
-        folder = str(self._folder)
-        return path[len(folder) + 1 :] if path.startswith(folder + os.sep) else path
 
     # Plans
 
@@ -255,7 +254,7 @@ class Work:
     # The rest
 
     def _notice(self, notice: v1.Notice) -> Paragraph:
-        style: str = {"error": "bad", "warning": "warning"}.get(notice.severity, "accent")
+        style = SEVERITIES.get(notice.severity, "accent")
         more = f": {label(notice.description, TITLE)}" if notice.description else ""
         return line_of((f"{self._symbols.note} ", style), (label(notice.title, TITLE), style), (more, ""))
 
@@ -375,21 +374,9 @@ class SubagentWork:
 
 
 def usage_lines(turn: v1.Usage | None, context: v1.UsageUpdate | None) -> Iterator[Paragraph]:
-    """One line for what the agent has reported; none if it has reported nothing.
-
-    >>> [line.text for line in usage_lines(v1.Usage(1200, 1000, 200), v1.UsageUpdate(50, 200))]
-    ['1,200 tokens (1,000 in, 200 out), context 25% full (50 of 200)']
-    """
-    texts: list[str] = []
-    if turn is not None:
-        texts.append(f"{turn.total_tokens:,} tokens ({turn.input_tokens:,} in, {turn.output_tokens:,} out)")
-    if context is not None and context.size:
-        full = round(100 * context.used / context.size)
-        texts.append(f"context {full}% full ({context.used:,} of {context.size:,})")
-    if context is not None and context.cost is not None:
-        texts.append(f"{context.cost.amount:.4g} {label(context.cost.currency, 8)}")
-    if texts:
-        yield line_of((", ".join(texts), "dim"))
+    """One line for what the agent has reported; none if it has reported nothing."""
+    if words := usage_words(turn, context):
+        yield line_of((", ".join(words), "dim"))
 
 
 NAMED = 50

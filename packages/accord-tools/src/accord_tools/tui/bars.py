@@ -12,6 +12,7 @@ from accord import v1
 from accord.extensions import goal_of
 from accord.printable import cut, label
 from accord.state import SessionState, choices_of
+from accord_tools.presentation.session_words import FRAMES
 from accord_tools.presentation.styled_text import Paragraph, Row, Span
 from accord_tools.tui import keys
 from accord_tools.tui.attachments import described
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 SIGNS = {"starting": "…", "login": "!", "failed": "✗", "idle": "✓", "busy": "●", "asks": "?", "closed": "-"}
 STYLES = {"login": "warning", "failed": "bad", "busy": "accent", "asks": "warning", "idle": "good"}
-SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 
 def top(conversation: Conversation, width: int) -> Row:
@@ -157,7 +157,7 @@ def work(conversation: Conversation, now: float) -> Row | None:
     if conversation.is_busy:
         since = now if conversation.busy_since is None else conversation.busy_since
         seconds = int(now - since)
-        frame = SPINNER[seconds % len(SPINNER)]
+        frame = FRAMES[seconds % len(FRAMES)]
         word = "stopping" if conversation.is_stopping else "working"
         return ((f" {frame} ", "accent"), (f"{word} {seconds // 60}:{seconds % 60:02}", ""), (queued, "dim"))
     return ((" ", ""), (queued.strip(), "dim")) if queued else None

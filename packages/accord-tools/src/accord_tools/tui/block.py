@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from textual.strip import Strip
 
@@ -18,28 +17,18 @@ from accord_tools.tui.palette import Palette, all_rows
 from accord_tools.tui.pictures import Pictures, PictureStrip
 
 
-class ShownTerminal(Protocol):
-    """A terminal whose output is shown, whoever runs it."""
+@dataclass(frozen=True)
+class TerminalView:
+    """A terminal as it stands now, whoever runs its command."""
 
-    @property
-    def text(self) -> str:
-        """The output so far."""
-        ...
-
-    @property
-    def ending(self) -> str | None:
-        """How the command ended, in words; None while it runs."""
-        ...
-
-    @property
-    def is_good(self) -> bool:
-        """Whether the command has not failed."""
-        ...
-
-    @property
-    def command(self) -> str | None:
-        """The command, if it is known."""
-        ...
+    text: str
+    """The output so far."""
+    ending: str | None
+    """How the command ended, in words; None while it runs."""
+    is_good: bool
+    """Whether the command has not failed."""
+    command: str | None
+    """The command, if it is known."""
 
 
 @dataclass
@@ -54,7 +43,7 @@ class Look:
     """Whether thoughts are shown as a whole."""
     folder: str = ""
     """The session's folder, from which files are named."""
-    terminal: Callable[[str], ShownTerminal | None] = field(default=lambda _: None)
+    terminal: Callable[[str], TerminalView | None] = field(default=lambda _: None)
     """Finds a terminal by its id."""
     is_ascii: bool = False
     """Whether the terminal shows ASCII only."""
@@ -146,7 +135,7 @@ class Block:
 
 def _marked(strip: Strip, look: Look) -> Strip:
     """A strip of the block that the cursor is on."""
-    mark = look.palette.strip(((">" if look.is_ascii else "▌", "accent"),), 1)
+    mark = look.palette.strip((("▌", "accent"),), 1)
     marked = Strip.join([mark, strip.crop(1)])
     return strip.over(marked) if isinstance(strip, PictureStrip) else marked
 
@@ -162,8 +151,7 @@ class NoteBlock(Block):
         self._symbol = symbol
 
     def paragraphs(self, look: Look) -> list[Paragraph]:
-        symbol = "*" if look.is_ascii else self._symbol
-        first: Row = ((f" {symbol} ", self._style),)
+        first: Row = ((f" {self._symbol} ", self._style),)
         rest: Row = (("   ", ""),)
         shown = [Paragraph([(clean(self._title), self._style)], first, rest)]
         return shown + [it.under(rest) for it in (plain(self._text, "dim") if self._text else ())]

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from accord.state import Entry, ToolCallState
 from accord_tools.tui.block import Block
-from accord_tools.tui.message_block import AgentBlock, PromptBlock, ThoughtBlock
+from accord_tools.tui.message_block import AgentBlock, MessageBlock, PromptBlock, ThoughtBlock
 from accord_tools.tui.tool_block import ToolBlock
 
 if TYPE_CHECKING:
     from accord_tools.tui.conversation import Conversation
 
-_SPEAKERS: dict[str, type[AgentBlock | PromptBlock | ThoughtBlock]] = {
+_SPEAKERS: dict[str, type[MessageBlock]] = {
     "user": PromptBlock,
     "agent": AgentBlock,
     "thought": ThoughtBlock,

@@ -223,20 +223,18 @@ class AgentConnection:
         busy = [one for one in self.conversations if one.is_busy]
         return busy[-1] if busy else self.conversations[-1] if self.conversations else None
 
+    async def _ask(self, session: ServedSession | None, make: Callable[[], Question]) -> Any:
+        conversation = self._of(session)
+        return None if conversation is None else await conversation.ask(make())
+
     async def _permit(self, question: PermissionQuestion) -> Any:
-        conversation = self._of(question.session)
-        return None if conversation is None else await conversation.ask(PermissionAsked(question))
+        return await self._ask(question.session, lambda: PermissionAsked(question))
 
     async def _fill(self, question: FormQuestion) -> Any:
-        conversation = self._of(question.session)
-        return None if conversation is None else await conversation.ask(FormAsked(question))
+        return await self._ask(question.session, lambda: FormAsked(question))
 
-    async def _visit(self, question: LinkQuestion) -> bool | None:
-        conversation = self._of(question.session)
-        if conversation is None:
-            return None
-        agreed: bool | None = await conversation.ask(LinkAsked(question))
-        return agreed
+    async def _visit(self, question: LinkQuestion) -> Any:
+        return await self._ask(question.session, lambda: LinkAsked(question))
 
     async def _opened(self, session: ServedSession, terminal: Terminal) -> None:
         conversation = self._of(session)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -23,23 +22,14 @@ from accord.project.project import Project
 from accord.services.terminals.terminal import ending_of
 from accord.state import SessionState
 from accord_tools.configuration.trust import is_folder_trusted
+from accord_tools.presentation.session_words import SEVERITIES
 from accord_tools.tui.attachments import mentioned, mentions_parts, sent_as
-from accord_tools.tui.block import Block, NoteBlock, ShownTerminal
+from accord_tools.tui.block import Block, NoteBlock, TerminalView
 from accord_tools.tui.connection import AgentConnection, explained
 from accord_tools.tui.questions import Question
 
 KEPT = 64
 """Commands that run here whose output is kept for a conversation, the newest."""
-
-
-@dataclass(frozen=True)
-class TerminalView:
-    """A terminal as it stands now."""
-
-    text: str
-    ending: str | None
-    is_good: bool
-    command: str | None
 
 
 def of_lent(terminal: Terminal) -> TerminalView:
@@ -193,8 +183,7 @@ class Conversation:
 
     def _show_notices(self) -> None:
         for notice in self.state.notices[self._notices :]:
-            style = {"error": "bad", "warning": "warning"}.get(notice.severity, "accent")
-            self.note(notice.title, notice.description or "", style)
+            self.note(notice.title, notice.description or "", SEVERITIES.get(notice.severity, "accent"))
         self._notices = len(self.state.notices)
 
     def note(self, title: str, text: str = "", style: str = "dim", symbol: str = "•") -> None:
@@ -423,7 +412,7 @@ class Conversation:
         """The terminals that have changed since the last call."""
         return self._terminals.take_changed()
 
-    def terminal(self, terminal_id: str) -> ShownTerminal | None:
+    def terminal(self, terminal_id: str) -> TerminalView | None:
         """A terminal as it stands, whoever runs it."""
         return self._terminals.find(terminal_id, self.state)
 

@@ -23,24 +23,34 @@ OPEN_PROMPT = 1_000
 """Rows of an open prompt that are shown."""
 
 
-class AgentBlock(Block):
-    """A message of the agent, as Markdown. What is final is drawn once."""
+class MessageBlock(Block):
+    """A message of the conversation."""
 
     def __init__(self, message: Message) -> None:
         super().__init__()
         self._message = message
-        self._growing = GrowingMarkdown()
-        self._final: list[Strip] = []
-        self._ends: list[int] = []
-        """For each final paragraph, how many strips there are up to its end."""
-        self._was: list[Paragraph] = []
-        """The final paragraphs that were drawn."""
         self.estimate(len(message.text), 80)
 
     def update(self, entry: Entry) -> None:
         assert isinstance(entry, Message)
         self._message = entry
         self.changed()
+
+    def copied(self) -> str:
+        return self._message.text
+
+
+class AgentBlock(MessageBlock):
+    """A message of the agent, as Markdown. What is final is drawn once."""
+
+    def __init__(self, message: Message) -> None:
+        super().__init__(message)
+        self._growing = GrowingMarkdown()
+        self._final: list[Strip] = []
+        self._ends: list[int] = []
+        """For each final paragraph, how many strips there are up to its end."""
+        self._was: list[Paragraph] = []
+        """The final paragraphs that were drawn."""
 
     def resized(self) -> None:
         super().resized()
@@ -78,29 +88,16 @@ class AgentBlock(Block):
             same -= 1
         return same
 
-    def copied(self) -> str:
-        return self._message.text
-
 
 def _indented(paragraph: Paragraph) -> Paragraph:
     return paragraph.under(((" ", ""),))
 
 
-class PromptBlock(Block):
+class PromptBlock(MessageBlock):
     """What the user sent."""
 
-    def __init__(self, message: Message) -> None:
-        super().__init__()
-        self._message = message
-        self.estimate(len(message.text), 80)
-
-    def update(self, entry: Entry) -> None:
-        assert isinstance(entry, Message)
-        self._message = entry
-        self.changed()
-
     def paragraphs(self, look: Look) -> list[Paragraph]:
-        first: Row = ((">" if look.is_ascii else "❯", "accent user"), (" ", "user"))
+        first: Row = (("❯", "accent user"), (" ", "user"))
         rest: Row = (("  ", "user"),)
         source = self._message.text.strip("\n")
         most = OPEN_PROMPT if self.is_open else LONG_PROMPT
@@ -126,25 +123,13 @@ class PromptBlock(Block):
         self.is_open = not self.is_open
         self.changed()
 
-    def copied(self) -> str:
-        return self._message.text
 
-
-class ThoughtBlock(Block):
+class ThoughtBlock(MessageBlock):
     """What the agent thinks aloud: its last line, or all of it."""
-
-    def __init__(self, message: Message) -> None:
-        super().__init__()
-        self._message = message
-
-    def update(self, entry: Entry) -> None:
-        assert isinstance(entry, Message)
-        self._message = entry
-        self.changed()
 
     def paragraphs(self, look: Look) -> list[Paragraph]:
         is_open = look.thoughts_open if self.is_open is None else self.is_open
-        sign = ("v" if is_open else ">") if look.is_ascii else "▾" if is_open else "▸"
+        sign = "▾" if is_open else "▸"
         text = self._message.text.strip()
         if not is_open:
             end = text[-4 * look.width :].rpartition("\n")[2]
@@ -158,6 +143,3 @@ class ThoughtBlock(Block):
     def toggle(self, look: Look) -> None:
         self.is_open = not (look.thoughts_open if self.is_open is None else self.is_open)
         self.changed()
-
-    def copied(self) -> str:
-        return self._message.text

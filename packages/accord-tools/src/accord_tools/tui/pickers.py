@@ -265,20 +265,25 @@ class FormScreen(ModalScreen[Any]):
             return None, str(error)
 
 
-_CSS = """
-    NAME { align: center middle; }
-    NAME > Vertical { width: 80%; max-width: 90; height: auto; border: round $accent; background: $surface;
-                      padding: 0 1; }
-    NAME Input, NAME Input:focus { border: none; height: 1; background: $surface; padding: 0; }
-    NAME .about { color: $text-muted; }
-"""
+class AskingScreen(ModalScreen[Any]):
+    """A small screen that asks for one line or more; the result is None if the user leaves it."""
 
-
-class LineScreen(ModalScreen[str | None]):
-    """Asks for one line."""
-
-    DEFAULT_CSS = _CSS.replace("NAME", "LineScreen")
+    DEFAULT_CSS = """
+    AskingScreen { align: center middle; }
+    AskingScreen > Vertical { width: 80%; max-width: 90; height: auto; border: round $accent; background: $surface;
+                              padding: 0 1; }
+    AskingScreen Input, AskingScreen Input:focus { border: none; height: 1; background: $surface; padding: 0; }
+    AskingScreen .about { color: $text-muted; }
+    """
     BINDINGS: ClassVar[list[Any]] = [("escape", "leave", "Leave")]
+
+    def action_leave(self) -> None:
+        """Leave without an answer."""
+        self.dismiss(None)
+
+
+class LineScreen(AskingScreen):
+    """Asks for one line."""
 
     def __init__(self, title: str) -> None:
         super().__init__()
@@ -292,16 +297,9 @@ class LineScreen(ModalScreen[str | None]):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         self.dismiss(event.value)
 
-    def action_leave(self) -> None:
-        """Leave without a text."""
-        self.dismiss(None)
 
-
-class VariablesScreen(ModalScreen[dict[str, str] | None]):
+class VariablesScreen(AskingScreen):
     """Asks for the variables of a login. They are used for this login, and kept nowhere."""
-
-    DEFAULT_CSS = _CSS.replace("NAME", "VariablesScreen")
-    BINDINGS: ClassVar[list[Any]] = [("escape", "leave", "Leave")]
 
     def __init__(self, method: v1.AuthMethodEnvVar, missing: Sequence[v1.AuthEnvVar]) -> None:
         super().__init__()
@@ -325,10 +323,6 @@ class VariablesScreen(ModalScreen[dict[str, str] | None]):
             empty.focus()
             return
         self.dismiss({wanted.name: it.value for wanted, it in zip(self._missing, inputs, strict=True)})
-
-    def action_leave(self) -> None:
-        """Leave without logging in."""
-        self.dismiss(None)
 
 
 def option_entries(state: SessionState) -> list[Entry]:

@@ -16,10 +16,11 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from accord import FormQuestion, LinkQuestion, PermissionQuestion, RememberedAnswers, ServedSession, v1
 from accord.printable import label
 from accord.services.permissions.remembered import covered
+from accord_tools.presentation.session_words import change_numbers, shortened_path
 from accord_tools.presentation.styled_text import Paragraph, Row, clean, plain
 from accord_tools.tui.block import Block, Look
 from accord_tools.tui.diffs import counts, diff_lines
-from accord_tools.tui.tool_block import drawn_diff, shortened_path
+from accord_tools.tui.tool_block import drawn_diff
 
 Scope: TypeAlias = Literal["session", "folder", "everywhere"]
 
@@ -189,10 +190,8 @@ class PermissionAsked(Question):
             ]
         for diff in question.tool_call.diffs if most is None or not self._is_shown_above else ():
             changed = diff_lines(diff.old_text, diff.new_text)
-            added, removed = counts(changed)
             name = label(shortened_path(diff.path, look.folder), 200)
-            numbers = [(f"  +{added:,}", "good")] * bool(added) + [(f"  -{removed:,}", "bad")] * bool(removed)
-            shown.append(Paragraph([(name, "bold"), *numbers]))
+            shown.append(Paragraph([(name, "bold"), *change_numbers(*counts(changed))]))
             drawn = drawn_diff(changed, diff.path, look.width - 6)
             shown += drawn[:most]
             if most is not None and len(drawn) > most:
@@ -274,7 +273,7 @@ class QuestionBlock(Block):
         if question.said is not None:
             first: Row = ((" ? ", "dim"),)
             return [Paragraph([(question.title, "dim"), (f"  {question.said}", "accent")], first, (("   ", ""),))]
-        bar: Row = (("|  " if look.is_ascii else "┃  ", "warning"),)
+        bar: Row = (("┃  ", "warning"),)
         shown = [Paragraph([(question.title, "bold warning")], ((" ? ", "warning"),), bar)]
         return shown + [it.under(bar) for it in question.paragraphs(look)]
 

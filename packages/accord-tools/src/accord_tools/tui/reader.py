@@ -135,9 +135,9 @@ class WireScreen(ReaderScreen):
         super().on_mount()
         self.call_after_refresh(self.query_one(Page).scroll_end, animate=False)
 
-    def _lines(self, look: Look) -> Sequence[Paragraph]:
+    def _lines(self, _: Look) -> Sequence[Paragraph]:
         self._events = list(self._connection.frames)
-        return [_line(event, look, is_open=number in self._open) for number, event in enumerate(self._events)]
+        return [_line(event, is_open=number in self._open) for number, event in enumerate(self._events)]
 
     def action_again(self) -> None:
         """Look at the messages again."""
@@ -157,9 +157,9 @@ class WireScreen(ReaderScreen):
         self.query_one(Page).draw()
 
 
-def _line(event: TraceEvent, look: Look, *, is_open: bool) -> Paragraph:
+def _line(event: TraceEvent, *, is_open: bool) -> Paragraph:
     frame = event.frame or b""
-    arrow = ("◀ " if event.direction == "in" else "▶ ") if not look.is_ascii else f"{event.direction} "
+    arrow = "◀ " if event.direction == "in" else "▶ "
     first: Row = ((f" {arrow}", "accent" if event.direction == "in" else "good"),)
     size = (f"  {len(frame):,} bytes", "dim")
     shown = (masked(frame) or frame)[:LONGEST].decode("utf-8", "replace")

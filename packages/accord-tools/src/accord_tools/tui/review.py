@@ -156,7 +156,7 @@ class ReviewScreen(ModalScreen[None]):
     def _part(self, change: _FileChange, number: int, hunk: Hunk, look: Look) -> list[Paragraph]:
         """One part of a change, with its heading."""
         is_chosen = number == min(self._hunk, len(change.hunks) - 1)
-        sign = (">" if look.is_ascii else "▸") if is_chosen else " "
+        sign = "▸" if is_chosen else " "
         title = f"{sign} part {number + 1} of {len(change.hunks)}"
         path = str(self.files[min(self._place, len(self.files) - 1)])
         start, new_start = max(0, hunk.old_from - AROUND), max(0, hunk.new_from - AROUND)

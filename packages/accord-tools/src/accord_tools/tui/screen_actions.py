@@ -17,6 +17,7 @@ from textual import events, on
 from accord import TraceFile, v1
 from accord.masking import mask_urls
 from accord.printable import label, printable
+from accord_tools.presentation.session_words import usage_words
 from accord_tools.tui import chat_storage, keys, slash
 from accord_tools.tui.attachments import clipboard_image, is_image
 from accord_tools.tui.chat_storage import export
@@ -56,15 +57,8 @@ class ScreenActions(ChatShell):
     def action_usage(self) -> None:
         """Show tokens and cost."""
         conversation = self.in_front
-        lines: list[str] = []
-        usage = conversation.state.usage
-        if usage is not None:
-            lines.append(f"context: {usage.used:,} of {usage.size:,} tokens")
-            if usage.cost is not None:
-                lines.append(f"cost: {usage.cost.amount:.4f} {usage.cost.currency}")
-        last = conversation.last.usage if conversation.last is not None else None
-        if last is not None:
-            lines.append(f"last turn: {last.input_tokens:,} tokens in, {last.output_tokens:,} out")
+        last = None if conversation.last is None else conversation.last.usage
+        lines = usage_words(last, conversation.state.usage)
         conversation.note("Usage", "\n".join(lines) or "the agent reports none", "accent")
 
     def action_about(self) -> None:

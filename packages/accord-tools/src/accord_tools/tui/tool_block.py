@@ -14,9 +14,10 @@ from accord.printable import label
 from accord.services.permissions.subject import command_of
 from accord.state import Entry, ToolCallState
 from accord.state.placeholders import placeholder
+from accord_tools.presentation.session_words import change_numbers, shortened_path
 from accord_tools.presentation.styled_text import Paragraph, Row, Span, plain
 from accord_tools.tui.ansi import last_lines, output_lines
-from accord_tools.tui.block import Block, Look, ShownTerminal
+from accord_tools.tui.block import Block, Look, TerminalView
 from accord_tools.tui.diffs import DiffLine, counts, diff_lines, side_by_side, unified
 from accord_tools.tui.highlight import highlighted_line, language_of
 from accord_tools.tui.palette import all_rows
@@ -33,12 +34,12 @@ WIDE = 120
 """Columns from which on diffs stand side by side."""
 
 _SIGNS = {
-    "pending": ("○", "o", "dim"),
-    "in_progress": ("●", "*", "accent"),
-    "paused": ("‖", "=", "warning"),
-    "completed": ("✓", "+", "good"),
-    "failed": ("✗", "x", "bad"),
-    "cancelled": ("⊘", "-", "dim"),
+    "pending": ("○", "dim"),
+    "in_progress": ("●", "accent"),
+    "paused": ("‖", "warning"),
+    "completed": ("✓", "good"),
+    "failed": ("✗", "bad"),
+    "cancelled": ("⊘", "dim"),
 }
 _QUIET = ("read", "search", "fetch", "think")
 """Kinds of tools whose output is only shown on demand."""
@@ -116,7 +117,7 @@ class ToolBlock(Block):
     def _heading(self, look: Look, *, is_open: bool) -> Paragraph:
         call = self._call
         status, why = call.outcome(lambda terminal_id: _failure(look.terminal(terminal_id)))
-        sign = _SIGNS.get(status, ("•", "*", "dim"))
+        sign, style = _SIGNS.get(status, ("•", "dim"))
         title = label(call.title, 400) or label(call.name or call.kind, 100)
         spans: list[Span] = [(title, "dim" if call.refused else "")]
         command = command_of(call)
@@ -128,10 +129,10 @@ class ToolBlock(Block):
         if place and place not in title:
             spans.append((f"  {place}", "dim"))
         if status in ("failed", "cancelled", "paused"):
-            spans.append((f"  {status}{f', {why}' if why else ''}", sign[2]))
+            spans.append((f"  {status}{f', {why}' if why else ''}", style))
         if not is_open and (more := self._hidden()):
             spans.append((f"  {more}", "dim"))
-        return Paragraph(spans, ((f" {sign[1] if look.is_ascii else sign[0]} ", sign[2]),), (("   ", ""),))
+        return Paragraph(spans, ((f" {sign} ", style),), (("   ", ""),))
 
     def _hidden(self) -> str:
         """What a folded call does not show, in a word."""
@@ -168,12 +169,11 @@ class ToolBlock(Block):
         if known is None or known[0] is not diff:
             known = self._diffs[number] = (diff, diff_lines(diff.old_text, diff.new_text))
         lines = known[1]
-        added, removed = counts(lines)
         spans: list[Span] = [(label(shortened_path(diff.path, look.folder), 200), "bold")]
         spans += [("  new file", "dim")] if diff.old_text is None else []
-        spans += [(f"  +{added:,}", "good")] * bool(added) + [(f"  -{removed:,}", "bad")] * bool(removed)
+        spans += change_numbers(*counts(lines))
         most = FOLDED_DIFF if self._call.is_finished else ASKED_DIFF
-        heading = Paragraph(spans, (("   ± " if not look.is_ascii else "   ~ ", "dim"),), _BLANK)
+        heading = Paragraph(spans, (("   ± ", "dim"),), _BLANK)
         most = OPEN_ROWS if is_open else most
         return [heading, *_part(drawn_diff(lines, diff.path, look.width - 5, most + 1), most, len(lines))]
 
@@ -189,11 +189,6 @@ def drawn_diff(lines: Sequence[DiffLine], path: str, width: int, most: int = OPE
     return side_by_side(coloured, width) if width >= WIDE and is_mixed else unified(coloured)
 
 
-def shortened_path(path: str, folder: str) -> str:
-    """A path as it is named from the session's folder."""
-    return path[len(folder) + 1 :] if folder and path.startswith(folder + os.sep) else path
-
-
 def _part(lines: Sequence[Paragraph], most: int, count: int = 0) -> list[Paragraph]:
     """Some of these lines, indented, and how many more there are; `count` if not all are given."""
     shown = [line.under(_BLANK) for line in lines[:most]]
@@ -207,7 +202,7 @@ def _part(lines: Sequence[Paragraph], most: int, count: int = 0) -> list[Paragra
 
 def _patch(diff: Any, look: Look, most: int) -> list[Paragraph]:
     """A diff of version 2: what happened to each file, and the lines of its patch."""
-    first: Row = (("   ~ " if look.is_ascii else "   ± ", "dim"),)
+    first: Row = (("   ± ", "dim"),)
     done = [line.replace(f" {look.folder}{os.sep}", " ") if look.folder else line for line in diff.summary[:most]]
     shown = [Paragraph([(label(line, 300), "bold")], first, _BLANK) for line in done]
     if diff.patch is None:
@@ -218,12 +213,12 @@ def _patch(diff: Any, look: Look, most: int) -> list[Paragraph]:
     return [*shown, *_part([it._replace(fill=fills.get(it.text[:1], "")) for it in plain(text, wrap="fold")], most)]
 
 
-def _failure(terminal: ShownTerminal | None) -> str | None:
+def _failure(terminal: TerminalView | None) -> str | None:
     """How a command ended that failed; None for another one."""
     return None if terminal is None or terminal.is_good else terminal.ending
 
 
-def _terminal(terminal: ShownTerminal | None, *, is_open: bool) -> list[Paragraph]:
+def _terminal(terminal: TerminalView | None, *, is_open: bool) -> list[Paragraph]:
     if terminal is None:
         return []
     text, before = last_lines(terminal.text, OPEN_ROWS if is_open else FOLDED_TERMINAL)
