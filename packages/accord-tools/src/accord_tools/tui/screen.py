@@ -15,13 +15,12 @@ from textual.app import App, ComposeResult
 from textual.containers import Container
 from textual.timer import Timer
 
-from accord import RemoteSession
+from accord.client.remote_session import RemoteSession
 from accord_tools.presentation.styled_text import Paragraph, Row, Span
 from accord_tools.tui import bars, chat_storage, keys
-from accord_tools.tui.completion import NOTHING, Completions, FileList
 from accord_tools.tui.connection import AgentChoice, AgentConnection
 from accord_tools.tui.conversation import Conversation
-from accord_tools.tui.editor import Editor
+from accord_tools.tui.editor import NOTHING, Completions, Editor, FileList
 from accord_tools.tui.palette import AsciiFilter, palette_of
 from accord_tools.tui.question_bar import QuestionBar
 from accord_tools.tui.settings import ChatOptions

@@ -21,9 +21,8 @@ from accord_tools.presentation.session_words import usage_words
 from accord_tools.tui import chat_storage, keys, slash
 from accord_tools.tui.attachments import clipboard_image, is_image
 from accord_tools.tui.chat_storage import export
-from accord_tools.tui.completion import NOTHING, Completions, FileList, completions
 from accord_tools.tui.connection import AgentChoice, AgentConnection
-from accord_tools.tui.editor import Editor
+from accord_tools.tui.editor import NOTHING, Completions, Editor, FileList, completions
 from accord_tools.tui.pickers import Entry, FormScreen, LineScreen, Picker
 from accord_tools.tui.question_bar import QuestionBar
 from accord_tools.tui.questions import FormAsked, LinkAsked, Question

@@ -18,12 +18,12 @@ async def test_it_is_made_once_however_often_it_is_asked_for():
     calls = []
     app = App()
     async with app.run_test():
-        soon = Debounce(app, lambda: calls.append(1))
+        call = Debounce(app, lambda: calls.append(1))
         for _ in range(3):
-            soon.ask(0.0)
+            call.ask(0.0)
         await eventually(lambda: calls)
         assert calls == [1]
-        soon.ask(0.0)
+        call.ask(0.0)
         await eventually(lambda: calls == [1, 1])
 
 
@@ -31,9 +31,9 @@ async def test_one_that_was_cancelled_is_not_made():
     calls = []
     app = App()
     async with app.run_test() as pilot:
-        soon = Debounce(app, lambda: calls.append("cancelled"))
-        soon.ask(0.0)
-        soon.cancel()
+        call = Debounce(app, lambda: calls.append("cancelled"))
+        call.ask(0.0)
+        call.cancel()
         other = Debounce(app, lambda: calls.append("other"))
         other.ask(0.0)
         await eventually(lambda: calls)
