@@ -123,6 +123,7 @@ HOSTILE = {
     "a long table": "|a|b|\n|-|-|\n" + "|c|d|\n" * 16_000,
     "definitions": "[a]: b\n" * 14_000,
     "code": "```python\n" + "x = (1)\n" * 12_000 + "```\n",
+    "code of many colours": "```python\n" + "x = {'a': [1, 2, 3], 'b': f'{y!r}'}  # comment\n" * 2_000 + "```\n",
     "a line of code": "```js\n" + "/" * 100_000 + "\n```\n",
     "empty lines": "\n" * 100_000 + "the end",
 }

@@ -277,9 +277,9 @@ CELLS = 8
 """As how many cells of a table a line counts."""
 LINE = 120
 """As how many characters a line counts, besides its own."""
-WORK = 24_000
+WORK = 6_000
 """Characters that one update parses, and at most one window more; the rest waits for the next update."""
-HIGHLIGHTED = 4
+HIGHLIGHTED = 8
 """As how many characters each one of a code fence counts, because colours are dear."""
 
 _ITEM = re.compile(r"(?:[-+*]|\d{1,9}[.)])[ \t]", re.MULTILINE)
