@@ -1,6 +1,7 @@
 """The protocol's types, and how they are written and read."""
 
-from accord.schema import codec, v1
+from accord import DecodeError, v1
+from accord.schema import codec
 
 update = v1.SessionNotification(
     session_id=v1.SessionId("s-1"),
@@ -28,5 +29,5 @@ print(" ", codec.decode(sloppy, v1.SessionNotification))
 print("A message that is wrong where it matters, and where:")
 try:
     codec.decode(b'{"sessionId":"s-1","prompt":[{"type":"text"}]}', v1.PromptRequest)
-except codec.DecodeError as error:
+except DecodeError as error:
     print(" ", error)

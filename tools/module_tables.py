@@ -79,7 +79,8 @@ def common_folder(paths: list[Path]) -> Path:
 
 
 def label(path: Path, base: Path) -> str:
-    return path.relative_to(base).as_posix() + "/" * path.is_dir()
+    name = path.relative_to(base).as_posix()
+    return (name.partition("/src/")[2] or name) + "/" * path.is_dir()
 
 
 def first_line(path: Path) -> str:

@@ -3,7 +3,7 @@
     python -m benchmarks.counts                        compare with recorded.json; exit 1 if a path costs 3 % more
     python -m benchmarks.counts "a round trip"         this path only, by its name
     python -m benchmarks.counts --hot                  the ten that most messages take
-    python -m benchmarks.counts --against ../old/src   compare with other sources, counted in the same run
+    python -m benchmarks.counts --against ../old/packages/accord/src      compare with other sources, in the same run
     python -m benchmarks.counts --record               keep the counts in recorded.json
 
 The counts of two runs differ by less than 1 %, turns over a network by up to 2 %, whatever else the machine does.

@@ -47,7 +47,11 @@ def counted(names: Sequence[str], *, sources: Path | None = None) -> Counts:
                 *(sys.executable, "-m", "benchmarks.counts.worker", *wanted),
             ],
             cwd=ROOT,
-            env={**os.environ, "PYTHONHASHSEED": "0", "PYTHONPATH": f"{sources or ROOT / 'src'}"},
+            env={
+                **os.environ,
+                "PYTHONHASHSEED": "0",
+                "PYTHONPATH": str(sources or os.pathsep.join(map(str, ROOT.glob("packages/*/src")))),
+            },
             stdout=subprocess.PIPE,
             check=True,
         )

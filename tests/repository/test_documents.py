@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import ROOT, SOURCES
+from tests import FOLDERS, ROOT, SOURCES
 
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```python(?P<options>[^\n]*)\n(?P<code>.*?)^```", re.MULTILINE | re.DOTALL)
@@ -92,10 +92,10 @@ def test_a_link_leads_somewhere(document, target):
     assert (document.parent / target).exists()
 
 
-def tests_that_there_are() -> set[str]:
+def names_of_tests() -> set[str]:
     """The names of all files of tests, and of all tests, also as `file::test` without `.py`."""
     found = set[str]()
-    for path in (ROOT / "tests").rglob("test_*.py"):
+    for path in (it for folder in FOLDERS for it in folder.rglob("test_*.py")):
         names = re.findall(r"^(?:async )?def (test_\w+)", path.read_text(), re.MULTILINE)
         found |= {path.name, *names, *(f"{path.stem}::{name}" for name in names)}
     return found
@@ -113,4 +113,4 @@ def test_each_sentence_on_security_names_a_test_that_there_is():
     said += re.findall(r"^- .*(?:\n  .*)*", screen, re.MULTILINE)
     assert len(said) > 40
     assert [it for it in said if not name.search(it)] == []
-    assert set(name.findall(page)) - tests_that_there_are() == set()
+    assert set(name.findall(page)) - names_of_tests() == set()

@@ -202,7 +202,7 @@ def test_without_any_distribution_our_own_schemes_work_and_a_bare_word_is_a_comm
     (tmp_path / "msgspec").symlink_to(Path(msgspec.__file__).parent)
     script = f"""
 import sys
-sys.path[:0] = [{str(tmp_path)!r}, {str(ROOT / "src")!r}]
+sys.path[:0] = [{str(tmp_path)!r}, {str(ROOT / "packages" / "accord" / "src")!r}]
 from accord.plugins import plugins
 from accord.connecting import target_of
 from accord.store.store_url import store_at

@@ -111,8 +111,8 @@ def test_json_has_every_check_with_its_status_and_its_findings(report):
 def test_junit_has_a_case_for_each_check_and_is_valid_xml(report):
     root = fromstring(as_junit(report))
     suites = {suite.get("name"): suite for suite in root}
-    assert set(suites) == {"accord_check.agent", "accord_check.client"}
-    agent = suites["accord_check.agent"]
+    assert set(suites) == {"accord.check.agent", "accord.check.client"}
+    agent = suites["accord.check.agent"]
     assert agent.get("failures") == "1"
     assert int(agent.get("tests") or 0) == len(agent)
     [failure] = agent.iter("failure")

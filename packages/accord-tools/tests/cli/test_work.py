@@ -58,7 +58,8 @@ def test_a_call_that_its_cancelled_turn_ended_is_cancelled_although_the_agent_ca
     work = Work(UNICODE, "/", is_cancelled={"one"}.__contains__)
     said = [v1.Content(v1.TextContent("stopped"))]
     shown = {
-        name: [line.text for line in work.lines(tool(name, status="failed", content=said))] for name in ("one", "two")
+        name: [text_of(it.first) + it.text for it in work.lines(tool(name, status="failed", content=said))]
+        for name in ("one", "two")
     }
     assert shown == {"one": ["⊘ Edit notes.md cancelled"], "two": ["✗ Edit notes.md", "  stopped"]}
 

@@ -54,8 +54,8 @@ async def open(
     with a ResourceWarning. Everywhere else use `accord.connect`, whose block cannot be forgotten.
 
     `target` is a command (a list, or a string that is split like a shell would), a URL, or an `Agent` of this program.
-    A string of one word is first looked up as the name of an agent, as `accord run -a` does: one of `accord agents`, or
-    an installed one of the registry, such as "gemini" or "registry:gemini". A list is always a command.
+    A string of one word is first looked up as the name of an agent, by the plug-ins of `accord.agents`: one of `accord
+    agents`, or an installed one of the registry, such as "gemini" or "registry:gemini". A list is always a command.
     A command is started in `cwd`, with our environment changed by `env`; `inherit` says what it gets of ours (all,
     nothing, or these names). To a URL, `headers` are sent, and `token` as a bearer token; `proxy` is the URL of an HTTP
     or SOCKS5 proxy on the way, or False for none, whatever `HTTPS_PROXY` says. `timeout` is for its start.

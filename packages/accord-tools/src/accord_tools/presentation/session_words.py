@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
+from accord import v1
 from accord.printable import label
-from accord.schema import v1
 from accord_tools.presentation.styled_text import Span
 
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"

@@ -15,7 +15,7 @@ from textual.app import App, ComposeResult
 from textual.containers import Container
 from textual.timer import Timer
 
-from accord.client.remote_session import RemoteSession
+from accord import RemoteSession
 from accord_tools.presentation.styled_text import Paragraph, Row, Span
 from accord_tools.tui import bars, chat_storage, keys
 from accord_tools.tui.connection import AgentChoice, AgentConnection

@@ -26,7 +26,9 @@ were paused whenever a link that it writes to is full, two proxies could stop ea
 
 **Why it works.** By the first rule a component waits for the one before it, and the last of those is the client. So
 those waits are no circle. By the second rule a wait in the other direction gives way to them. The price is memory: what
-goes towards the agent may wait past the mark while the client is slow. Past `MOST_WAITING` the link has failed.
+goes towards the agent may wait past the mark while the client is slow, up to `MOST_AHEAD`. Past that the link is not
+read, whatever waits for it: a client that asks and reads no answers would fill the memory otherwise. Two honest peers
+do not stop each other by this, as in `engine.backlog`: each goes on reading while its own output waits.
 """
 
 from __future__ import annotations
@@ -83,6 +85,9 @@ class ComponentFailure(msgspec.Struct, frozen=True):
 
 MUCH = HIGH_WATER // 4
 """Bytes of one direction that are much, in a link that is full."""
+
+MOST_AHEAD = 16 * 1024 * 1024
+"""Bytes towards the agent that may wait for a component while what sent them does not take its answers."""
 
 MOST_WAITING = 256 * 1024 * 1024
 """Bytes that may wait for one component; one that does not read them counts as stuck."""
@@ -340,7 +345,7 @@ class Link:
             there = port.mate.link.stuck
             if port.direction == IN and there.inwards > MUCH:
                 return True
-            if port.direction == OUT and there.outwards > MUCH and self.stuck.inwards <= MUCH:
+            if port.direction == OUT and there.outwards > (MUCH if self.stuck.inwards <= MUCH else MOST_AHEAD):
                 return True
         if self.is_busy is not None and self.is_busy():
             return True
