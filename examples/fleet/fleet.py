@@ -1,6 +1,6 @@
 """A fleet of agents behind one URL: each has a path of its own, and can be changed while the others go on.
 
-pip install 'accord[http]' starlette uvicorn   (from the source: './accord[http]')
+pip install 'accord[http]' starlette uvicorn   (from the source: './accord/packages/accord[http]')
 FLEET_TOKEN=s3cret python fleet.py fleet.toml
 
     /agents                what there is: how many connections, how many of them work

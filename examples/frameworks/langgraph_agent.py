@@ -1,6 +1,6 @@
 """A LangGraph graph as an agent for every ACP client: text, thoughts, tools that ask, usage, cancel, resume.
 
-pip install accord langgraph langchain langchain-openai
+pip install accord-adapters langgraph langchain langchain-openai
 (from the source: pip install ./accord/packages/*, and the others by name)
 MODEL=openai:gpt-5-mini python langgraph_agent.py
 """

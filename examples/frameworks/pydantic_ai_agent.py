@@ -1,6 +1,6 @@
 """A pydantic-ai agent as an agent for every ACP client: text, thoughts, tools that ask, usage, cancel, resume.
 
-pip install accord pydantic-ai-slim[anthropic]
+pip install accord-adapters pydantic-ai-slim[anthropic]
 (from the source: pip install ./accord/packages/*, and the others by name)
 MODEL=anthropic:claude-sonnet-4-5 python pydantic_ai_agent.py        (MODEL=test needs no key)
 """

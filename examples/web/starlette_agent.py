@@ -1,6 +1,6 @@
 """An agent inside a Starlette application, for the application's own users.
 
-pip install 'accord[http]' starlette uvicorn pyjwt   (from the source: './accord[http]')
+pip install 'accord[http]' starlette uvicorn pyjwt   (from the source: './accord/packages/accord[http]')
 SECRET=... python starlette_agent.py
 
 Users log in at /login and get a token, which editors send as a bearer token to /agents/acp. Each user has sessions of

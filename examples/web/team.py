@@ -1,6 +1,6 @@
 """An application for a team around one agent: a page with routes of its own, and the agent's endpoint for editors.
 
-pip install 'accord[http]' fastapi uvicorn pyjwt   (from the source: './accord[http]')
+pip install 'accord[http]' fastapi uvicorn pyjwt   (from the source: './accord/packages/accord[http]')
 SECRET=... python team.py, and then http://127.0.0.1:8000
 
 Users log in and see only their own sessions, in the page and in their editors alike: both reach the same agent, with
