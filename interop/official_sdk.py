@@ -31,7 +31,7 @@ TESTED = RELEASES[-2:]
 CONFTEST = """\
 import os
 if os.environ.get("ON_OUR_ENGINE"):
-    from accord.adapters import official_sdk
+    from accord_adapters import official_sdk
     official_sdk.install()
 """
 
@@ -147,7 +147,7 @@ def on_our_engine(agent: RealAgent) -> RealAgent:
         path = os.pathsep.join(map(str, [*ROOT.glob("packages/*/src"), our_dependency(home)]))
         return {**agent.settings(url, home), "PYTHONPATH": path}
 
-    start = ("{bin}/python", "-m", "accord.adapters.official_sdk")
+    start = ("{bin}/python", "-m", "accord_adapters.official_sdk")
     return dataclasses.replace(agent, command=(*start, *program), settings=settings)
 
 

@@ -1,7 +1,7 @@
 """Links of a page: to a neighbour in the repository they lead to that page of the site, otherwise they become text.
 
-The repository's address is not known to the source, as for the README in a wheel (hatch_build.py), so a link to a file
-that is not in the site cannot lead anywhere. With the variable `ACCORD_REPOSITORY` it leads there.
+The repository's address is not known to the source, so a link to a file that is not in the site cannot lead anywhere.
+With the variable `ACCORD_REPOSITORY` it leads there.
 """
 
 from __future__ import annotations
