@@ -16,8 +16,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -91,9 +90,9 @@ class Record:
         encoded = encoded_update(update)
         tag = self._apart.get(update.__class__)
         if tag == "session_info_update":
-            await self._write([encoded], self._changes(update))
+            await self.write((marked(encoded, self.version),), self._changes(update))
         elif tag is None or getattr(update, "stop_reason", None) is not None:
-            await self._write([encoded])
+            await self.write((marked(encoded, self.version),))
         return self.frame(encoded)
 
     def keep_now(self, update: Update) -> bytes | None:
@@ -115,11 +114,12 @@ class Record:
         self._prompts += 1
         updates = [encoded_update(update) for update in self.prompt_updates(prompt)]
         if title is None:
-            await self._write(updates, Changes())  # the user's words are activity at this very moment
+            # The user's words are activity at this very moment.
+            await self.write([marked(it, self.version) for it in updates], Changes())
         else:
             named = v1.SessionInfoUpdate(title)  # the same JSON in both versions
             updates.append(encoded_update(named))
-            await self._write(updates, self._changes(named))
+            await self.write([marked(it, self.version) for it in updates], self._changes(named))
         return updates
 
     def _changes(self, update: Any) -> Changes:
@@ -150,8 +150,12 @@ class Record:
         async for page in self._pages():
             for update in page:
                 if sign in update:
-                    async with self._change():
+                    await self._end_of_replay()
+                    self._writing += 1
+                    try:
                         await self._store.cut(self._stored, place)
+                    finally:
+                        self._has_written()
                     return
                 place += 1
 
@@ -162,14 +166,14 @@ class Record:
     async def keep_settings(self, settings: dict[str, Json]) -> None:
         """Keep what the user chose."""
         if settings != self.settings:
-            await self._write((), Changes(settings=dict(settings)))
+            await self.write((), Changes(settings=dict(settings)))
             self.settings = dict(settings)
 
     async def keep_state(self, state: Any) -> None:
         """Keep the author's value, if it is another one by now."""
         plain = codec.plain(state)
         if plain != self._state:
-            await self._write((), Changes(state=plain))
+            await self.write((), Changes(state=plain))
             self._state = plain
 
     def state(self, of: Any) -> Any:
@@ -180,13 +184,20 @@ class Record:
         """The notification with this update."""
         return b"".join((self._head, encoded, b"}}"))
 
-    async def _write(self, updates: Sequence[bytes], changes: Changes = NOTHING) -> None:
-        async with self._change():
-            await self._store.write(self._stored, [marked(update, self.version) for update in updates], changes)
-        if changes.title is not UNSET:
-            self.title = changes.title
-        if changes.info is not UNSET:
-            self.info = changes.info
+    async def write(self, entries: Sequence[bytes], changes: Changes = NOTHING) -> None:
+        """Keep these entries and changes, after the end of a replay."""
+        if self._replayed is not None:
+            await self._end_of_replay()
+        self._writing += 1
+        try:
+            await self._store.write(self._stored, entries, changes)
+        finally:
+            self._has_written()
+        if changes is not NOTHING:
+            if changes.title is not UNSET:
+                self.title = changes.title
+            if changes.info is not UNSET:
+                self.info = changes.info
 
     # What has happened
 
@@ -216,18 +227,15 @@ class Record:
             self._replayed.set()
             self._replayed = None
 
-    @asynccontextmanager
-    async def _change(self) -> AsyncGenerator[None]:
-        """A block that changes the entries, which waits for the end of a replay."""
+    async def _end_of_replay(self) -> None:
         while self._replayed is not None:
             await self._replayed.wait()
-        self._writing += 1
-        try:
-            yield
-        finally:
-            self._writing -= 1
-            if self._written is not None and not self._writing:
-                self._written.set()
+
+    def _has_written(self) -> None:
+        """A write is committed, or has failed."""
+        self._writing -= 1
+        if self._written is not None and not self._writing:
+            self._written.set()
 
     async def _replay(self, peer: Peer) -> Retelling:
         retelling = Retelling(self._stored.id, self.version, peer.capabilities)

@@ -304,8 +304,7 @@ class SubagentRecord(Record):
         encoded = encoded_update(update)
         tag = self._apart.get(update.__class__)
         if tag is None or tag == "session_info_update":
-            async with self._parent._change():  # noqa: SLF001
-                await self._store.write(self._stored, (self._entry(encoded),))
+            await self._parent.write((self._entry(encoded),))
         return self.frame(encoded)
 
     def keep_now(self, update: Update) -> bytes | None:
