@@ -21,7 +21,7 @@ def test_the_framework_is_there(framework):
 def test_a_framework_that_is_not_installed_is_named_with_its_extra():
     code = (
         "import sys; sys.modules['pydantic_ai'] = None\n"
-        "import accord_adapters\n"
+        "import accord, accord_adapters\n"
         "try: accord_adapters.pydantic_ai\n"
         "except accord.AccordError as error: print(error)"
     )

@@ -64,7 +64,7 @@ def test_a_row_says_what_its_tests_show_of_every_framework(ability):
 
 
 def test_the_page_names_each_module_with_its_extra():
-    listed = dict(re.findall(r"^\| `accord\.adapters\.(\w+)` \| `([\w-]+)` \|", PAGE, re.MULTILINE))
+    listed = dict(re.findall(r"^\| `accord_adapters\.(\w+)` \| `([\w-]+)` \|", PAGE, re.MULTILINE))
     assert list(listed) != []
     assert set(listed) == set(FRAMEWORKS)
     assert {name: name.replace("_", "-") for name in FRAMEWORKS if name != "chat"} | {"chat": "agent"} == listed

@@ -1,14 +1,14 @@
 """`/tools` and `/call`: the MCP servers of a session with the built-in agent."""
 
 import sys
-from pathlib import Path
 
 import pytest
 
 from accord import v1
 from accord_tools.demo.servers import arguments_of
+from tests import ROOT
 
-SERVERS = Path(__file__).parents[1] / "mcp_servers"
+SERVERS = ROOT / "packages" / "accord" / "tests" / "mcp_servers"
 
 
 @pytest.fixture
