@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from accord.proxy.link import MOST_AHEAD
+
 SIZE = 200_000
 FRAMES = 200  # 40 MB
 MOST = 100
@@ -73,6 +75,29 @@ async def test_a_component_that_reads_no_refusals_is_not_read_either(chain):
         return {"jsonrpc": "2.0", "id": number, "method": "proxy/initialize", "params": {}, "padding": "x" * 1000}
 
     await taken_slowly(Flood(line.agent, 40_000, refused), line.agent, 20_000)
+
+
+@pytest.mark.parametrize("way", ["memory"])
+async def test_a_client_that_reads_no_answers_is_read_up_to_a_bound_and_again_once_it_does(line):
+    await line.open(line.component())
+    asked = line.client.call("initialize", {"protocolVersion": 1})
+    agent = await line.agent.there()
+    agent.answer(await agent.expect("initialize"), {"protocolVersion": 1})
+    await line.client.expect_result(asked)
+    agent.transport.pause_reading()
+    line.client.transport.pause_reading()
+    answers, requests = Flood(agent, 20, update), Flood(line.client, FRAMES, update)
+    flooding = [asyncio.create_task(it.run()) for it in (answers, requests)]
+    before = -1
+    while before != requests.sent:  # in memory, what does not move in a thousand turns of the loop has stopped
+        before = requests.sent
+        for _ in range(1_000):
+            await asyncio.sleep(0)
+    assert (MOST_AHEAD // SIZE) / 2 < requests.sent < 2 * MOST_AHEAD // SIZE < FRAMES
+    for reader, count in ((line.client, 20), (agent, FRAMES)):
+        reader.transport.resume_reading()
+        assert [number_of(await reader.receive()) for _ in range(count)] == list(range(1, count + 1))
+    await asyncio.gather(*flooding)
 
 
 MIB = 1024 * 1024
