@@ -180,16 +180,13 @@ def test_the_command_runs_without_being_installed(wheels, tmp_path, words):
         pytest.skip("pipx is not installed: requirements/release.txt has it")
     environment = Environment(tmp_path)
     environment.variables["PIPX_HOME"] = str(tmp_path / "pipx")
-    environment.variables |= {
-        "UV_FIND_LINKS": str(wheels["accord"].parent),
-        "PIP_FIND_LINKS": str(wheels["accord"].parent),
-    }
-    spec = [wheels["accord-tools"]]
-    done = environment.ran([program, *words[1:], *spec, "accord", "--version"])
+    environment.variables |= dict.fromkeys(("UV_FIND_LINKS", "PIP_FIND_LINKS"), str(wheels["accord"].parent))
+    tools = wheels["accord-tools"]
+    done = environment.ran([program, *words[1:], tools, "accord", "--version"])
     assert succeeded(done) == f"accord {accord.__version__}\n"
     question = ["accord", "run", "What is a tool call?", "--", sys.executable, "-m", "accord", "demo"]
     environment.variables["PYTHONPATH"] = os.pathsep.join(SOURCES)
-    assert "tool" in succeeded(environment.ran([program, *words[1:], *spec, *question]))
+    assert "tool" in succeeded(environment.ran([program, *words[1:], tools, *question]))
 
 
 @pytest.mark.release

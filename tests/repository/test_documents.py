@@ -12,7 +12,12 @@ import pytest
 
 from tests import FOLDERS, ROOT, SOURCES
 
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DOCUMENTS = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted(ROOT.glob("packages/*/README.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 BLOCK = re.compile(r"^```python(?P<options>[^\n]*)\n(?P<code>.*?)^```", re.MULTILINE | re.DOTALL)
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 FOLLOWED = {"docs/from-the-official-sdk.md", "docs/moving.md", "docs/quickstart.md"}

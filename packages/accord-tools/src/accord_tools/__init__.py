@@ -1,6 +1,6 @@
 """The command `accord`: run, chat with, inspect and install agents; and a coding agent.
 
-It uses the public modules of `accord` only. Each room is a part of the command; `accord_tools.cli` puts them together.
+Each room is a part of the command; `accord_tools.cli` puts them together.
 """
 
 __version__ = "0.2.0"

@@ -4,7 +4,7 @@ A beat is one round: it renews the row of this host, declares hosts dead whose r
 reads all rows. A host may, if it has itself beaten without a gap (`membership` knows), and if its own row is as fresh
 as a beat makes it when the database looks: a database that was away for a while must not end hosts that could not beat.
 The clock of a database server may be set forward, which ends all leases at once. So only suspects are declared dead:
-hosts of which this one has read no new beat for half a lease of its own clock.
+hosts whose count of beats has not changed for half a lease, by the clock of this process.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`Imported`: a trace that another program wrote, as events of ours."""
+"""`Imported`: a trace of another program, converted to our events."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class UnknownFormat(AccordError):
 
 
 class Imported(msgspec.Struct):
-    """A trace that another program wrote, as events of ours."""
+    """A trace of another program, converted to our events."""
 
     format: str
     """The name of its format, see `FORMATS`."""
