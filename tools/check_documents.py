@@ -33,12 +33,8 @@ class Known(NamedTuple):
 OFFICIAL_SDK = "docs/from-the-official-sdk.md"
 AS_WRITTEN = "nothing: programs of that SDK leave out what they do not use, and the page shows such programs"
 
-POLICIES = "docs/policies.md"
-OLD_NAME = "nothing: the page calls a function by a name that its signature no longer has"
 
 KNOWN: tuple[Known, ...] = (
-    Known(POLICIES, "reportCallIssue", 'Argument missing for parameter "folder"', OLD_NAME),
-    Known(POLICIES, "reportCallIssue", 'No parameter named "path"', OLD_NAME),
     Known(OFFICIAL_SDK, "reportIncompatibleMethodOverride", "in an incompatible manner", AS_WRITTEN),
     Known(OFFICIAL_SDK, "reportAbstractUsage", "Cannot instantiate abstract class", AS_WRITTEN),
     Known(OFFICIAL_SDK, "reportArgumentType", "list[TextContentBlock]", AS_WRITTEN),
