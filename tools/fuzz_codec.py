@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-CORPUS = Path(__file__).parent.parent / "tests" / "schema" / "corpus"
+CORPUS = Path(__file__).parent.parent / "packages" / "accord" / "tests" / "schema" / "corpus"
 VERSIONS = (1, 2)
 SECONDS = 60
 

@@ -19,7 +19,7 @@ from typing import Any
 
 PACKAGE = "@agentclientprotocol/sdk"
 VERSION = "2.4.0"
-FACTS = Path(__file__).parent.parent / "tests" / "schema"
+FACTS = Path(__file__).parent.parent / "packages" / "accord" / "tests" / "schema"
 FILES = {
     "v1.stable": "schema/v1/schema.json",
     "v1.unstable": "schema/v1/schema.unstable.json",

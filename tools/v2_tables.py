@@ -52,7 +52,9 @@ SIDES = {"agent": "client to agent", "client": "agent to client", "proxy": "thro
 
 
 def facts(version: int, stability: str = "unstable") -> Facts:
-    found: Facts = json.loads((ROOT / "tests" / "schema" / f"v{version}.{stability}.json").read_text())
+    found: Facts = json.loads(
+        (ROOT / "packages" / "accord" / "tests" / "schema" / f"v{version}.{stability}.json").read_text()
+    )
     return found
 
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.timeout(1300)
 @pytest.mark.interop
 @pytest.mark.parametrize("release", RELEASES)
 def test_our_tests_pass_with_each_release(release):
-    tests = ROOT / "tests" / "adapters" / "test_official_sdk.py"
+    tests = ROOT / "packages" / "accord-adapters" / "tests" / "adapters" / "test_official_sdk.py"
     try:
         variables = environment(release)
     except Unavailable as missing:
