@@ -201,8 +201,8 @@ async def test_a_response_whose_window_stays_full_is_cancelled():
         client.post(ASK, acp_connection_id=connection)
         reset = await client.until(is_reset(stuck))
         assert reset.error_code == ErrorCodes.CANCEL
-        (link,) = server.app._links.values()
-        await eventually(lambda: not link._readers)
+        # On a busy machine the whole connection may have ended by then.
+        await eventually(lambda: not any(link._readers for link in server.app._links.values()))
 
 
 async def test_a_body_larger_than_the_window_arrives(client):
