@@ -7,7 +7,7 @@ A table stands between `<!-- modules: NAMES -->` and `<!-- end -->`. NAMES are p
 
     accord.agent         the modules of a package; a package inside of it has one row
     accord.services.**   the modules of a package and of all packages inside of it
-    accord.state         this module
+    accord.session         this module
 """
 
 from __future__ import annotations

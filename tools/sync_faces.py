@@ -46,7 +46,7 @@ class Twin(NamedTuple):
 
 
 TWINS = (
-    Twin("SessionState", "state.session_state", "clear"),
+    Twin("SessionState", "session.state", "clear"),
     Twin("Reply", "client.reply"),
     Twin("RemoteSubagent", "client.remote_subagent"),
     Twin("RemoteSession", "client.remote_session"),

@@ -22,7 +22,7 @@ from redactor import SECRET, redacted
 
 import accord
 from accord import v1, v2
-from accord.state import SessionState, ToolCallState
+from accord.session import SessionState, ToolCallState
 
 HERE = Path(__file__).parent
 POLICY = accord.PermissionPolicy.load(sys.argv[1] if len(sys.argv) > 1 else HERE / "company_policy.toml")

@@ -8,7 +8,7 @@ from interop.recordings import RECORDED
 from accord.schema.base import Unknown
 from accord.schema.codec import decode, decode_keeping, encode
 from accord.schema.methods import methods
-from accord.state import SessionState, ToolCallState
+from accord.session import SessionState, ToolCallState
 
 RECORDINGS = sorted(RECORDED.glob("*.jsonl"))
 EXTRAS = json.loads((RECORDED / "extras.json").read_text())

@@ -14,8 +14,8 @@ from hypothesis import given, settings, strategies as st
 from accord import v1
 from accord.schema import codec
 from accord.schema.base import Unknown
-from accord.state import MOST_META, Message, SessionState, Subagent, ToolCallState
-from accord.state.text import JoinedText, mended, whole_part
+from accord.session import MOST_META, Message, SessionState, Subagent, ToolCallState
+from accord.session.values import JoinedText, mended, whole_part
 
 THUMB = "\U0001f44d"
 HIGH, LOW = "\ud83d", "\udc4d"

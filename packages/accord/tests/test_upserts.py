@@ -11,7 +11,7 @@ import pytest
 from accord import v1
 from accord.schema import codec, v2
 from accord.schema.base import Unknown
-from accord.state import Message, SessionState, ToolCallState
+from accord.session import Message, SessionState, ToolCallState
 
 M = v2.MessageId
 T = v2.ToolCallId

@@ -1,7 +1,7 @@
 """Random sequences of updates of version 2, folded by us and by a naive reference.
 
 The reference works on plain JSON and is written from the rules of upserts alone: what is left out stays, `null` clears,
-a value replaces, chunks append, `_meta` is patched by key. It shares no code with `accord.state`.
+a value replaces, chunks append, `_meta` is patched by key. It shares no code with `accord.session`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from accord.schema import codec, v2
-from accord.state import Message, SessionState
+from accord.session import Message, SessionState
 from tests.folding import Script, joined
 
 SEQUENCES = 2_000

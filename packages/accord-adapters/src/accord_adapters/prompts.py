@@ -9,7 +9,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from accord import v1
-from accord.state.placeholders import from_base64
+from accord.session.placeholders import from_base64
 from accord_tools.coder.conversation import Text
 from accord_tools.coder.prompts import parts_of as texts_of
 

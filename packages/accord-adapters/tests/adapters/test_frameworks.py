@@ -10,7 +10,7 @@ import pytest
 import accord
 import accord_adapters
 from accord import v1
-from accord.state import Message
+from accord.session import Message
 from tests.adapters.script import READ, TODOS, WRITTEN, Call, Refuse, Say, Think, Wait
 from tests.waiting import DEADLINE, PAUSE
 

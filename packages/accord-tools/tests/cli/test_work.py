@@ -10,7 +10,7 @@ import pytest
 from accord import v1
 from accord.printable import columns
 from accord.services.console.changes import COMPARED, FileChange
-from accord.state.placeholders import placeholder
+from accord.session.placeholders import placeholder
 from accord_tools.cli.display import MOST_BYTES, drawn
 from accord_tools.cli.streams import ASCII, UNICODE, Appearance, appearance
 from accord_tools.cli.work_lines import Work, line_of, usage_lines

@@ -9,7 +9,7 @@ from PIL import Image
 
 import accord
 from accord import v1
-from accord.state import ToolCallState
+from accord.session import ToolCallState
 from accord_tools.tui.block import Look
 from accord_tools.tui.connection import ConnectionOptions
 from accord_tools.tui.palette import Palette

@@ -34,7 +34,7 @@ from accord.schema.base import Json
 
 if TYPE_CHECKING:
     from accord.client.remote_agent import RemoteAgent
-    from accord.state import Observer
+    from accord.session import Observer
 
 KEPT = 1024 * 1024
 """Characters of the output of one display terminal that are kept, its end."""

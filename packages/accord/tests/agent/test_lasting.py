@@ -20,7 +20,7 @@ from accord import (
 )
 from accord.agent.record import title_of
 from accord.schema import codec
-from accord.state import SessionState
+from accord.session import SessionState
 from accord.store.base import StoredSession
 
 CWD = "/project"

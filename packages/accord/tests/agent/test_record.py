@@ -9,7 +9,7 @@ import pytest
 from accord import Agent, Handlers, MemoryStore, Peer, SqliteStore, StoreError, memory_pair, v1
 from accord.agent.record import Record
 from accord.schema import codec, v2
-from accord.state import SessionState
+from accord.session import SessionState
 from accord.store.base import StoredSession
 from accord.testing import ScriptedPeer
 

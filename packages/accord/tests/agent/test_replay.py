@@ -6,14 +6,13 @@ import random
 import msgspec
 import pytest
 
-from accord.agent.entries import marked, read
 from accord.agent.record import encoded_update
 from accord.agent.replay import PART, Replay
-from accord.agent.survey import Survey
 from accord.capabilities import Capabilities
 from accord.schema import codec, v1, v2
 from accord.schema.base import Unknown
-from accord.state import Message, SessionState
+from accord.session import Message, SessionState
+from accord.session.replay_scan import Survey, marked, read
 from tests.folding import Script, joined
 
 SEEDS = range(400)

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from accord import ConnectionClosed, Handlers, Peer, ProcessTransport
-from accord.state import SessionState
+from accord.session import SessionState
 
 AGENT = Path(__file__).with_name("mortal_agent.py")
 DEADLINE = 60.0

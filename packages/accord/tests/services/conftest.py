@@ -9,7 +9,7 @@ import pytest
 import accord
 from accord import v1
 from accord.project.roots import Roots
-from accord.state import ToolCallState
+from accord.session import ToolCallState
 
 DEADLINE = 30.0
 """Seconds until a wait for something that should happen is a failure."""

@@ -20,7 +20,7 @@ from accord.services.elicitation.elicitation import Elicitation, FormQuestion, L
 from accord.services.elicitation.url import UrlToVisit
 from accord.services.permissions.question import PermissionQuestion
 from accord.services.permissions.subject import must_be_judgeable
-from accord.state import ToolCallState
+from accord.session import ToolCallState
 from tests.posix import fcntl, termios, tty
 
 SCHEMA = v1.ElicitationSchema(

@@ -4,7 +4,7 @@ import pytest
 
 import accord
 from accord import v1
-from accord.state import ToolCallState
+from accord.session import ToolCallState
 
 POLICY = accord.PermissionPolicy.parse("""
 [[rules]]

@@ -16,7 +16,7 @@ from accord.services.permissions.policy import PermissionPolicy
 from accord.services.permissions.question import PermissionQuestion, allow_all, allow_reads
 from accord.services.permissions.remembered import RememberedAnswers
 from accord.services.permissions.shell import simple_commands
-from accord.state import ToolCallState
+from accord.session import ToolCallState
 
 ALL = [v1.PermissionOption.of(kind) for kind in ("allow_always", "allow_once", "reject_always", "reject_once")]
 
@@ -348,7 +348,7 @@ from tests.services.conftest import Asking
 from accord import v1
 from accord.services.permissions.question import PermissionQuestion
 from accord.services.permissions.remembered import RememberedAnswers
-from accord.state import ToolCallState
+from accord.session import ToolCallState
 
 for number in range({first}, {first} + 25):
     question = PermissionQuestion(Asking({cwd!r}), ToolCallState(v1.ToolCallId("t"), str(number)), [])

@@ -11,7 +11,7 @@ from accord import v1
 from accord.client.target import CommandTarget
 from accord.http import UrlTarget
 from accord.services.permissions.question import PermissionQuestion
-from accord.state import ToolCallState
+from accord.session import ToolCallState
 
 AGENT = """
 import accord

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import accord
-from accord.state import SessionState
+from accord.session import SessionState
 
 ROOT = Path(__file__).parents[4]
 specification = importlib.util.spec_from_file_location("sync_faces", ROOT / "tools" / "sync_faces.py")

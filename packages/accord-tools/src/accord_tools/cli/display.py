@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Literal
 
 from accord import v1
 from accord.printable import Printable, label, printable
-from accord.state.placeholders import from_base64, placeholder, png_size
-from accord.state.text import whole_part
+from accord.session.placeholders import from_base64, placeholder, png_size
+from accord.session.values import whole_part
 from accord_tools.cli import printing
 from accord_tools.cli.output import Output
 from accord_tools.cli.spinner import Spinner

@@ -20,9 +20,9 @@ from msgspec.structs import replace
 from accord import Unknown, v1
 from accord.printable import label, printable
 from accord.services.console.changes import FileChange
-from accord.state import ToolCallState
-from accord.state.placeholders import placeholder
-from accord.state.text import size_of
+from accord.session import ToolCallState
+from accord.session.placeholders import placeholder
+from accord.session.values import size_of
 from accord_tools.cli.streams import Symbols
 from accord_tools.presentation.session_words import SEVERITIES, shortened_path, usage_words
 from accord_tools.presentation.styled_text import Paragraph, Row, Span, Wrap

@@ -16,7 +16,7 @@ from typing import Any
 
 from accord import AccordError, DecodeError, v1
 from accord.schema.codec import convert, plain
-from accord.state import Message, SessionState, ToolCallState
+from accord.session import Message, SessionState, ToolCallState
 from accord.trace.meaning import body_of, items_of
 from accord_tools.inspector.index import OPENS, POLL, PROMPT, TraceIndex
 from accord_tools.inspector.lines import ANSWER, ERROR, LONGEST_NAME, NOTIFICATION, REQUEST

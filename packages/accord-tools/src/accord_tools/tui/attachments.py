@@ -35,7 +35,7 @@ from accord.project.git import FolderNotTrusted, Git, Repository
 from accord.project.project import CHUNK, SKIPPED, Project, read_named
 from accord.services.files.atomic import replace_own
 from accord.services.files.encoding import Lines, NotText, texts
-from accord.state.placeholders import png_size
+from accord.session.placeholders import png_size
 
 MOST_FILES = 100_000
 _SKIPPED = SKIPPED | {"target", "dist", "build", "venv"}

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from accord import v1
 from accord.extensions import goal_of
 from accord.printable import cut, label
-from accord.state import SessionState, choices_of
+from accord.session import SessionState, choices_of
 from accord_tools.presentation.session_words import FRAMES
 from accord_tools.presentation.styled_text import Paragraph, Row, Span
 from accord_tools.tui import keys

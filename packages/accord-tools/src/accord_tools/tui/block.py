@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from textual.strip import Strip
 
-from accord.state import Entry
+from accord.session import Entry
 from accord_tools.presentation.styled_text import Paragraph, Row, clean, plain
 from accord_tools.tui.palette import Palette, all_rows
 from accord_tools.tui.pictures import Pictures, PictureStrip

@@ -20,7 +20,7 @@ import msgspec
 from accord.folders import locked, state_folder
 from accord.schema import codec
 from accord.services.files.atomic import replace_own
-from accord.state import Message
+from accord.session import Message
 
 if TYPE_CHECKING:
     from accord_tools.tui.conversation import Conversation

@@ -20,7 +20,7 @@ from accord.extensions import DisplayTerminal, DisplayTerminals, can_steer, stee
 from accord.project.git import FolderNotTrusted
 from accord.project.project import Project
 from accord.services.terminals.terminal import ending_of
-from accord.state import SessionState
+from accord.session import SessionState
 from accord_tools.configuration.trust import is_folder_trusted
 from accord_tools.presentation.session_words import SEVERITIES
 from accord_tools.tui.attachments import mentioned, mentions_parts, sent_as

@@ -6,8 +6,8 @@ from textual.strip import Strip
 
 from accord import v1
 from accord.printable import label
-from accord.state import Entry, Message
-from accord.state.placeholders import placeholder
+from accord.session import Entry, Message
+from accord.session.placeholders import placeholder
 from accord_tools.presentation.styled_text import Paragraph, Row, clean_lines, plain
 from accord_tools.tui.block import Block, Look
 from accord_tools.tui.markdown import GrowingMarkdown

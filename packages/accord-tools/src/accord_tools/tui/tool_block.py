@@ -12,8 +12,8 @@ from textual.strip import Strip
 from accord import Unknown, v1
 from accord.printable import label
 from accord.services.permissions.subject import command_of
-from accord.state import Entry, ToolCallState
-from accord.state.placeholders import placeholder
+from accord.session import Entry, ToolCallState
+from accord.session.placeholders import placeholder
 from accord_tools.presentation.session_words import change_numbers, shortened_path
 from accord_tools.presentation.styled_text import Paragraph, Row, Span, plain
 from accord_tools.tui.ansi import last_lines, output_lines

@@ -28,7 +28,7 @@ from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 
-from accord.state import Entry, ToolCallState
+from accord.session import Entry, ToolCallState
 from accord_tools.pictures.asking import NO_GRAPHICS, Graphics
 from accord_tools.tui.block import Block, Look
 from accord_tools.tui.message_block import AgentBlock, MessageBlock, PromptBlock, ThoughtBlock

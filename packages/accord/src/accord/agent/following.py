@@ -18,7 +18,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 from accord.agent import replay_v1
-from accord.agent.entries import Version, read, update_in
 from accord.agent.record import encoded_update
 from accord.agent.replay import needs, tags
 from accord.agent.subagent_updates import belongs_to, opened
@@ -26,7 +25,8 @@ from accord.capabilities import Capabilities
 from accord.errors import ConversionError
 from accord.schema import v1
 from accord.schema.base import Unknown
-from accord.state import SessionState
+from accord.session import SessionState
+from accord.session.replay_scan import Version, read, update_in
 
 ROOM = 4 * 1024 * 1024
 """Bytes of a session's present that are kept to tell a watcher of version 1 what happens in one of version 2."""

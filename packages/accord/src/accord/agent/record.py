@@ -22,15 +22,15 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 from msgspec import UNSET
 
-from accord.agent.entries import Version, marked, marking, read
 from accord.agent.retelling import Retelling, Told
 from accord.agent.subagent_updates import enclosed, opened, update_head
 from accord.schema import codec, v1
 from accord.schema.base import Json
 from accord.schema.hints import Tagged, node_of
 from accord.schema.tolerant import convert_alone
-from accord.state import SessionState
-from accord.state.values import Update
+from accord.session import SessionState
+from accord.session.replay_scan import Version, marked, marking, read
+from accord.session.values import Update
 from accord.store.base import NOTHING, Changes, Store, StoredSession
 
 if TYPE_CHECKING:

@@ -18,15 +18,13 @@ from typing import Any, Protocol
 import msgspec
 
 from accord.agent import replay_v1
-from accord.agent.entries import Version
-from accord.agent.folded_record import FoldedRecord
-from accord.agent.survey import Key, Survey
 from accord.capabilities import Capabilities, updates_that_need
 from accord.schema import v1
 from accord.schema.base import Unknown
 from accord.schema.hints import Tagged, node_of
-from accord.state import Message, SessionState, ToolCallState
-from accord.state.values import Update
+from accord.session import Message, SessionState, ToolCallState
+from accord.session.replay_scan import FoldedRecord, Key, Survey, Version
+from accord.session.values import Update
 
 PART = 256 * 1024
 """Characters of a message from which on it is told in parts."""

@@ -23,13 +23,12 @@ from typing import Any, cast, get_args
 
 from msgspec import UNSET
 
-from accord.agent.folded_record import FoldedRecord
-from accord.agent.survey import Key
 from accord.errors import ConversionError, DecodeError
 from accord.printable import fenced
 from accord.schema import codec, v1
 from accord.schema.base import Unknown
-from accord.state import Compaction, Message, SessionMessageState, SessionState, Subagent, ToolCallState
+from accord.session import Compaction, Message, SessionMessageState, SessionState, Subagent, ToolCallState
+from accord.session.replay_scan import FoldedRecord, Key
 
 _CHUNKS = {"user": v1.UserMessageChunk, "agent": v1.AgentMessageChunk, "thought": v1.AgentThoughtChunk}
 _KINDS = frozenset(get_args(v1.ToolKind))

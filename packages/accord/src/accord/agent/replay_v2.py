@@ -22,14 +22,13 @@ from typing import Any, cast
 
 from msgspec import UNSET
 
-from accord.agent.folded_record import FoldedRecord
-from accord.agent.survey import Key
 from accord.errors import ConversionError, DecodeError
 from accord.schema import codec, v1, v2
 from accord.schema.base import Unknown
 from accord.schema.conversion import to_v2
-from accord.state import Compaction, Message, SessionMessageState, SessionState, Subagent, ToolCallState
-from accord.state.terminals import TerminalState
+from accord.session import Compaction, Message, SessionMessageState, SessionState, Subagent, ToolCallState
+from accord.session.replay_scan import FoldedRecord, Key
+from accord.session.terminal_state import TerminalState
 
 _BLOCKS = (v2.TextContent, v2.ImageContent, v2.AudioContent, v2.ResourceLink, v2.EmbeddedResource)
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from accord.agent.entries import Version, read
 from accord.agent.replay import Replay
 from accord.agent.subagent_updates import belongs_to, ended_by_a_crash, opened
-from accord.agent.survey import Survey
 from accord.capabilities import Capabilities
+from accord.session.replay_scan import Survey, Version, read
 
 
 class Told(NamedTuple):

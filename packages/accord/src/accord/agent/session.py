@@ -36,7 +36,7 @@ from accord.schema import v1
 from accord.schema.base import Json
 from accord.schema.sendable import check_sendable
 from accord.services.service import ServedSession
-from accord.state import SessionState, ToolCallState
+from accord.session import SessionState, ToolCallState
 
 if TYPE_CHECKING:
     # Only type checkers need the default; `typing` has it from 3.13 on, and typing_extensions is no dependency.

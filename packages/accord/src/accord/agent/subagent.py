@@ -37,7 +37,7 @@ from accord.schema import v1
 from accord.schema.base import Request
 from accord.schema.v1.content import ContentBlock
 from accord.schema.v1.updates import SessionUpdate
-from accord.state.values import Update
+from accord.session.values import Update
 
 ResultT = TypeVar("ResultT")
 

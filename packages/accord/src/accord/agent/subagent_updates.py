@@ -18,7 +18,7 @@ import msgspec
 
 from accord.errors import INTERNAL_ERROR
 from accord.schema import v1
-from accord.state import SessionState
+from accord.session import SessionState
 
 OF_SUBAGENT = "_accord/of_subagent"
 _BEGINNING = f'{{"sessionUpdate":"{OF_SUBAGENT}","sessionId":'.encode()

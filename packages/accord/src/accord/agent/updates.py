@@ -19,7 +19,7 @@ from accord.agent.voices.base import Voice
 from accord.engine.peer import Peer
 from accord.errors import ConnectionClosed
 from accord.schema import v1
-from accord.state import ToolCallState
+from accord.session import ToolCallState
 
 
 class SessionUpdates:

@@ -18,7 +18,6 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 
-from accord.agent.entries import Version, read
 from accord.agent.following import Following
 from accord.agent.record import encoded_update
 from accord.agent.retelling import Retelling, Told
@@ -27,7 +26,8 @@ from accord.capabilities import WATCH
 from accord.engine.peer import Peer
 from accord.errors import ConnectionClosed, RequestError, StoreError
 from accord.schema import codec, v1
-from accord.state import SessionState
+from accord.session import SessionState
+from accord.session.replay_scan import Version, read
 from accord.store.base import Store, StoredSession
 from accord.tasks import Tasks
 

@@ -9,7 +9,7 @@ import msgspec
 
 from accord.schema import v1
 from accord.schema.base import Unknown
-from accord.state import Speaker
+from accord.session import Speaker
 
 _APPENDS: dict[type, Speaker] = {
     v1.AgentMessageChunk: "agent",

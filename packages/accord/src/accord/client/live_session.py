@@ -29,7 +29,7 @@ from accord.project.roots import Roots
 from accord.schema import codec, v1
 from accord.schema.base import Json, Request
 from accord.services.service import Service
-from accord.state import Observer, SessionState, ToolCallState
+from accord.session import Observer, SessionState, ToolCallState
 
 if TYPE_CHECKING:
     from accord.client.editor_server import EditorServer

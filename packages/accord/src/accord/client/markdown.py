@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from accord.schema import v1
 from accord.schema.base import Unknown
-from accord.state import Message, SessionState, ToolCallState
+from accord.session import Message, SessionState, ToolCallState
 
 if TYPE_CHECKING:
     from accord.schema import v2

@@ -25,8 +25,8 @@ from accord.engine.peer import Posted
 from accord.errors import AccordError, Overflow, PeerError, Timeout
 from accord.schema import v1
 from accord.schema.base import Json
+from accord.session import Message, SessionState, ToolCallState
 from accord.spans import SpanEnd
-from accord.state import Message, SessionState, ToolCallState
 from accord.transports.closing import within
 from accord.transports.light_event import LightEvent
 

@@ -23,7 +23,7 @@ from accord.engine.interceptors import Registration
 from accord.project.roots import Roots
 from accord.schema import v1
 from accord.schema.base import Json, Request
-from accord.state import Observer, SessionState, ToolCallState, choices_of
+from accord.session import Observer, SessionState, ToolCallState, choices_of
 
 Content: TypeAlias = "str | Path | v1.ContentBlock"
 """What a prompt may be made of: text, files, and any block of the protocol."""

@@ -15,7 +15,7 @@ from accord.client.safe_markdown import safe
 from accord.client.subagents import LiveSubagent
 from accord.schema import v1
 from accord.schema.base import Unknown
-from accord.state import Observer, SessionState
+from accord.session import Observer, SessionState
 
 
 class RemoteSubagent:

@@ -16,7 +16,7 @@ from accord.client.remote_subagent import RemoteSubagent, face_of
 from accord.client.subagents import SubagentSaid
 from accord.schema import codec, v1
 from accord.schema.base import Json
-from accord.state.text import whole_part
+from accord.session.values import whole_part
 
 log = logging.getLogger("accord")
 

@@ -28,7 +28,7 @@ from accord.project.roots import Roots
 from accord.schema import v1
 from accord.schema.base import Notification
 from accord.services.service import Service
-from accord.state import Observer, SessionState, Subagent, ToolCallState
+from accord.session import Observer, SessionState, Subagent, ToolCallState
 from accord.tasks import Tasks
 
 KEPT = 64

@@ -21,7 +21,7 @@ from accord.engine.intake import Intake
 from accord.engine.lanes import WEIGHT
 from accord.errors import Overflow
 from accord.schema import v1
-from accord.state.text import JoinedText
+from accord.session.values import JoinedText
 
 CHUNKS = (v1.AgentMessageChunk, v1.AgentThoughtChunk, v1.UserMessageChunk)
 

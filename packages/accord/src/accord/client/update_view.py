@@ -23,8 +23,8 @@ from accord.errors import ConversionError
 from accord.schema import v1, v2
 from accord.schema.base import Unknown
 from accord.schema.conversion import all_to_v1
-from accord.state import Message, SessionState, Speaker
-from accord.state.shown import shown
+from accord.session import Message, SessionState, Speaker
+from accord.session.upserts import shown
 
 CHUNKS: dict[type, tuple[Speaker, Any]] = {
     v2.AgentMessageChunk: ("agent", v1.AgentMessageChunk),

@@ -24,7 +24,7 @@ from accord.client.v2_requests import blocks_as_v2, options_as_v1
 from accord.errors import INTERNAL_ERROR, REQUEST_CANCELLED, CapabilityMissing, Overflow, PeerError
 from accord.schema import v1, v2
 from accord.schema.base import Json
-from accord.state import Message, Observer, Speaker, ToolCallState
+from accord.session import Message, Observer, Speaker, ToolCallState
 
 STREAMED: dict[type, Speaker] = {v2.AgentMessageChunk: "agent", v2.AgentThoughtChunk: "thought"}
 """The updates that make up most of the traffic, and who speaks in them."""

@@ -8,7 +8,7 @@ from typing import Any
 from accord.client.subagents import LiveSubagent, MainSession, Subagents
 from accord.client.update_view import UpdateView
 from accord.schema import v1
-from accord.state import Message, Observer, ToolCallState
+from accord.session import Message, Observer, ToolCallState
 
 
 class LiveSubagentV2(LiveSubagent):

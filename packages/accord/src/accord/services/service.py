@@ -15,7 +15,7 @@ from typing import Protocol, TypeAlias
 from accord.engine.handlers import Handlers
 from accord.project.roots import Roots
 from accord.schema import v1
-from accord.state import ToolCallState
+from accord.session import ToolCallState
 
 
 class ServedSession(Protocol):

@@ -9,7 +9,7 @@ import pytest
 
 from accord import Agent, MemoryStore, RequestError, v1, v2
 from accord.schema import codec
-from accord.state import SessionState
+from accord.session import SessionState
 from accord.store.base import NOTHING
 
 COMMAND = {"type": "command", "name": "review", "description": "Review", "input": {"type": "text", "hint": "what"}}

@@ -14,7 +14,7 @@ from accord.schema import v1, v2
 from accord.services.permissions.question import PermissionQuestion
 from accord.services.permissions.subject import LONGEST_TEXT
 from accord.services.service import ServedSession
-from accord.state import ToolCallState
+from accord.session import ToolCallState
 
 NO_TOOL_CALL = v1.ToolCallId("")
 """The id of a tool call that only stands for a question."""

@@ -36,7 +36,7 @@ from accord.services.permissions.question import Ask, PermissionQuestion
 from accord.services.permissions.remembered import RememberedAnswers
 from accord.services.service import ServedSession, Service, SessionOf
 from accord.services.terminals.terminals import Terminals
-from accord.state import ToolCallState
+from accord.session import ToolCallState
 
 ALWAYS = "always"
 OPTIONS = (

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from accord.project.roots import Roots
 from accord.schema import v1
-from accord.state import ToolCallState
+from accord.session import ToolCallState
 
 
 class FolderOnly:

@@ -44,7 +44,7 @@ from accord.services.permissions.judged_alone import FolderOnly
 from accord.services.permissions.question import PermissionQuestion
 from accord.services.permissions.shell import simple_commands, traces
 from accord.services.permissions.subject import must_be_judgeable
-from accord.state import ToolCallState
+from accord.session import ToolCallState
 
 Answer = Literal["allow", "reject", "ask"]
 

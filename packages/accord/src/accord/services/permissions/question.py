@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from accord.schema import v1
 from accord.services.permissions.subject import command_of, paths_of
 from accord.services.service import ServedSession
-from accord.state import ToolCallState
+from accord.session import ToolCallState
 
 if TYPE_CHECKING:
     from accord.schema import v2

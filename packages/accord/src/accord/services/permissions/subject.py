@@ -14,7 +14,7 @@ from typing import Any, cast
 from accord.errors import RequestError
 from accord.project.roots import LONGEST, is_unicode
 from accord.schema import v1
-from accord.state import ToolCallState
+from accord.session import ToolCallState
 
 FILES = 1000
 """Files that one permission request may name."""

@@ -1,19 +1,143 @@
-"""The values that a session's state consists of: messages, tool calls, and a snapshot of everything."""
+"""The values that a session's state consists of: messages, tool calls, subagents, and a snapshot of everything."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+import io
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from accord.schema import v1
-from accord.schema.base import Json, Unknown, words
-from accord.state.text import GrowingContent
+from accord.schema import codec, v1
+from accord.schema.base import Json, Unknown, Upsert, words
 
 if TYPE_CHECKING:
     from accord.schema import v2
+
+
+# Text that comes in chunks, in which an emoji may have been split in two, and the approximate sizes of values.
+
+
+class JoinedText:
+    """Text that comes in chunks; an emoji that was split between two chunks is joined again.
+
+    >>> text = JoinedText()
+    >>> text.add("Hi \\ud83d"), text.add("\\ude00")
+    ('Hi ', '😀')
+    >>> text.read()
+    'Hi 😀'
+    """
+
+    __slots__ = ("_buffer", "_half")
+
+    def __init__(self) -> None:
+        self._buffer = io.StringIO()
+        self._half = ""
+
+    def add(self, chunk: str) -> str:
+        """Add a chunk; returns the text that is complete now. Half an emoji at its end waits for the other half."""
+        if self._half:
+            chunk = mended(self._half, chunk)
+            self._half = ""
+        if chunk and "\ud800" <= chunk[-1] <= "\udbff":
+            chunk, self._half = chunk[:-1], chunk[-1]
+        self._buffer.write(chunk)
+        return chunk
+
+    def rest(self) -> str:
+        """The half that still waits, at the end of the text."""
+        return self._half
+
+    def read(self) -> str:
+        """The whole text so far."""
+        return self._buffer.getvalue() + self._half
+
+    def __len__(self) -> int:
+        return self._buffer.tell()
+
+
+def whole_part(half: str, chunk: str) -> tuple[str, str]:
+    """This chunk after a waiting half: the text that is complete now, and a half at its end."""
+    chunk = mended(half, chunk)
+    if chunk and "\ud800" <= chunk[-1] <= "\udbff":
+        return chunk[:-1], chunk[-1]
+    return chunk, ""
+
+
+def mended(first: str, second: str) -> str:
+    """Two chunks as one text; an emoji that was split between them is joined."""
+    if first and second and "\ud800" <= first[-1] <= "\udbff" and "\udc00" <= second[0] <= "\udfff":
+        emoji = chr(0x10000 + ((ord(first[-1]) - 0xD800) << 10) + ord(second[0]) - 0xDC00)
+        return first[:-1] + emoji + second[1:]
+    return first + second
+
+
+class GrowingContent:
+    """Content blocks that may still grow; adjacent plain text becomes one block."""
+
+    __slots__ = ("_blocks", "run")
+
+    def __init__(self) -> None:
+        self._blocks: list[v1.ContentBlock] = []
+        self.run: JoinedText | None = None
+
+    def add(self, content: v1.ContentBlock) -> None:
+        """Add a block, or its text to the last one."""
+        if isinstance(content, v1.TextContent) and content.annotations is None and content.meta is None:
+            if self.run is None:
+                self.run = JoinedText()
+            self.run.add(content.text)
+        else:
+            self._end_run()
+            self._blocks.append(content)
+
+    def replace(self, content: Iterable[v1.ContentBlock]) -> None:
+        """Replace all blocks."""
+        self._blocks, self.run = list(content), None
+
+    def read(self) -> tuple[v1.ContentBlock, ...]:
+        """The blocks so far."""
+        return (*self._blocks, *([] if self.run is None else [v1.TextContent(self.run.read())]))
+
+    @property
+    def size(self) -> int:
+        """The approximate size in bytes."""
+        return sum(map(size_of, self._blocks)) + (0 if self.run is None else len(self.run))
+
+    def _end_run(self) -> None:
+        if self.run is not None:
+            self._blocks.append(v1.TextContent(self.run.read()))
+            self.run = None
+
+
+WEIGHT = 350
+"""Bytes that a value takes besides its text."""
+
+
+def size_of(value: Any) -> int:
+    """The approximate size of a value in bytes."""
+    try:
+        return WEIGHT + len(codec.strict_encode(value))
+    except codec.ENCODE_REFUSALS:  # half a surrogate pair, for instance
+        return WEIGHT + len(repr(value))
+
+
+def oldest_beyond(sizes: Sequence[int], room: int) -> int:
+    """How many of the first sizes must be dropped so that the rest fits into `room`.
+
+    >>> oldest_beyond([5, 4, 3], room=8)
+    1
+    """
+    total, gone = sum(sizes), 0
+    while total > room:
+        total -= sizes[gone]
+        gone += 1
+    return gone
+
+
+# The values that a session's state consists of: messages, tool calls, and a snapshot of everything.
+
 
 Speaker = Literal["user", "agent", "thought"]
 """Who a message is from; a thought is what the agent thinks aloud."""
@@ -216,3 +340,63 @@ def choices_of(option: v1.SessionConfigSelect) -> list[v1.SessionConfigSelectOpt
     """The values of a config option, those of all groups together."""
     groups = ([it] if isinstance(it, v1.SessionConfigSelectOption) else it.options for it in option.options)
     return [value for group in groups for value in group]
+
+
+# A session's subagents, and the messages that sessions send each other, after all of their updates.
+
+
+class Subagent(msgspec.Struct, frozen=True):
+    """A subagent of a session, after all of its updates so far; None stands for what is not known."""
+
+    session_id: v1.SessionId
+    title: str | None = None
+    description: str | None = None
+    capabilities: v1.SubagentSessionCapabilities | None = None
+    state: v1.StateUpdate | None = None
+    cwd: str | None = None
+    additional_directories: list[str] | None = None
+    meta: dict[str, Json] | None = None
+    background: list[v2.BackgroundWork] | None = None
+    """What runs in its background; None if the agent does not report that."""
+
+    def updated(self, update: v1.SubagentUpdate) -> Subagent:
+        """This subagent after an update: what it leaves out stays, and what it clears becomes None."""
+        return msgspec.structs.replace(self, **given(update))
+
+
+class SessionMessageState(GrowingContent):
+    """A message from one session to another, after all of its updates so far."""
+
+    __slots__ = ("id", "meta", "recipient_message_id", "recipient_session_id", "sender_message_id", "sender_session_id")
+
+    def __init__(self, message_id: v1.MessageId) -> None:
+        super().__init__()
+        self.id = message_id
+        self.sender_session_id: v1.SessionId | None = None
+        self.recipient_session_id: v1.SessionId | None = None
+        self.sender_message_id: v1.MessageId | None = None
+        self.recipient_message_id: v1.MessageId | None = None
+        self.meta: dict[str, Json] | None = None
+
+    @property
+    def content(self) -> tuple[v1.ContentBlock, ...]:
+        """Its content, as far as it has come."""
+        return self.read()
+
+    @property
+    def weight(self) -> int:
+        """The approximate size in bytes, `_meta` included."""
+        return WEIGHT + self.size + (0 if self.meta is None else len(repr(self.meta)))
+
+    def update(self, update: v1.SessionMessage) -> None:
+        """Take an update: what it leaves out stays, and what it clears becomes None."""
+        for name, value in given(update).items():
+            if name == "content":
+                self.replace(value or ())
+            elif name != "message_id":
+                setattr(self, name, value)
+
+
+def given(update: Upsert) -> dict[str, Any]:
+    """The fields that an update carries, those that it clears among them."""
+    return {name: value for name in update.__struct_fields__ if (value := getattr(update, name)) is not UNSET}

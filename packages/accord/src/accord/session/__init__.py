@@ -1,17 +1,18 @@
 """The state of a session: its updates folded into messages, tool calls, plans and settings. PURE."""
 
-from accord.state.session_state import SessionState
-from accord.state.subagents import SessionMessageState, Subagent
-from accord.state.values import (
+from accord.session.state import SessionState
+from accord.session.values import (
     MOST_META,
     Compaction,
     ConfigOption,
     Entry,
     Message,
     Observer,
+    SessionMessageState,
     Snapshot,
     Speaker,
     Status,
+    Subagent,
     ToolCallState,
     choices_of,
 )

@@ -16,11 +16,11 @@ from msgspec import UNSET
 
 from accord.schema import v1
 from accord.schema.base import Json
-from accord.state.text import WEIGHT
-from accord.state.values import patched_meta
+from accord.session.values import WEIGHT, patched_meta
 
 if TYPE_CHECKING:
     from accord.schema import v2
+
 
 _UTF_8 = codecs.getincrementaldecoder("utf-8")
 

@@ -22,8 +22,7 @@ import msgspec
 
 from accord.schema import v1
 from accord.schema.base import Json
-from accord.state.text import WEIGHT, GrowingContent, oldest_beyond, size_of
-from accord.state.values import Entry, Message, Speaker, ToolCallState
+from accord.session.values import WEIGHT, Entry, GrowingContent, Message, Speaker, ToolCallState, oldest_beyond, size_of
 
 
 class GrowingMessage(GrowingContent):

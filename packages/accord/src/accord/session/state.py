@@ -27,26 +27,29 @@ from msgspec import UNSET
 
 from accord.schema import v1
 from accord.schema.base import Json, Unknown
-from accord.state.subagents import SessionMessageState, Subagent
-from accord.state.text import WEIGHT, oldest_beyond, size_of
-from accord.state.timeline import Timeline
-from accord.state.values import (
+from accord.session.timeline import Timeline
+from accord.session.values import (
+    WEIGHT,
     Compaction,
     ConfigOption,
     Entry,
     Message,
     Observer,
     ReplacementObserver,
+    SessionMessageState,
     Snapshot,
     Speaker,
+    Subagent,
     ToolCallState,
     Update,
     choices_of,
+    oldest_beyond,
+    size_of,
 )
 
 if TYPE_CHECKING:
     from accord.schema import v2
-    from accord.state.terminals import TerminalState
+    from accord.session.terminal_state import TerminalState
 
 
 class SessionState:
@@ -175,7 +178,7 @@ class SessionState:
     @classmethod
     def _load_upserts(cls) -> ModuleType:
         """The folds of version 2, added to the tables. A program that speaks version 1 never loads them."""
-        from accord.state import upserts
+        from accord.session import upserts
 
         _IN_TIMELINE.update(upserts.IN_TIMELINE)
         cls._folds.update(upserts.FOLDS)

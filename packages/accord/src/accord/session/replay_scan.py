@@ -1,0 +1,246 @@
+"""What a replay learns from a record before it begins: its entries, each thing's last change, and its final state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias, cast
+
+import msgspec
+
+from accord.errors import DecodeError, StoreError
+from accord.schema import codec, v1
+from accord.schema.base import Unknown
+from accord.session import SessionState
+from accord.session.values import Update
+
+# Entries of a session's record: updates as JSON, each with the version of the protocol that it was made in.
+
+
+Version: TypeAlias = Literal[1, 2]
+"""A version of the protocol."""
+
+_MARKED = b"["
+
+
+def marked(update: bytes, version: int) -> bytes:
+    """The entry for an update of this version, given as JSON."""
+    return update if version == 1 else b"[%d,%b]" % (version, update)
+
+
+def marking(version: int) -> Callable[[bytes], bytes] | None:
+    """`marked` for one version, as a function that costs a stream little; None for version 1, which marks nothing."""
+    return None if version == 1 else (b"[%d,%%b]" % version).__mod__
+
+
+def update_in(entry: bytes) -> tuple[int, bytes]:
+    """The version of an entry, and its update as JSON."""
+    if entry[:1] != _MARKED:
+        return 1, entry
+    version, comma, rest = entry[1:].partition(b",")
+    if not comma or not version.strip().isdigit() or rest[-1:] != b"]":
+        raise damaged("an entry has no version")
+    return int(version), rest[:-1]
+
+
+def read(entry: bytes) -> Update:
+    """The update of an entry; raises StoreError if it is malformed, or of a version that Accord does not know."""
+    version, update = update_in(entry)
+    try:
+        found: Update = _reader(version)(update)
+    except DecodeError as error:
+        raise damaged(str(error)) from error
+    return found
+
+
+def _reader(version: int) -> Callable[[bytes], Any]:
+    if version == 1:
+        return _read_first
+    if version == 2:
+        return _read_second
+    raise StoreError(
+        "newer_format", f"the session has updates of protocol version {version}, and this Accord knows 1 and 2"
+    )
+
+
+def _read_first(update: bytes) -> Any:
+    return codec.decode(update, v1.SessionUpdate)
+
+
+def _read_second(update: bytes) -> Any:
+    from accord.schema import v2
+
+    return codec.decode(update, v2.SessionUpdate)
+
+
+def damaged(why: str) -> StoreError:
+    """The error for a record that cannot be read."""
+    return StoreError("damaged", f"the store contains a malformed update: {why}")
+
+
+# A first look at a record: until which entry each thing in it changes. A replay then tells a thing once it is final.
+
+
+Key: TypeAlias = tuple[str, str]
+"""The kind of something in a session, and its id."""
+
+_CHUNKS = {"user_message_chunk": "user", "agent_message_chunk": "agent", "agent_thought_chunk": "thought"}
+_WHOLE = {"user_message": "user", "agent_message": "agent", "agent_thought": "thought"}
+"""By the tags of updates: who a message is from; in version 1 there are only chunks."""
+
+KINDS = {
+    "tool_call": ("call", "tool_call_id"),
+    "tool_call_update": ("call", "tool_call_id"),
+    "tool_call_content_chunk": ("call", "tool_call_id"),
+    "terminal_update": ("terminal", "terminal_id"),
+    "terminal_output_chunk": ("terminal", "terminal_id"),
+    "compaction_update": ("compaction", "compaction_id"),
+    "compaction_summary_chunk": ("compaction", "compaction_id"),
+    "subagent_update": ("subagent", "session_id"),
+    "session_message": ("session_message", "message_id"),
+    "session_message_chunk": ("session_message", "message_id"),
+}
+"""By the tags of updates: the kind of what they are about, and the field with its id."""
+
+
+class _Glance(msgspec.Struct, rename="camel"):
+    """As much of an update as says what it is about."""
+
+    session_update: str
+    message_id: Any = None
+    tool_call_id: Any = None
+    terminal_id: Any = None
+    compaction_id: Any = None
+    session_id: Any = None
+
+
+_glance = msgspec.json.Decoder(_Glance).decode
+
+
+class Survey:
+    """Until which entry each thing in a record changes."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        """How many entries there are."""
+        self.last: dict[Key, int] = {}
+        """The number of the last entry that changes something."""
+        self.replaced: dict[Key, int] = {}
+        """The number of the last entry that may replace what a message says; later ones append to it."""
+        self._current: Key | None = None
+        """The message that a chunk without an id continues, if the message has an id."""
+
+    def add(self, entry: bytes) -> None:
+        """Look at the next entry."""
+        version, update = update_in(entry)
+        seen = _seen(update)
+        tag = seen.session_update
+        if (speaker := _CHUNKS.get(tag) or (_WHOLE.get(tag) if version != 1 else None)) is not None:
+            key = self._message(speaker, seen.message_id, version)
+            if key is not None:
+                self.last[key] = self.count
+                if tag in _WHOLE:
+                    self.replaced[key] = self.count
+        elif (row := KINDS.get(tag)) is not None:
+            kind, field = row
+            key = kind, str(getattr(seen, field))
+            if kind == "call" and key not in self.last:
+                self._current = None
+            self.last[key] = self.count
+        self.count += 1
+
+    def _message(self, speaker: str, message_id: Any, version: int) -> Key | None:
+        """The message that an update is about, by the rules of the timeline; None if it has no id."""
+        if not isinstance(message_id, str):
+            if self._current is not None and self._current[0] != speaker:
+                self._current = None
+            return self._current
+        key = speaker, message_id
+        if key not in self.last or version != 1:
+            self._current = key
+        return key
+
+
+def _seen(update: bytes) -> _Glance:
+    try:
+        return _glance(update)
+    except codec.REFUSALS:
+        pass
+    try:
+        plain = codec.loads(update)
+    except DecodeError as error:
+        raise damaged(str(error)) from error
+    if not isinstance(plain, dict):
+        raise damaged("an update is not an object")
+    fields = cast("dict[str, Any]", plain)
+    tag = fields.get("sessionUpdate")
+    return _Glance(
+        tag if isinstance(tag, str) else "", *(fields.get(wire) for wire in _Glance.__struct_encode_fields__[1:])
+    )
+
+
+# `FoldedRecord`: what a session's record amounts to, with all that its replay needs.
+
+
+Place: TypeAlias = int | Key | Unknown
+"""What stands at a place of the replay: an entry of the timeline, something with an id, or an unknown update."""
+
+_WITH_ID = {tag: row for tag, row in KINDS.items() if row[0] != "call"}
+"""By the tags of updates: what has an id and stands beside the timeline."""
+
+_REPLACES = frozenset(("plan", "config_option_update", "current_mode_update"))
+"""The tags of updates that replace the one before."""
+
+
+class FoldedRecord:
+    """What the entries of a record amount to so far."""
+
+    def __init__(self) -> None:
+        self.state = SessionState()
+        """The entries, folded."""
+        self.order: list[Place] = []
+        """What stands in the conversation, in the order in which it began."""
+        self.latest: dict[str, Any] = {}
+        """The last update of each kind that replaces the one before, by its tag."""
+        self.plans: dict[v1.PlanId, Any] = {}
+        """The last update of each plan with an id; the latest is the last."""
+        self._known: set[Key] = set()
+
+    def add(self, update: Update) -> None:
+        """Fold in the next entry."""
+        before = len(self.state)
+        self.state.add(update)
+        if len(self.state) > before:
+            self.order.append(before)
+        elif isinstance(update, Unknown):
+            if self.state.unknown and self.state.unknown[-1] is update:
+                self.order.append(update)
+        else:
+            self._note(update)
+
+    def _note(self, update: Any) -> None:
+        tag = update.__struct_config__.tag
+        if (row := _WITH_ID.get(tag)) is not None:
+            kind, field = row
+            key = kind, getattr(update, field)
+            if key not in self._known:
+                self._known.add(key)
+                self.order.append(key)
+        elif tag in _REPLACES:
+            self.latest[tag] = update
+        elif tag == "plan_update":
+            plan_id = _plan_id(update.plan)
+            self.plans.pop(plan_id, None)
+            self.plans[plan_id] = update
+        elif tag == "plan_removed":
+            self.plans.pop(update.plan_id, None)
+
+    @property
+    def plan(self) -> v1.Plan | None:
+        """The plan without an id, unless plans with ids have taken its place and are gone."""
+        plan: v1.Plan | None = self.latest.get("plan")
+        is_current = plan is not None and (self.state.plan_id is not None or self.state.plan == plan.entries)
+        return plan if is_current else None
+
+
+def _plan_id(plan: Any) -> v1.PlanId:
+    return v1.PlanId(str(plan.raw.get("planId", ""))) if isinstance(plan, Unknown) else plan.plan_id
