@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from accord_check.checks import PASSIVE
 from accord_check.conversation import object_of
 from accord_check.finding import Finding, Side
-from accord_check.passive.catalogue import PASSIVE
 from accord_check.report.report import Report, outcomes_of
 from accord_check.trace_judge import Judge
 from accord_check.traces import BEGINS_LATE, begins_late, conversations

@@ -47,7 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
     if _command(config):
-        from accord_check.catalogue import CHECKS_OF_AGENTS
+        from accord_check.checks import CHECKS_OF_AGENTS
 
         for check in CHECKS_OF_AGENTS:
             item: CheckItem = CheckItem.from_parent(  # pyright: ignore[reportUnknownMemberType]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from accord_check.client.checks import ACTIVE_OF_CLIENT
+from accord_check.checks import ACTIVE_OF_CLIENT
 from accord_check.client.run import check_client
 from accord_check.report.report import Report
 from tests.check.mutants import all_judged, found

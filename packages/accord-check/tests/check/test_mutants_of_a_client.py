@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from accord_check.client.checks import ACTIVE_OF_CLIENT
+from accord_check.checks import ACTIVE_OF_CLIENT
 from accord_check.client.run import check_client
 from accord_check.client.settings import ClientSettings
 from accord_check.judged_trace import report_on_trace

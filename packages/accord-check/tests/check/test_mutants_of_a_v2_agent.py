@@ -10,9 +10,9 @@ from typing import NamedTuple
 import pytest
 
 from accord.client.target import CommandTarget
-from accord_check.agent.checks import ACTIVE
 from accord_check.agent.run import check_agent
 from accord_check.agent.settings import Prompts, Settings
+from accord_check.checks import SECOND_VERSION
 from accord_check.judged_trace import report_on_trace
 from accord_check.report.report import Report
 from tests.check.mutants import all_judged, found
@@ -73,7 +73,9 @@ async def test_an_agent_of_version_2_without_a_fault_passes_every_scenario(tmp_p
     assert (report.verdict, report.problems, report.versions) == ("conformant", [], (2,))
     assert found(report) == {"?lint.load.after-restart"}
     exercised = {outcome.check.id for outcome in report.outcomes if outcome.status != "not exercised"}
-    assert {name for name in ACTIVE if name.startswith(("lint.prompt.empty", "lint.resume", "lint.close"))} <= exercised
+    assert {
+        name for name in SECOND_VERSION if name.startswith(("lint.prompt.empty", "lint.resume", "lint.close"))
+    } <= exercised
     said = {finding.id for finding in report_on_trace(tmp_path / "run.jsonl", ["client"]).findings}
     # an empty prompt is sent to see it refused, and so is the rest
     assert said == {

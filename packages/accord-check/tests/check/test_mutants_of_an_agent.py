@@ -11,9 +11,9 @@ from xml.etree.ElementTree import fromstring
 import pytest
 
 from accord.client.target import CommandTarget
-from accord_check.agent.checks import ACTIVE, SECOND_VERSION
 from accord_check.agent.run import check_agent
 from accord_check.agent.settings import FIXTURE, Prompts, Settings
+from accord_check.checks import ACTIVE_OF_AGENT, SECOND_VERSION
 from accord_check.judged_trace import report_on_trace
 from accord_check.report.as_html import as_html
 from accord_check.report.as_junit import as_junit
@@ -143,8 +143,8 @@ async def test_an_agent_without_a_fault_passes_every_scenario():
     assert (report.verdict, report.problems) == ("conformant", [])
     assert found(report) == set()
     exercised = {outcome.check.id for outcome in report.outcomes if outcome.status != "not exercised"}
-    over_http = {name for name in ACTIVE if name.startswith(("http.", "lint.http."))}
-    assert set(ACTIVE) - SECOND_VERSION - over_http <= exercised
+    over_http = {name for name in ACTIVE_OF_AGENT if name.startswith(("http.", "lint.http."))}
+    assert set(ACTIVE_OF_AGENT) - SECOND_VERSION - over_http <= exercised
 
 
 async def test_a_fixture_that_lets_everything_be_judged_is_conformant():

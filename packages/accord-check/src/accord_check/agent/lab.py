@@ -11,7 +11,6 @@ from typing import Any
 
 from accord.transports.base import End, Transport
 from accord_check.agent import dialect
-from accord_check.agent.checks import ACTIVE
 from accord_check.agent.leftovers import Leftovers
 from accord_check.agent.lender import Lender
 from accord_check.agent.link import Link, Over
@@ -67,10 +66,7 @@ class Lab:
 
     def judge(self, name: str, problem: str | None, *places: Frame | None) -> None:
         """This active check had something to judge, and found this problem, if any."""
-        check = ACTIVE[name]
-        self.bench.saw(check, "agent")
-        if problem is not None:
-            self.bench.found(check, "agent", problem, [place for place in places if place is not None])
+        self.bench.judge(name, "agent", problem, places)
 
     def skip(self, name: str, reason: str) -> None:
         """This active check had nothing to judge, for this reason."""

@@ -12,12 +12,11 @@ from pathlib import Path
 
 from accord import ConnectionClosed
 from accord.transports.base import Transport
-from accord_check.agent.checks import ACTIVE, FIRST_VERSION, SECOND_VERSION
 from accord_check.agent.lab import Blocked, Lab, OtherVersion
 from accord_check.agent.link import Gone, Over, Unanswered
 from accord_check.agent.scenarios import SCENARIOS, TERMINAL_LOGIN, Scenario
 from accord_check.agent.settings import NOTES, Settings
-from accord_check.catalogue import CHECKS_OF_AGENTS
+from accord_check.checks import ACTIVE_OF_AGENT, CHECKS_OF_AGENTS, FIRST_VERSION, SECOND_VERSION
 from accord_check.conversation import object_of
 from accord_check.report.report import Outcome, Report, outcomes_of
 
@@ -140,7 +139,7 @@ def _report(subject: str, lab: Lab, settings: Settings) -> Report:
 
 def _demanded(outcomes: list[Outcome], lab: Lab) -> list[str]:
     """The active checks of a fixture that were not exercised: all but those of another version, and of HTTP."""
-    over_http = {name for name in ACTIVE if name.startswith(("http.", "lint.http."))}
+    over_http = {name for name in ACTIVE_OF_AGENT if name.startswith(("http.", "lint.http."))}
     left_out = set[str]() if lab.settings.url else over_http
     left_out |= FIRST_VERSION if 1 not in lab.spoken else set()
     left_out |= SECOND_VERSION if 2 not in lab.spoken else set()

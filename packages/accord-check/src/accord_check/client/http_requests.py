@@ -14,7 +14,6 @@ from accord.http.headers import (
     session_of,
 )
 from accord.jsonrpc.messages import Call, Tell, parse
-from accord_check.catalogue import CHECKS
 from accord_check.passive.observer import Bench
 
 COOKIE = "accord-check"
@@ -72,7 +71,4 @@ class HttpRequests:
         self._judge("http.session-header", wrong)
 
     def _judge(self, name: str, problem: str | None) -> None:
-        check = CHECKS[name]
-        self.bench.saw(check, "client")
-        if problem is not None:
-            self.bench.found(check, "client", problem, ())
+        self.bench.judge(name, "client", problem)

@@ -10,7 +10,6 @@ from typing import Any
 from accord.trace import Direction
 from accord_check.agent.link import Gone, Over, Unanswered, Wire
 from accord_check.agent.recording import Recording
-from accord_check.catalogue import CHECKS
 from accord_check.client.arrival import Arrival
 from accord_check.client.part import Agent, Part
 from accord_check.client.settings import ClientSettings
@@ -46,11 +45,7 @@ class Played(Wire):
 
     def judged(self, name: str, problem: str | None, *places: Frame | None) -> None:
         """This check had something to judge, and found this problem, if any."""
-        check = CHECKS[name]
-        self.judge.bench.saw(check, "client")
-        if problem is not None:
-            frames = [place for place in places if place is not None]
-            self.judge.bench.found(check, "client", problem, frames, session=self.session)
+        self.judge.bench.judge(name, "client", problem, places, session=self.session)
 
     def skip(self, name: str, reason: str) -> None:
         """This check had nothing to judge, for this reason."""

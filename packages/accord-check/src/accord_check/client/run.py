@@ -16,7 +16,7 @@ from pathlib import Path
 from accord import ConnectionClosed
 from accord_check.agent.link import Gone, Over, Unanswered
 from accord_check.agent.recording import Recording
-from accord_check.catalogue import CHECKS_OF_CLIENTS
+from accord_check.checks import CHECKS_OF_CLIENTS
 from accord_check.client.arrival import Arrival
 from accord_check.client.places import PLACES, VARIABLES, names_address, places_for
 from accord_check.client.played import Played

@@ -81,7 +81,7 @@ def _list_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _list(options: argparse.Namespace) -> int:
-    from accord_check.catalogue import CHECKS
+    from accord_check.checks import CHECKS
     from accord_check.report.as_json import check_as_json
 
     checks = [check for check in CHECKS.values() if options.of is None or check.of in (options.of, "both", "transport")]
@@ -98,7 +98,7 @@ def _explain_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    from accord_check.catalogue import CHECKS
+    from accord_check.checks import CHECKS
     from accord_check.report.as_json import check_as_json
 
     check = CHECKS.get(options.id)

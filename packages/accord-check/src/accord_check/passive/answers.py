@@ -6,7 +6,6 @@ from collections import Counter
 from typing import Any
 
 from accord.schema import legacy
-from accord_check.checks import lint, on
 from accord_check.conversation import MISSING, Exchange, Frame, Told, key_of, object_of
 from accord_check.finding import Side
 from accord_check.passive.observer import Observer
@@ -17,51 +16,6 @@ LONGEST_MESSAGE = 300
 
 
 class Answers(Observer):
-    CHECKS = (
-        on(
-            "jsonrpc.answer.id-echoed",
-            "answers",
-            fix="copy the id of the request, as the same JSON type",
-            tck="JSONRPC-001",
-        ),
-        on("jsonrpc.answer.exactly-one", "answers", fix="answer each request once"),
-        on(
-            "jsonrpc.notification.never-answered",
-            "notifications",
-            fix="send nothing back for a message without an id",
-            tck="JSONRPC-003",
-        ),
-        on("jsonrpc.error.code-and-message", "errors", fix="send an integer code and a string message"),
-        on(
-            "jsonrpc.error.message-brief",
-            "errors",
-            fix="put details into the error's data",
-            tck="ERROR-001",
-        ),
-        on(
-            "jsonrpc.error.method-not-found",
-            "unknown methods",
-            severity="warn",
-            because="agents and SDKs use other codes, and the request is answered",
-            fix="answer a method that you do not know with -32601",
-            tck="JSONRPC-004",
-        ),
-        on(
-            "extension.request-unknown",
-            "unknown methods",
-            fix="answer a custom method that you do not know with -32601",
-        ),
-        lint(
-            "request.id-reused",
-            "gives each request an id that no open request of its own has",
-            "requests",
-            page="json-rpc, Request object",
-            severity="warn",
-            because="the specification says it only by implication",
-            fix="count ids up",
-        ),
-    )
-
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._answered: dict[Side, set[tuple[type, Any]]] = {"agent": set(), "client": set()}

@@ -34,6 +34,3 @@ OBSERVERS: tuple[type[Observer], ...] = (
     Lent,
     Results,
 )
-
-PASSIVE = {check.id: check for observer in OBSERVERS for check in observer.CHECKS}
-"""Every passive check by its id."""

@@ -5,31 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from accord.schema.tolerant import kind
-from accord_check.checks import on
 from accord_check.conversation import UNREADABLE, Frame
 from accord_check.passive.observer import Observer
 
-_STDOUT = "print logs and notices to standard error; only messages belong on this stream"
-
 
 class Framing(Observer):
-    CHECKS = (
-        on("stdio.stdout-only-messages", "frames", fix=_STDOUT, tck="TRANSPORT-001"),
-        on("stdio.stdin-only-messages", "frames", fix=_STDOUT),
-        on("stdio.no-batches", "frames", fix="send each message on a line of its own"),
-        on("wire.utf-8", "frames", fix="encode the JSON text as UTF-8", tck="TRANSPORT-002"),
-        on("jsonrpc.version-member", "messages", fix='add "jsonrpc": "2.0" to every message'),
-        on("jsonrpc.params-by-name", "messages", fix="send params as an object, or leave them out"),
-        on("jsonrpc.request.id-type", "requests", fix="use a string or an integer as id"),
-        on(
-            "jsonrpc.request.id-not-null",
-            "requests",
-            fix="use a string or an integer as id, or leave it out of a notification",
-        ),
-        on("jsonrpc.request.id-not-fractional", "requests", fix="use a string or an integer as id"),
-        on("jsonrpc.answer.result-or-error", "answers", fix="send exactly one of result and error", tck="JSONRPC-002"),
-    )
-
     def frame(self, frame: Frame) -> None:
         self.judge("wire.utf-8", _not_utf8(frame.data), frame)
         lines = "stdio.stdout-only-messages" if frame.by == "agent" else "stdio.stdin-only-messages"

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from accord_check.checks import on
+from accord_check.checks import CHECKS
 from accord_check.conversation import Exchange, Frame, Told, Update, objects
 from accord_check.finding import Side
 from accord_check.passive.observer import Observer
-
-_FIX = "look at what the other side declared in initialize before you use it"
 
 _METHODS: dict[str, tuple[str, str]] = {
     # method: the capability of the side that handles it, and the requirement
@@ -63,27 +61,6 @@ _SERVERS = {
 
 
 class Gates(Observer):
-    CHECKS = (
-        *(
-            on(name, "requests", fix=_FIX, tck=tck)
-            for name, tck in dict.fromkeys(
-                (
-                    name,
-                    {"files": "CLIENTCAP-001", "terminal": "CLIENTCAP-002", "elicitation": "CLIENTCAP-003"}.get(
-                        name.split(".")[0], ""
-                    ),
-                )
-                for _, name in _METHODS.values()
-            )
-        ),
-        *(on(name, "updates", fix=_FIX) for name in dict.fromkeys(name for _, name in _UPDATES.values())),
-        *(on(name, "MCP servers", fix=_FIX) for _, name in _SERVERS.values()),
-        on("session.roots.only-when-advertised", "sessions", fix=_FIX),
-        on("prompt.content.only-advertised", "prompts", fix="send a resource_link or text instead"),
-        on("config.boolean.only-when-advertised", "options", fix=_FIX, tck="CONFIG-003"),
-        on("elicitation.declared-modes-only", "questions", fix=_FIX),
-    )
-
     def request(self, exchange: Exchange) -> None:
         if not self.conversation.is_initialized:
             return
@@ -123,7 +100,7 @@ class Gates(Observer):
         if needed is not None:
             self._used(needed[1], exchange.method, other, _path(needed[0], self.conversation.version), exchange)
         for path, name in dict.fromkeys(value for value in _METHODS.values() if value != needed):
-            if self._checks[name].of == exchange.by and not self.conversation.declares(other, path):
+            if CHECKS[name].of == exchange.by and not self.conversation.declares(other, path):
                 self.saw(name, exchange.by)
 
     def _used(self, name: str, what: str | None, other: Side, path: str, told: Told) -> None:

@@ -8,51 +8,11 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 
 from accord.masking import MASK
-from accord_check.checks import lint, on
 from accord_check.conversation import Exchange, Frame, Told, Update, object_of, objects
 from accord_check.passive.observer import Observer
 
-AGENT_BASE64 = on("content.agent-binary-base64", "binary blocks", fix="encode the bytes as base64")
-"""Shared by both versions."""
-
 
 class Lent(Observer):
-    CHECKS = (
-        on(
-            "terminal.released",
-            "terminals",
-            severity="warn",
-            because="the trace may have ended before the agent was done",
-            fix="release each terminal, also after an error",
-        ),
-        on("terminal.release.ends-id", "released terminals", fix="refuse the id of a released terminal"),
-        on("terminal.output.exit-status", "outputs", fix="add exitStatus once the command has exited"),
-        on("terminal.wait.until-exit", "waits", fix="answer with exitCode or signal"),
-        on(
-            "tool.terminal.embedded-before-release",
-            "embedded terminals",
-            severity="warn",
-            because="the client cannot show it, and goes on",
-            fix="embed a terminal that terminal/create gave you",
-        ),
-        lint(
-            "terminal.used-after-release",
-            "uses no terminal that it has released",
-            "terminals",
-            page="terminals, Releasing Terminals",
-            of="agent",
-            level="SHOULD",
-            fix="release a terminal last",
-        ),
-        on("files.read.line-and-limit", "reads", fix="return at most limit lines, from line on"),
-        on("elicitation.url.valid", "links", fix="send an absolute URL"),
-        on("elicitation.url.https", "links", fix="send an https URL"),
-        on("elicitation.form.validated", "form answers", fix="check the answer against the form"),
-        on("elicitation.complete.carries-id", "completions", fix="send the elicitationId of the question"),
-        AGENT_BASE64,
-        on("content.client-binary-base64", "binary blocks", fix="encode the bytes as base64"),
-    )
-
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._made: dict[str, Frame] = {}

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import ClassVar
 
-from accord_check.checks import Check
+from accord_check.checks import CHECKS, Check
 from accord_check.conversation import Conversation, Exchange, Frame, Told, Update
 from accord_check.finding import Finding, Severity, Side
 
@@ -43,80 +42,81 @@ class Bench:
         """All findings so far, in the order in which their faults were first seen."""
         return [_finding(case) for case in self._cases.values()]
 
-    def saw(self, check: Check, by: Side, count: int = 1) -> None:
-        self.seen[check.id, by] += count
+    def saw(self, name: str, by: Side) -> None:
+        """The check of this name had something to judge."""
+        self.seen[CHECKS[name].id, by] += 1
 
     def found(
         self,
-        check: Check,
+        name: str,
         by: Side,
         message: str,
-        places: Sequence[Frame],
+        places: Iterable[Frame | None] = (),
         *,
         same: str | None = None,
         session: str | None = None,
         severity: Severity | None = None,
     ) -> None:
         """Report a fault. Faults of one check with the `same` text (by default the message) are one finding."""
-        key = (check.id, by, message if same is None else same)
+        key = (name, by, message if same is None else same)
         case = self._cases.get(key)
         if case is None:
-            case = _Case(check, severity or check.severity, by, _shortened(message), session)
-            self._cases[key] = case
+            check = CHECKS[name]
+            case = self._cases[key] = _Case(check, severity or check.severity, by, _shortened(message), session)
         case.count += 1
         if case.count <= SHOWN:
-            case.events += [place.number for place in places if place.number not in case.events]
+            numbers = [place.number for place in places if place is not None]
+            case.events += [number for number in numbers if number not in case.events]
+
+    def judge(
+        self,
+        name: str,
+        by: Side,
+        problem: str | None,
+        places: Iterable[Frame | None] = (),
+        *,
+        same: str | None = None,
+        session: str | None = None,
+    ) -> None:
+        """The check of this name had something to judge, and found this problem, if any."""
+        self.saw(name, by)
+        if problem is not None:
+            self.found(name, by, problem, places, same=same, session=session)
 
 
 class Observer:
     """Judges one theme of a conversation. Its methods are called in the order of the wire."""
 
-    CHECKS: ClassVar[tuple[Check, ...]] = ()
-    """What it judges."""
-
     def __init__(self, conversation: Conversation, bench: Bench) -> None:
         self.conversation = conversation
         self.bench = bench
-        self._checks = {check.id: check for check in self.CHECKS}
 
-    def saw(self, name: str, by: Side, count: int = 1) -> None:
+    def saw(self, name: str, by: Side) -> None:
         """This check had something to judge."""
-        self.bench.saw(self._checks[name], by, count)
+        self.bench.saw(name, by)
 
     def found(
         self,
         name: str,
         message: str,
         *places: Frame,
-        by: Side | None = None,
         same: str | None = None,
         session: str | None = None,
         severity: Severity | None = None,
     ) -> None:
-        """This check found a fault; by default the fault of the side that sent the last of these frames."""
-        self.bench.found(
-            self._checks[name],
-            by or places[-1].by,
-            message,
-            places,
-            same=same,
-            session=session,
-            severity=severity,
-        )
+        """This check found a fault; the fault of the side that sent the last of these frames."""
+        self.bench.found(name, places[-1].by, message, places, same=same, session=session, severity=severity)
 
     def judge(
         self,
         name: str,
         problem: str | None,
         *places: Frame,
-        by: Side | None = None,
         session: str | None = None,
         same: str | None = None,
     ) -> None:
         """This check had something to judge, and found this problem, if any."""
-        self.saw(name, by or places[-1].by)
-        if problem is not None:
-            self.found(name, problem, *places, by=by, session=session, same=same)
+        self.bench.judge(name, places[-1].by, problem, places, same=same, session=session)
 
     def frame(self, frame: Frame) -> None:
         """Any frame, readable or not."""

@@ -4,71 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from accord_check.checks import lint, on
 from accord_check.conversation import Exchange, Frame, objects
 from accord_check.passive.observer import Observer
 
 
 class Opening(Observer):
-    CHECKS = (
-        on("initialize.client-goes-first", "requests", fix="await the answer to initialize first"),
-        on("initialize.once", "initializations", fix="initialize once a connection"),
-        on("initialize.client-states-version", "initializations", fix="send protocolVersion"),
-        on(
-            "initialize.client-states-capabilities",
-            "initializations",
-            severity="warn",
-            because="the schema gives the field a default",
-            fix="send clientCapabilities, if only {}",
-        ),
-        on("initialize.client-states-info", "initializations", fix="send clientInfo with name and version"),
-        on("initialize.agent-states-version", "initializations", fix="answer with protocolVersion", tck="INIT-001"),
-        on(
-            "initialize.agent-states-capabilities",
-            "initializations",
-            severity="warn",
-            because="the schema gives the field a default",
-            fix="answer with agentCapabilities, if only {}",
-        ),
-        on("initialize.agent-states-info", "initializations", fix="answer with agentInfo", tck="INIT-004"),
-        on(
-            "initialize.version.agent-echoes-supported",
-            "initializations",
-            fix="answer version 1 with 1",
-            tck="INIT-002",
-        ),
-        on(
-            "initialize.version.agent-answers-latest",
-            "initializations",
-            fix="answer a version that you do not speak with the latest that you do",
-            tck="INIT-003",
-        ),
-        on(
-            "auth.terminal.only-when-advertised",
-            "initializations",
-            fix="leave it out unless auth.terminal is true",
-            tck="AUTH-002",
-        ),
-        on("auth.terminal.no-command", "terminal logins", fix="send args and env only"),
-        on("auth.authenticate.offered-method", "logins", fix="use the id of one of authMethods"),
-        lint(
-            "auth.ids-unique",
-            "gives each auth method an id of its own",
-            "initializations",
-            page="authentication, Advertising Authentication",
-            of="agent",
-            tck="AUTH-001",
-        ),
-        lint(
-            "before-initialize",
-            "asks the client for nothing before it has answered initialize",
-            "messages",
-            page="initialization, Initialization",
-            of="agent",
-            level="SHOULD",
-        ),
-    )
-
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._initializations = 0

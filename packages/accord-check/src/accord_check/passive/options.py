@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from accord_check.checks import lint, on
 from accord_check.conversation import Exchange, Frame, Update, objects
 from accord_check.passive.observer import Observer
 
@@ -12,33 +11,6 @@ _CATEGORIES = ("mode", "model", "model_config", "thought_level")
 
 
 class Options(Observer):
-    CHECKS = (
-        on("mode.current-is-offered", "mode states", fix="name one of availableModes", tck="MODES-001"),
-        on("mode.ids-unique", "mode states", fix="give each mode an id of its own"),
-        on("mode.set.offered-only", "mode changes", fix="set one of the session's modes"),
-        on("config.ids-unique", "option lists", fix="give each option an id of its own"),
-        on("config.category.own-underscore", "options", fix="begin a category of your own with an underscore"),
-        on("config.set.offered-only", "option changes", fix="set one of the option's values"),
-        on("config.set.whole-state", "option changes", fix="answer with every option", tck="CONFIG-002"),
-        on("config.update.whole-state", "option updates", fix="send every option in each update"),
-        on("config.boolean.set-with-type", "option changes", fix='send "type": "boolean" and true or false'),
-        lint(
-            "config.current-is-offered",
-            "gives a select option a current value that is one of its values",
-            "options",
-            page="session-config-options, Initial State",
-            of="agent",
-            fix="send the value of one of the options",
-        ),
-        on(
-            "commands.after-session-exists",
-            "command lists",
-            severity="note",
-            because="clients keep updates that come before the answer, and several agents send them so",
-            fix="send the commands after the answer that opens the session",
-        ),
-    )
-
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._modes: dict[str, set[Any]] = {}

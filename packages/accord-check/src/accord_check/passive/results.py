@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from accord_check.checks import on
 from accord_check.conversation import Exchange, object_of
 from accord_check.passive.observer import Observer
 from accord_check.shapes import faults
@@ -19,22 +18,6 @@ INVALID_PARAMS = -32602
 
 
 class Results(Observer):
-    CHECKS = (
-        *(
-            on(name, "answers", fix="answer with {}", tck=tck)
-            for name, tck in zip(
-                dict.fromkeys(EMPTY.values()), ("AUTH-003", "AUTH-004", "CLOSE-001", "DELETE-001"), strict=True
-            )
-        ),
-        on(
-            "jsonrpc.error.invalid-params",
-            "bad requests",
-            severity="warn",
-            because="SDKs use other codes, and the request is refused",
-            fix="refuse params that do not fit with -32602",
-        ),
-    )
-
     def answer(self, exchange: Exchange) -> None:
         frame = exchange.answered
         if exchange.row is None or frame is None:

@@ -7,7 +7,6 @@ from typing import Any
 
 from accord.schema import legacy
 from accord.schema.methods import may_be_empty, methods
-from accord_check.checks import lint, on
 from accord_check.conversation import Exchange, Frame, Told, object_of
 from accord_check.finding import Side
 from accord_check.passive.observer import Observer
@@ -48,110 +47,6 @@ _BY_KIND: dict[Kind, str] = {
 
 
 class Schema(Observer):
-    CHECKS = (
-        lint(
-            "schema.misfit",
-            "sends values that fit the protocol's types",
-            "messages",
-            page="schema, Schema",
-            fix="send the value that the type demands",
-            tck="SCHEMA-001",
-        ),
-        lint(
-            "schema.damaged",
-            "sends optional fields that fit their types",
-            "messages",
-            page="schema, Schema",
-            fix="send the value that the type demands; the other side ignores this one without a word",
-            tck="SCHEMA-001",
-        ),
-        lint(
-            "schema.null-for-absent",
-            "leaves out an optional field that has no value",
-            "messages",
-            page="schema, Schema",
-            severity="note",
-            because="many serialisers write null, and every receiver takes it for absent",
-        ),
-        lint(
-            "schema.unknown-variant",
-            "sends only variants and words that the protocol has, or ones with an underscore",
-            "messages",
-            page="extensibility, Extensibility",
-            severity="note",
-            because="it may be newer than this version of Accord",
-        ),
-        lint(
-            "legacy",
-            "speaks the protocol as it is today",
-            "messages",
-            page="schema, Schema",
-            severity="note",
-            because="it is harmless: receivers that follow the schema ignore it",
-        ),
-        lint(
-            "result-null",
-            "answers with an object where a result is empty",
-            "answers",
-            page="schema, Schema",
-            severity="note",
-            because="clients take null for an empty object",
-            fix="answer with {}",
-            tck="LOAD-003",
-        ),
-        lint(
-            "method.wrong-side",
-            "sends a request or notification only to the side that handles it",
-            "messages",
-            page="overview, Communication Model",
-            fix="check which side the method belongs to",
-        ),
-        lint(
-            "method.wrong-kind",
-            "sends a method as the request or the notification that it is",
-            "messages",
-            page="overview, Communication Model",
-            fix="add an id to a request, and none to a notification",
-        ),
-        on(
-            "extension.method-underscore",
-            "methods",
-            severity="warn",
-            because="the other side refuses or ignores it, and the link goes on",
-            fix="begin the name with an underscore",
-        ),
-        on(
-            "types.no-own-fields",
-            "messages",
-            severity="warn",
-            because="receivers ignore it; it clashes only with a later version",
-            fix="put it under _meta",
-            tck="SCHEMA-002",
-        ),
-        on("meta.is-object", "messages", fix="send an object, null, or nothing", tck="META-001"),
-        on("wire.names-cased", "messages", fix="write the name as the schema does"),
-        on("initialize.version.integer", "initializations", fix="send the integer 1, not a string or a date"),
-        on("auth.methods-advertised", "initializations", fix="give each method an id of its own", tck="AUTH-001"),
-        on("session.new.states-cwd-and-servers", "session/new", fix="send cwd and mcpServers, if only []"),
-        on("session.load.states-cwd-and-servers", "session/load", fix="send sessionId, cwd and mcpServers"),
-        on("session.resume.states-cwd-and-servers", "session/resume", fix="send sessionId and cwd"),
-        on(
-            "session.list.entries-complete",
-            "entries",
-            fix="give each entry sessionId and an absolute cwd",
-            tck="LIST-001",
-        ),
-        on("config.value-always", "options", fix="send currentValue with every option", tck="CONFIG-001"),
-        on("usage.sizes-always", "usage updates", fix="send used and size as integers"),
-        on("usage.cost-complete", "costs", fix="send amount, a number, and currency, a code such as USD"),
-        on("usage.turn.totals-complete", "answers", severity="note", because="a proposal"),
-        on("plan.sent-whole", "plans", fix="send content, priority and status of every entry"),
-        on("terminal.output.truncation-told", "answers", fix="send truncated as true or false"),
-        on("elicitation.answer.action", "answers", fix="send action: accept, decline or cancel"),
-        on("elicitation.form.flat", "forms", fix="ask for a flat object of simple properties"),
-        on("elicitation.scope", "questions", fix="send sessionId or requestId"),
-    )
-
     def frame(self, frame: Frame) -> None:
         members = frame.members
         if members.get("jsonrpc") != "2.0":

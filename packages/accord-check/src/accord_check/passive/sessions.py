@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any, cast
 
-from accord_check.checks import lint, on
 from accord_check.conversation import Exchange, Frame, Update, objects
 from accord_check.passive.observer import Observer
 
@@ -37,38 +36,6 @@ def is_absolute(path: str) -> bool:
 
 
 class Sessions(Observer):
-    CHECKS = (
-        on("paths.client-sends-absolute", "paths", fix="send the absolute path"),
-        on("session.new.unique-id", "sessions", fix="make a new id for each session", tck="SESSION-002"),
-        on("session.load.replay-before-answer", "loads", fix="answer after the last replayed update", tck="LOAD-002"),
-        on("session.resume.no-replay", "resumes", fix="send no part of the past before the answer", tck="RESUME-002"),
-        on("session.load.message-ids-unique", "replayed messages", fix="give each replayed message its own id"),
-        on("session.list.filtered-by-cwd", "lists", fix="leave out sessions of other folders", tck="LIST-002"),
-        on("session.list.times-iso-8601", "times", fix="write the time like 2026-01-31T12:00:00Z"),
-        on("session.info.fixed-fields-absent", "updates", fix="leave cwd and roots out of a session_info_update"),
-        on("session.delete.leaves-list", "lists", fix="forget a deleted session"),
-        on("session.roots.no-duplicates", "sessions", fix="send each folder once, and cwd not among them"),
-        on("mcp.command-absolute", "MCP servers", fix="send the absolute path of the program"),
-        on("prompt.session-first", "prompts", fix="prompt in a session that session/new or session/load opened"),
-        lint(
-            "update.unknown-session",
-            "sends updates only for sessions that the client has",
-            "updates",
-            page="prompt-turn, 3. Agent Reports Output",
-            of="agent",
-            fix="send the id of the session that the client prompted",
-            tck="PROMPT-002",
-        ),
-        lint(
-            "list.cwd-absolute",
-            "lists absolute folders",
-            "entries",
-            page="session-list, Listing Sessions",
-            of="agent",
-            fix="send the absolute path",
-        ),
-    )
-
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._loaded: dict[str, Exchange] = {}

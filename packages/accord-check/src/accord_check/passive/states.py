@@ -10,14 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from accord_check.checks import lint
 from accord_check.conversation import Exchange, Frame, Told, Update, object_of
 from accord_check.passive.observer import Observer
-from accord_check.passive.turns import RACE, STOP_REASON, is_odd_reason
-
-_PAGE = "rfd-v2-prompt, Additional Agent session/update notification types"
-_ACCEPTED = "rfd-v2-prompt, User message accepted/acknowledged"
-_METHODS = "rfd-v2-required-session-methods, What we propose to do about it"
+from accord_check.passive.turns import RACE, is_odd_reason
 
 CANCELLED = -32800
 _NEVER_INSERTED = (CANCELLED, -32602, -32000, -32002, -32601)
@@ -49,96 +44,6 @@ class _Work:
 
 
 class States(Observer):
-    CHECKS = (
-        STOP_REASON,
-        lint(
-            "work.running-first",
-            "reports that a session runs before it reports output or the end of the work on a prompt",
-            "prompts",
-            page=_PAGE,
-            of="agent",
-            level="SHOULD",
-            fix="send a state_update running when the work on a prompt begins",
-        ),
-        lint(
-            "work.stop-reason-told",
-            "gives a stop reason when work ends",
-            "ends of work",
-            page=_PAGE,
-            of="agent",
-            level="SHOULD",
-            fix="send stopReason with the idle state that ends work",
-        ),
-        lint(
-            "work.error-told",
-            "says which error ended work",
-            "ends of work",
-            page=_PAGE,
-            of="agent",
-            level="SHOULD",
-            fix="send error with code and message beside stopReason error",
-        ),
-        lint(
-            "work.cancelled-told",
-            "ends cancelled work as cancelled",
-            "cancelled work",
-            page=_PAGE,
-            of="agent",
-            fix="send the idle state with stopReason cancelled",
-        ),
-        lint(
-            "prompt.echoed",
-            "shows the user's message among the updates, under the id of the prompt's answer",
-            "prompts",
-            page=_ACCEPTED,
-            of="agent",
-            fix="send user_message with the messageId of the answer",
-        ),
-        lint(
-            "prompt.held-cancelled",
-            "answers a waiting prompt with -32800 when the session is cancelled",
-            "cancelled prompts",
-            page=_ACCEPTED,
-            of="agent",
-            fix="answer with the error -32800, or with the messageId if it was just inserted",
-        ),
-        lint(
-            "prompt.taken-while-busy",
-            "takes a prompt while the session is at work",
-            "prompts",
-            page=_ACCEPTED,
-            of="agent",
-            severity="warn",
-            because="agents exist that do one prompt at a time, and say so",
-            fix="hold the prompt, or insert it into the running work",
-        ),
-        lint(
-            "resume.state-told",
-            "tells the state of a resumed session before it answers",
-            "resumes",
-            page="rfd-v2-session-resume-replay, What we propose to do about it",
-            of="agent",
-            level="SHOULD",
-            fix="send one state_update before the answer",
-        ),
-        lint(
-            "close.work-ended",
-            "ends the work of a session before it answers its close",
-            "closed sessions",
-            page=_METHODS,
-            of="agent",
-            fix="send the idle state with stopReason cancelled before the answer",
-        ),
-        lint(
-            "close.nothing-after",
-            "sends nothing for a session that it has closed",
-            "closed sessions",
-            page=_METHODS,
-            of="agent",
-            fix="send the last update before the answer to session/close",
-        ),
-    )
-
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._works: dict[str, _Work] = {}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, cast
 
-from accord_check.checks import lint, on
 from accord_check.conversation import Exchange, Frame, Update, object_of, objects
 from accord_check.passive.observer import Observer
 from accord_check.passive.sessions import is_absolute
@@ -27,64 +26,7 @@ class _Call:
     """The answer that refused the permission."""
 
 
-END_REPORTED = on(
-    "tool.end-reported",
-    "tool calls",
-    severity="warn",
-    because="a tool may go on in the background",
-    fix="send status completed or failed before the turn ends",
-)
-"""Shared by both versions."""
-
-
-STATUS_KEPT = lint(
-    "tool.status-kept",
-    "leaves a tool call ended once it has ended",
-    "tool call updates",
-    page="tool-calls, Status",
-    of="agent",
-    level="SHOULD",
-    fix="use another id for another call",
-)
-"""Shared by both versions."""
-
-
 class Tools(Observer):
-    CHECKS = (
-        on("tool.id-unique", "tool calls", fix="make a new id for each tool call of a session"),
-        END_REPORTED,
-        on("tool.waits-for-permission", "permissions", fix="await the answer before the tool runs"),
-        lint(
-            "tool.announced",
-            "announces a tool call before it updates it",
-            "tool call updates",
-            page="tool-calls, Creating",
-            of="agent",
-            level="SHOULD",
-            fix="send tool_call before tool_call_update",
-        ),
-        STATUS_KEPT,
-        on("paths.agent-sends-absolute", "paths", fix="send the absolute path, not a relative one or a URI"),
-        on("lines.agent-counts-from-one", "lines", fix="count lines from 1"),
-        on("permission.ids-unique", "permissions", fix="give each option an id of its own"),
-        on("permission.selected-is-offered", "answers", fix="answer with the optionId of one of the options"),
-        on("permission.always-offered", "permissions", fix="answer session/request_permission"),
-        on(
-            "prompt.cancel.permissions-cancelled",
-            "permissions",
-            fix="answer open permission requests with cancelled when you cancel",
-        ),
-        lint(
-            "permission.has-options",
-            "asks for permission with at least one option",
-            "permissions",
-            page="tool-calls, Permission Options",
-            of="agent",
-            level="SHOULD",
-            fix="send at least an option to allow and one to reject",
-        ),
-    )
-
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._calls: dict[tuple[str, str], _Call] = {}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any, cast
 
-from accord_check.checks import lint, on
 from accord_check.conversation import MISSING, Exchange, Frame, Update
 from accord_check.passive.observer import Observer
 from accord_check.passive.sessions import REPLAYED
@@ -16,66 +15,10 @@ RACE = 0.5
 _CURRENCY = re.compile(r"[A-Z]{3}")
 
 
-STOP_REASON = lint(
-    "prompt.stop-reason",
-    "ends a turn with a stop reason of the protocol",
-    "turns",
-    page="prompt-turn, Stop Reasons",
-    of="agent",
-    level="SHOULD",
-    fix="send end_turn, max_tokens, max_turn_requests, refusal or cancelled",
-    tck="PROMPT-001",
-)
-"""Shared by both versions, which end a turn in different ways."""
-
 _REASONS = ("end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled")
 
 
 class Turns(Observer):
-    CHECKS = (
-        on(
-            "prompt.updates-before-answer",
-            "turns",
-            fix="send the last update before the answer",
-            tck="PROMPT-002",
-        ),
-        on(
-            "prompt.cancel.updates-before-answer",
-            "cancelled turns",
-            fix="send the last update before the answer",
-            tck="CANCEL-002",
-        ),
-        on(
-            "prompt.cancel.answers-cancelled",
-            "cancelled turns",
-            fix="answer with stopReason cancelled",
-            tck="CANCEL-001",
-        ),
-        on("prompt.cancel.errors-hidden", "cancelled turns", fix="catch the errors that cancelling causes"),
-        on("message.id.changes", "messages", severity="warn", because="clients only join what they should divide"),
-        lint(
-            "usage.currency",
-            "names a currency by its ISO 4217 code",
-            "costs",
-            page="prompt-turn, Session Usage Updates",
-            of="agent",
-            fix="send a code such as USD",
-        ),
-        STOP_REASON,
-        on("compaction.own-id", "compactions", fix="make a new id for each compaction"),
-        on("compaction.summary-only-completed", "compactions", fix="send a summary only with status completed"),
-        lint(
-            "prompt.cancelled-unasked",
-            "ends a turn as cancelled only if the client cancelled it",
-            "turns",
-            page="prompt-turn, Cancellation",
-            of="agent",
-            severity="warn",
-            because="a user of the agent's own interface may have cancelled it",
-            fix="answer with another stop reason",
-        ),
-    )
-
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._last: dict[str, Exchange] = {}
@@ -83,22 +26,17 @@ class Turns(Observer):
         self._was_cancelled: set[int] = set()
         self._closing: set[str] = set()
         """Sessions that the client closes, which ends their turns."""
-        self._unasked: list[Exchange] = []
-        """Turns that ended as cancelled, and that the client did not cancel by a message."""
+        self._unasked: list[tuple[Frame, str | None]] = []
+        """The answers of turns that ended as cancelled, and that the client did not cancel by a message."""
         self._speakers: dict[tuple[str, str], str] = {}
         self._compactions: dict[tuple[str, Any], Any] = {}
 
     def frame(self, frame: Frame) -> None:
         # A client that has closed its side has cancelled its turns by that, and says nothing more.
         if frame.by == "client" and self._unasked:
-            for exchange in self._unasked:
-                self.found(
-                    "lint.prompt.cancelled-unasked",
-                    "the turn ended as cancelled, but the client did not cancel it",
-                    *([exchange.answered] if exchange.answered is not None else []),
-                    by="agent",
-                    session=exchange.session_id,
-                )
+            problem = "the turn ended as cancelled, but the client did not cancel it"
+            for answered, session_id in self._unasked:
+                self.found("lint.prompt.cancelled-unasked", problem, answered, session=session_id)
             self._unasked.clear()
 
     def request(self, exchange: Exchange) -> None:
@@ -123,7 +61,7 @@ class Turns(Observer):
         elif exchange.succeeded and exchange.session_id not in self._closing:
             self.saw("lint.prompt.cancelled-unasked", "agent")
             if exchange.fields.get("stopReason") == "cancelled":
-                self._unasked.append(exchange)
+                self._unasked.append((exchange.answered, exchange.session_id))
         if exchange.succeeded:
             self._reason(exchange, exchange.answered)
         if exchange.session_id is not None:

@@ -10,15 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from accord_check.checks import lint
 from accord_check.conversation import Exchange, Frame, Update, object_of, objects
-from accord_check.passive.lent import AGENT_BASE64, is_base64
+from accord_check.passive.lent import is_base64
 from accord_check.passive.observer import Observer
-from accord_check.passive.tools import END_REPORTED, STATUS_KEPT
 from accord_check.passive.turns import RACE
 
-_TOOLS = "rfd-v2-tool-call-updates, What we propose to do about it"
-_STATE = "rfd-v2-prompt, state_update notification"
 _ENDED = ("completed", "failed", "cancelled")
 
 
@@ -49,56 +45,6 @@ class _Timeline:
 
 
 class Upserts(Observer):
-    CHECKS = (
-        STATUS_KEPT,
-        END_REPORTED,
-        AGENT_BASE64,
-        lint(
-            "tool.titled",
-            "gives a tool call a title when it first reports it",
-            "tool calls",
-            page=_TOOLS,
-            of="agent",
-            level="SHOULD",
-            fix="send title with the first tool_call_update of an id",
-        ),
-        lint(
-            "tool.cancel-offered",
-            "cancels a tool call or a terminal only if the agent offers it",
-            "cancelled tools",
-            page=_STATE,
-            of="client",
-            fix="look at capabilities.cancel of the tool call or the terminal",
-        ),
-        lint(
-            "background.announced",
-            "lists as background work only what its updates have shown",
-            "background lists",
-            page=_STATE,
-            of="agent",
-            fix="send the tool_call_update or the terminal_update first",
-        ),
-        lint(
-            "background.ended-first",
-            "reports the end of background work before it leaves the list",
-            "background lists",
-            page=_STATE,
-            of="agent",
-            fix="send the final status or the exitStatus before the shorter list",
-        ),
-        lint(
-            "replay.messages-cleared",
-            "begins a replayed message with its whole content, if the client may have it already",
-            "replayed messages",
-            page="rfd-v2-message-updates, Interaction between updates and chunks",
-            of="agent",
-            level="SHOULD",
-            severity="note",
-            because="a client that forgets a session's messages before a replay is not disturbed",
-            fix="replay whole messages, or send one with content [] before its chunks",
-        ),
-    )
-
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._timelines: dict[str, _Timeline] = {}

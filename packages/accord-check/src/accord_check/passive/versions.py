@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from accord.schema import legacy
 from accord.schema.methods import methods
-from accord_check.checks import lint
 from accord_check.conversation import Exchange, Told, Update, objects
 from accord_check.passive.observer import Observer
-
-_PAGE = "initialization, Version Negotiation"
 
 ONLY_FIRST = frozenset(("tool_call", "plan", "current_mode_update"))
 ONLY_SECOND = frozenset(
@@ -30,44 +27,6 @@ def is_of_other_version(kind: str, version: int) -> bool:
 
 
 class Versions(Observer):
-    CHECKS = (
-        lint(
-            "version.methods",
-            "uses only methods of the agreed version",
-            "messages",
-            page=_PAGE,
-            severity="warn",
-            because="the other side refuses or ignores it, and the link goes on",
-            fix="look at the protocolVersion of the answer to initialize",
-        ),
-        lint(
-            "version.updates",
-            "sends only updates of the agreed version",
-            "updates",
-            page=_PAGE,
-            of="agent",
-            severity="warn",
-            because="the client ignores it, and the link goes on",
-            fix="look at the protocolVersion of the answer to initialize",
-        ),
-        lint(
-            "prompt.not-empty",
-            "prompts with at least one block of content",
-            "prompts",
-            page="rfd-v2-prompt, Change the session/prompt response",
-            of="client",
-            fix="send no prompt without content",
-        ),
-        lint(
-            "mcp.names-unique",
-            "gives each MCP server of a session a name of its own",
-            "MCP servers",
-            page="rfd-v2-overview, v2 Changes",
-            of="client",
-            fix="rename one of the servers",
-        ),
-    )
-
     def request(self, exchange: Exchange) -> None:
         self._method(exchange, is_request=True)
         if exchange.by != "client" or self.conversation.version != 2:

@@ -7,7 +7,7 @@ start) makes it `blocked`. A fault of the checks themselves is an `error`, and n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -83,6 +83,12 @@ class Report:
     def count(self, status: Status, side: Side | None = None) -> int:
         """How many checks have this status."""
         return sum(it.status == status and side in (None, it.side) for it in self.outcomes)
+
+    def count_only(self, checks: Container[str], revision: str) -> None:
+        """Let only these checks of a frozen revision count; what others have found becomes a note."""
+        for outcome in self.outcomes:
+            if outcome.check.id not in checks and outcome.status in ("fail", "warn"):
+                outcome.status, outcome.detail = "note", f"added after the requirements of {revision}"
 
     @property
     def sides(self) -> list[Side]:
