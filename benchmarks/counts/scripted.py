@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from accord.client.target import Target
-from accord.jsonrpc.frames import RequestId
-from accord.jsonrpc.messages import Call, parse
+from accord.jsonrpc.line_frames import RequestId
+from accord.jsonrpc.wire_messages import RequestFrame, parse
 from accord.transports.base import End, Receiver, Transport
 
 TEXT = "the quick brown fox jumps over the lazy d"
@@ -95,7 +95,7 @@ class ScriptedAgent(Target):
 
     def _reply(self, frame: bytes) -> list[bytes]:
         message = parse(frame)
-        if not isinstance(message, Call) or not isinstance(message.id, int):
+        if not isinstance(message, RequestFrame) or not isinstance(message.id, int):
             return []
         if message.method == "initialize":
             return [INITIALIZED[self._version] % message.id]

@@ -12,7 +12,7 @@ import pytest
 
 import accord
 from accord import v1
-from accord.jsonrpc.frames import Oversized
+from accord.jsonrpc.line_frames import Oversized
 from accord.project.roots import Roots
 from accord.services.files.files import Files
 from accord.transports.process import ProcessTransport

@@ -48,11 +48,11 @@ from accord import (
     StdioTransport,
     TraceEvent,
 )
-from accord.engine.owed import Owed
+from accord.engine.incoming_request import IncomingRequest
 from accord.engine.routes import Route, Routes, plain_lane
 from accord.errors import INTERNAL_ERROR, INVALID_PARAMS
-from accord.jsonrpc import messages
-from accord.jsonrpc.frames import LIMIT
+from accord.jsonrpc import wire_messages
+from accord.jsonrpc.line_frames import LIMIT
 from accord.schema import codec
 from accord.tasks import is_awaitable
 from accord.trace import OUT
@@ -221,7 +221,7 @@ class EngineConnection:
     # Receiving
 
     def _request_route(self) -> Route:
-        async def call(params: Any, request: Owed) -> Any:
+        async def call(params: Any, request: IncomingRequest) -> Any:
             with span_context("acp.request", attributes={"method": request.method}):
                 return await self._handle(request.method, params)
 
@@ -232,7 +232,7 @@ class EngineConnection:
             lane_of=plain_lane,
             suspends=True,
             call=call,
-            answer=lambda request_id, result: messages.answer(request_id, _json(result)),
+            answer=lambda request_id, result: wire_messages.encode_response(request_id, _json(result)),
         )
 
     def _notification_route(self, method: str) -> Route:

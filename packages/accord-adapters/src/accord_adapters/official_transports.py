@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
-from accord.jsonrpc.frames import LIMIT, FrameReader, Oversized, joined
+from accord.jsonrpc.line_frames import LIMIT, FrameReader, Oversized, joined
 from accord.schema import codec
 from accord.transports.base import HIGH_WATER, End, Receiver, Transport
 from accord.transports.closing import to_the_end, within

@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from accord.connecting import connect as connect
     from accord.endpoints import Endpoint as Endpoint
     from accord.engine.connection import Connection as Connection
+    from accord.engine.connection_limits import Limits as Limits, Statistics as Statistics
     from accord.engine.context import Context as Context
     from accord.engine.handlers import Handlers as Handlers
-    from accord.engine.limits import Limits as Limits, Statistics as Statistics
     from accord.engine.peer import Peer as Peer
     from accord.errors import (
         AccordError as AccordError,
@@ -127,7 +127,7 @@ _HOMES = {
     "Hop": "proxy.hop",
     "ServedSession": "services.service",
     "TraceFile": "trace",
-    "Limits": "engine.limits",
+    "Limits": "engine.connection_limits",
     "LinkQuestion": "services.elicitation.elicitation",
     "Login": "agent.login",
     "McpServerError": "errors",
@@ -166,7 +166,7 @@ _HOMES = {
     "Hosts": "hosts.hosts",
     "PostgresStore": "store.postgres.store",
     "SqliteStore": "store.sqlite",
-    "Statistics": "engine.limits",
+    "Statistics": "engine.connection_limits",
     "OpenDocument": "client.open_document",
     "StaleSuggestion": "errors",
     "Suggestion": "client.open_document",

@@ -10,7 +10,7 @@ import pytest
 
 import accord
 from accord import v1
-from accord.engine.limits import Limits
+from accord.engine.connection_limits import Limits
 from tests.client.conftest import staged
 from tests.waiting import eventually
 
@@ -221,7 +221,7 @@ async def test_an_unread_reply_pauses_reading_and_a_reader_gets_everything() -> 
         session = await stage.session()
         reply = session.prompt("a")
         prompt = await stage.agent.expect("session/prompt")
-        intake = stage.remote.peer.connection.intake
+        intake = stage.remote.peer.connection.read_pause
         sent = 0
         while not intake.paused:
             stage.say("x" * 100)

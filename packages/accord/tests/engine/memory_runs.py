@@ -156,7 +156,7 @@ async def long_link():
                 figures["early"] = settled()
         figures["late"] = settled()
         figures["messages"] = messages
-        figures["left"] = sum(len(link._endpoint.asked) + len(link._endpoint._abandoned) for link in links)
+        figures["left"] = sum(len(link._open.outgoing) + len(link._open._abandoned) for link in links)
     return figures
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from accord import ConnectionClosed, Context, Handlers, Limits, Peer, PeerError, TraceEvent, memory_pair, v1
-from accord.jsonrpc.messages import Answer, Call, Tell
+from accord.jsonrpc.wire_messages import NotificationFrame, RequestFrame, ResponseFrame
 from accord.trace import IN
 from tests.engine.programs import Node, Program, Step
 
@@ -106,15 +106,15 @@ class Side:
         assert not hasattr(message, "problem"), f"malformed: {message}"
         if event.direction == IN:
             self._came_in(message)
-        elif isinstance(message, Call):
+        elif isinstance(message, RequestFrame):
             self._asked[message.id] = self.requests[decode(message.params)["n"]]
-        elif isinstance(message, Answer):
+        elif isinstance(message, ResponseFrame):
             self.paid[message.id] = self.paid.get(message.id, 0) + 1
         elif message.method == "$/cancel_request":
             self._asked[decode(message.params)["requestId"]].given_up += 1
 
     def _came_in(self, message: Any) -> None:
-        if isinstance(message, Answer):
+        if isinstance(message, ResponseFrame):
             request = self._asked[message.id]
             request.answers.append(self.note("answer", request))
             return
@@ -125,9 +125,9 @@ class Side:
             handling = Handling(node, params["sessionId"], len(self.log))
             self.arrived[node.number] = handling
             self.note("arrived", handling)
-            if isinstance(message, Call):
+            if isinstance(message, RequestFrame):
                 self.calls[message.id] = handling
-        elif isinstance(message, Tell) and message.method == "$/cancel_request":
+        elif isinstance(message, NotificationFrame) and message.method == "$/cancel_request":
             if (handling := self.calls.get(params["requestId"])) and handling.cancel_asked is None:
                 handling.cancel_asked = self.note("cancel", handling)
         else:
@@ -285,20 +285,20 @@ class Side:
         """What should not be there any more when everything has been done."""
         connection = self.connection
         books = {
-            "requests of ours": connection._endpoint.asked,
-            "requests of theirs": connection._endpoint.owed,
-            "requests given up": complete and connection._endpoint._abandoned,
+            "requests of ours": connection._open.outgoing,
+            "requests of theirs": connection._open.incoming,
+            "requests given up": complete and connection._open._abandoned,
             "lanes": connection._lanes.busy,
             "tasks of lanes": connection._lanes._tasks,
             "bytes in lanes": connection._lanes.size,
             "handlers": connection._tasks.running,
-            "handlers without a first step": connection._answering.unstepped,
-            "requests that wait to begin": connection._answering._deferred,
-            "requests that keep us reading": connection.intake.impatient,
-            "senders that keep us reading": connection.intake.senders,
+            "handlers without a first step": connection._incoming.unstepped,
+            "requests that wait to begin": connection._incoming._deferred,
+            "requests that keep us reading": connection.read_pause.impatient,
+            "senders that keep us reading": connection.read_pause.senders,
             "bytes unsent": complete and connection.transport.unsent,
             "frames unsent": connection._outbox.frames,
-            "strays": connection._endpoint.strays,
+            "strays": connection._open.strays,
             "pollution": connection.pollution,
             "tasks of the program": self.others,
             "handlers that did not end": [it for it in self.arrived.values() if self._still_runs(it)],

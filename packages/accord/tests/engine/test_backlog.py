@@ -103,11 +103,11 @@ async def test_a_peer_that_reads_no_answers_is_read_no_further(sides, handlers, 
     connection, deaf = sides
     handlers.may_go_on.set()
     await deaf.ask(method, times=500)
-    assert connection.intake.paused
+    assert connection.read_pause.paused
     assert deaf.transport.unsent > 0, "what it sends stays with it"
     assert kept(connection) < MOST
     await deaf.read()
-    assert not connection.intake.paused
+    assert not connection.read_pause.paused
     assert [answer["id"] for answer in deaf.answers] == list(range(1, 501)), "every request is answered, in order"
     assert kept(connection) == 0
 
@@ -117,7 +117,7 @@ async def test_messages_that_make_no_sense_count_as_well(sides):
     for _ in range(5_000):
         deaf.transport.send([b'{"jsonrpc":"2.0","id":1,"method":7,"params":{}}'])
         await settle()
-    assert connection.intake.paused
+    assert connection.read_pause.paused
     assert kept(connection) < MOST
     await deaf.read()
     assert len(deaf.answers) == 5_000
@@ -126,10 +126,10 @@ async def test_messages_that_make_no_sense_count_as_well(sides):
 async def test_answers_of_handlers_that_run_already_count_as_well(sides, handlers):
     connection, deaf = sides
     await deaf.ask("_test/slow", times=100)
-    assert not connection.intake.paused
+    assert not connection.read_pause.paused
     handlers.may_go_on.set()
     await settle()
-    assert connection.intake.paused
+    assert connection.read_pause.paused
 
 
 async def test_requests_are_held_while_output_is_full_and_answers_to_us_are_still_read(sides, handlers):
@@ -173,7 +173,7 @@ async def test_a_cancelled_session_s_held_requests_are_started_before_they_are_c
 async def test_a_link_on_which_nothing_is_read_for_a_minute_ends_and_says_why(sides):
     connection, deaf = sides
     await deaf.ask("_test/large", times=500)
-    assert connection.intake.paused
+    assert connection.read_pause.paused
     end = await connection.closed()
     assert asyncio.get_running_loop().time() < 130
     assert end.reason == "unresponsive"
@@ -235,7 +235,7 @@ async def test_messages_that_wait_for_an_initialize_without_an_answer_are_bounde
         await deaf.read()
         await deaf.ask("initialize", protocolVersion=1)
         await deaf.ask("_test/early", times=500, text="y" * 1_000)
-        assert peer.connection.intake.paused
+        assert peer.connection.read_pause.paused
         assert peer.connection._backlog.size < 2 * BACKLOG
         may_answer.set()
         await settle()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from accord.engine.intake import MARK, Intake
+from accord.engine.read_pause import MARK, ReadPause
 
 
 class Reading(RuleBasedStateMachine):
@@ -15,7 +15,7 @@ class Reading(RuleBasedStateMachine):
     @initialize(mark=st.sampled_from([0, 1, 4, 1000]))
     def begin(self, mark):
         self.switches = []
-        self.intake = Intake(lambda: self.switches.append("pause"), lambda: self.switches.append("resume"), mark)
+        self.intake = ReadPause(lambda: self.switches.append("pause"), lambda: self.switches.append("resume"), mark)
         self.mark = mark
         self.size = self.impatient = self.senders = 0
 
@@ -87,7 +87,7 @@ TestReading.settings = settings(deadline=None, max_examples=100, stateful_step_c
 
 @pytest.fixture
 def intake():
-    made = Intake(lambda: None, lambda: None, 1000)
+    made = ReadPause(lambda: None, lambda: None, 1000)
     made.resized(1001)
     assert made.paused
     return made

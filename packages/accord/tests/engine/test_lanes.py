@@ -11,8 +11,8 @@ from types import SimpleNamespace
 import pytest
 
 from accord import Handlers, Limits, Overflow, Peer, memory_pair, v1
+from accord.engine.incoming_request import IncomingRequest
 from accord.engine.lanes import WEIGHT, YIELD_EVERY, Lanes, inside
-from accord.engine.owed import Owed
 from tests.engine.virtual_time import VirtualLoop, settle
 
 STUCK_AFTER = 10.0
@@ -198,7 +198,7 @@ async def test_a_handler_that_fails_does_not_stop_its_lane(bench, caplog):
 
 def others_handler():
     """The handler of a request, somewhere."""
-    return Owed(1, 1, "session/prompt", None, None, 10, None)
+    return IncomingRequest(1, 1, "session/prompt", None, None, 10, None)
 
 
 def ended_handler():

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from accord.engine.backlog import Backlog
-from accord.engine.intake import Intake
 from accord.engine.outbox import BLOCKED, FLUSH_AT, LEAST_SHARE, Outbox
+from accord.engine.read_pause import ReadPause
 from accord.trace import OUT, Watch
 from tests.engine.virtual_time import VirtualLoop, settle
 
@@ -32,7 +32,7 @@ class Reads:
     """Whether the intake reads."""
 
     def __init__(self):
-        self.intake = Intake(self.pause, self.resume, 10)
+        self.intake = ReadPause(self.pause, self.resume, 10)
         self.reading = True
 
     def pause(self):

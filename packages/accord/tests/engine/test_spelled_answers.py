@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from accord import Handlers, Peer, PeerError, ProtocolError, memory_pair, v1
-from accord.jsonrpc import messages
+from accord.jsonrpc import wire_messages
 
 REQUEST = v1.ReadTextFileRequest(v1.SessionId("s"), "/file")
 
@@ -21,7 +21,7 @@ class RawEnd:
 
     def received(self, frames):
         for frame in frames:
-            self.calls.put_nowait(messages.parse(frame))
+            self.calls.put_nowait(wire_messages.parse(frame))
 
     def paused(self): ...
 

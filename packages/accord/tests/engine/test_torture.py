@@ -321,13 +321,13 @@ def zombies():
 
 def books(connection):
     return {
-        "requests of ours": connection._endpoint.asked,
-        "requests of theirs": connection._endpoint.owed,
+        "requests of ours": connection._open.outgoing,
+        "requests of theirs": connection._open.incoming,
         "lanes": connection._lanes.busy,
         "bytes in lanes": connection._lanes.size,
         "handlers": connection._tasks.running,
-        "senders": connection.intake.senders,
-        "impatient requests": connection.intake.impatient,
+        "senders": connection.read_pause.senders,
+        "impatient requests": connection.read_pause.impatient,
     }
 
 

@@ -23,7 +23,7 @@ from accord.hosts.signed_forward import (
 from accord.http.h2_frames import DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PREFACE, RST_STREAM, FrameReader
 from accord.http.server.hosting import Host
 from accord.http.server.serve import serving
-from accord.jsonrpc.messages import answer, parse
+from accord.jsonrpc.wire_messages import encode_response, parse
 from accord.transports.base import Receiver
 from tests.hosts.hosting import INITIALIZE, JSON, KEY as TEXT_KEY, editor_on
 from tests.http.talking import DEADLINE, an_agent
@@ -183,7 +183,7 @@ class Recording(Host, Receiver):
         for frame in frames:
             message = parse(frame)
             if getattr(message, "method", "") == "initialize":
-                self._transport.send([answer(message.id, b'{"protocolVersion":1}')])
+                self._transport.send([encode_response(message.id, b'{"protocolVersion":1}')])
             else:
                 self.got.append(bytes(frame))
 

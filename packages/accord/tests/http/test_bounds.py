@@ -21,7 +21,7 @@ from accord.http.client.pool import Requests
 from accord.http.server.calls import Calls
 from accord.http.server.connection import HttpConnection
 from accord.http.server.validation import Refusal
-from accord.jsonrpc.messages import answer
+from accord.jsonrpc.wire_messages import encode_response
 from tests.http.talking import DEADLINE, WAYS, Editor, an_agent, editor_of, nobody_is_connected, transport_to
 from tests.waiting import eventually
 
@@ -83,7 +83,7 @@ def test_a_session_that_was_refused_or_loaded_again_does_not_count():
     assert calls.websocket_received(load % (1, b"a")) is None
     calls.websocket_sent(b'{"jsonrpc":"2.0","id":1,"error":{"code":-32002,"message":"no"}}')
     assert calls.websocket_received(load % (2, b"b")) is None
-    calls.websocket_sent(answer(2, b"{}"))
+    calls.websocket_sent(encode_response(2, b"{}"))
     assert calls.websocket_received(load % (3, b"b")) is None
     assert b"at most 1 sessions" in calls.websocket_received(load % (4, b"c"))
 

@@ -24,7 +24,7 @@ from accord.http import App, serving
 from accord.http.server.connection import HttpConnection
 from accord.http.server.streams import Streams
 from accord.http.server.websocket import ServerSocket
-from accord.jsonrpc.frames import FrameReader
+from accord.jsonrpc.line_frames import FrameReader
 from accord.transports.memory import MemoryTransport
 from accord.transports.stdio import StdioTransport
 from accord.transports.websocket_frames import Frames

@@ -8,7 +8,7 @@ import pytest
 from accord.http import HttpTransport
 from accord.http.ordering import EACH, HELD, InOrder
 from accord.http.sse import EventReader
-from accord.jsonrpc.frames import Oversized
+from accord.jsonrpc.line_frames import Oversized
 from tests.http.numbering import numbering, update
 from tests.http.talking import DEADLINE, editor_of
 

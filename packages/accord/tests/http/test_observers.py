@@ -11,7 +11,7 @@ from accord.http import Access, Observer, SharedHost, serving
 from accord.http.client.pool import Requests
 from accord.http.server.hosting import Host
 from accord.http.server.observing import RIGHTS, Observing, Right
-from accord.jsonrpc.messages import Answer, Call, answer, call, parse
+from accord.jsonrpc.wire_messages import RequestFrame, ResponseFrame, encode_request, encode_response, parse
 from accord.schema.methods import methods
 from accord.transports.base import Receiver
 from tests.hosts.hosting import editor_on
@@ -185,8 +185,10 @@ class Obedient(Host, Receiver):
     def received(self, frames):
         for message in map(parse, frames):
             self.got.append(getattr(message, "method", ""))
-            if isinstance(message, Call):
-                self._transport.send([answer(message.id, b'{"protocolVersion":1,"_meta":{"accord.dev/watch":true}}')])
+            if isinstance(message, RequestFrame):
+                self._transport.send(
+                    [encode_response(message.id, b'{"protocolVersion":1,"_meta":{"accord.dev/watch":true}}')]
+                )
 
     def paused(self): ...
 
@@ -239,7 +241,7 @@ async def test_an_observer_that_closes_a_session_ends_no_turn(way):
 def observing():
     """The filter of an observer whose agent can be watched."""
     it = Observing()
-    assert it.received(call(0, "initialize", b'{"protocolVersion":1}')).passed is not None
+    assert it.received(encode_request(0, "initialize", b'{"protocolVersion":1}')).passed is not None
     it.sent(b'{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1,"_meta":{"accord.dev/watch":true}}}')
     return it
 
@@ -255,8 +257,8 @@ def test_what_opens_a_session_is_rewritten_and_brings_nothing_for_the_agent(obse
         "_meta": {"accord.dev/watch": False, "example.com/x": 1},
     }
     for method in ("session/load", "session/resume"):
-        passed = parse(observing.received(call(7, method, json.dumps(params).encode())).passed)
-        assert isinstance(passed, Call)
+        passed = parse(observing.received(encode_request(7, method, json.dumps(params).encode())).passed)
+        assert isinstance(passed, RequestFrame)
         assert (passed.id, passed.method) == (7, method)
         assert json.loads(bytes(passed.params)) == {
             "sessionId": "s",
@@ -291,15 +293,15 @@ def test_malformed_messages_and_batches_do_not_reach_the_agent(observing):
 
 def test_an_answer_of_an_observer_is_an_error_for_the_agent(observing):
     answer = parse(observing.received(b'{"jsonrpc":"2.0","id":5,"result":{"outcome":{}}}').passed)
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, ResponseFrame)
     assert (answer.id, answer.error.code) == (5, -32600)
 
 
 def test_only_the_answer_to_its_own_initialize_says_that_sessions_can_be_watched():
     it = Observing()
     it.sent(b'{"jsonrpc":"2.0","id":0,"result":{"_meta":{"accord.dev/watch":true}}}')
-    load_it = call(1, "session/load", b'{"sessionId":"s","cwd":"/p"}')
+    load_it = encode_request(1, "session/load", b'{"sessionId":"s","cwd":"/p"}')
     assert it.received(load_it).passed is None
-    it.received(call(0, "initialize", b"{}"))
+    it.received(encode_request(0, "initialize", b"{}"))
     it.sent(b'{"jsonrpc":"2.0","id":0,"result":{"_meta":{}}}')
     assert it.received(load_it).passed is None

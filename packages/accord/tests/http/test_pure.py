@@ -13,7 +13,7 @@ from accord.http.server.initialize_answer import with_connection_id
 from accord.http.server.streams import NotKept, Streams
 from accord.http.server.validation import AnswersBadly, Ends, Opens, Posts, Reads, Refusal, session_of_posted
 from accord.http.sse import EventReader, TooLong, announcement, event
-from accord.jsonrpc.messages import parse
+from accord.jsonrpc.wire_messages import parse
 
 LIMIT = 1000
 

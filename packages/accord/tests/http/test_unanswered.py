@@ -14,7 +14,7 @@ from accord.http.server.asgi_websocket import AsgiWebSocket
 from accord.http.server.calls import Calls
 from accord.http.server.connection import HttpConnection
 from accord.http.server.validation import Posts, Refusal
-from accord.jsonrpc.messages import answer, parse
+from accord.jsonrpc.wire_messages import encode_response, parse
 from accord.transports.base import Receiver
 from accord.transports.websocket_frames import masking, texts
 from tests.http.talking import DEADLINE, an_agent
@@ -176,7 +176,7 @@ async def test_an_unanswered_request_over_the_limit_is_429():
     with pytest.raises(Refusal, match="2 requests") as refused:
         await post(call(3, "_x/c"))
     assert refused.value.status == 429
-    link.send([answer(1, b"{}")])
+    link.send([encode_response(1, b"{}")])
     await post(call(3, "_x/c"))
 
 
@@ -187,7 +187,7 @@ def test_unanswered_prompts_and_closes_are_bounded_and_refused_with_an_error():
     refusal = json.loads(calls.websocket_received(prompt(3)))
     assert refusal["error"]["code"] == INVALID_REQUEST
     assert "2 requests" in refusal["error"]["message"]
-    calls.websocket_sent(answer(1, b"{}"))
+    calls.websocket_sent(encode_response(1, b"{}"))
     assert calls.websocket_received(prompt(3)) is None
 
 

@@ -38,7 +38,7 @@ from accord.hosts.hosts import Hosts
 from accord.http import HttpTransport, serving
 from accord.http.headers import session_of
 from accord.http.server.hosting import Host
-from accord.jsonrpc.messages import Answer, Call, parse
+from accord.jsonrpc.wire_messages import RequestFrame, ResponseFrame, parse
 from accord.schema import codec, v1
 from accord.testing import ScriptedPeer
 from accord.transports.memory import pair
@@ -283,7 +283,7 @@ class PostedTo(Script):
     def send_raw(self, *frames):
         for frame in frames:
             message = parse(frame)
-            if isinstance(message, Call):
+            if isinstance(message, RequestFrame):
                 self._sessions[message.id] = session_of(message.params)
         super().send_raw(*frames)
 
@@ -292,17 +292,17 @@ class PostedTo(Script):
         return await super().expect(method)
 
     async def expect_answer(self, id):  # noqa: A002
-        await self._bring_forward(lambda message: isinstance(message, Answer) and message.id == id)
+        await self._bring_forward(lambda message: isinstance(message, ResponseFrame) and message.id == id)
         return await super().expect_answer(id)
 
     async def expect_error(self, id, code=None):  # noqa: A002
-        await self._bring_forward(lambda message: isinstance(message, Answer) and message.id == id)
+        await self._bring_forward(lambda message: isinstance(message, ResponseFrame) and message.id == id)
         return await super().expect_error(id, code)
 
     async def expect_silence(self):
         asked = f"silence-{len(self.conversation)}"
         self.call("_accord/silence", id=asked)
-        await self._bring_forward(lambda message: isinstance(message, Answer) and message.id == asked)
+        await self._bring_forward(lambda message: isinstance(message, ResponseFrame) and message.id == asked)
         await super().expect_answer(asked)
         await self._everything_sent()
         if self._unread:
@@ -325,7 +325,7 @@ class PostedTo(Script):
             await self._news("what another session has overtaken" if self._unread else "a message")
 
     def _session_of(self, message):
-        return self._sessions.get(message.id) if isinstance(message, Answer) else session_of(message.params)
+        return self._sessions.get(message.id) if isinstance(message, ResponseFrame) else session_of(message.params)
 
 
 class Connect:

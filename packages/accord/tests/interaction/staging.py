@@ -24,8 +24,8 @@ from pathlib import Path
 from types import ModuleType
 
 from accord.agent.router import Router
+from accord.engine.connection_limits import Limits
 from accord.engine.handlers import Handlers
-from accord.engine.limits import Limits
 from accord.engine.peer import Peer
 from accord.engine.routes import Routes
 from accord.schema import v1

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
+from accord.engine.connection_limits import Limits
 from accord.engine.handlers import Handlers
-from accord.engine.limits import Limits
 from accord.errors import Overflow
 from tests.interaction.staging import ask, chunk, result, says, text_of, turns, until
 from tests.interaction.versions import spoken

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
+from accord.engine.connection_limits import Limits
 from accord.engine.handlers import Handlers
-from accord.engine.limits import Limits
 from accord.errors import Timeout
 from tests.interaction.staging import ask, forever, result, says, text_of, turns, until
 from tests.interaction.versions import spoken
@@ -163,7 +163,7 @@ async def test_several_idle_deadlines_in_a_session_do_not_disturb_each_other(con
         script.answer(await script.expect("session/prompt"), spoken.ending())
         held.set()
         await third
-        assert peer.connection.asking.heard == {}
+        assert peer.connection.outgoing.heard == {}
 
 
 async def test_nothing_is_kept_of_idle_deadlines_once_they_are_over(connect, clock):
@@ -174,7 +174,7 @@ async def test_nothing_is_kept_of_idle_deadlines_once_they_are_over(connect, clo
         await watched
         script.answer(calls[0], spoken.ending())
         await patient
-        assert peer.connection.asking.heard == {}
+        assert peer.connection.outgoing.heard == {}
 
 
 @pytest.mark.needs("a clock that can jump")

@@ -11,8 +11,8 @@ import sys
 
 import pytest
 
+from accord.engine.connection_limits import Limits
 from accord.engine.handlers import Handlers
-from accord.engine.limits import Limits
 from accord.engine.peer import Peer
 from accord.errors import ConnectionClosed
 from accord.testing import ScriptedPeer, connected

@@ -9,7 +9,7 @@ import pytest
 
 from accord.engine.handlers import Handlers
 from accord.errors import ConnectionClosed
-from accord.jsonrpc import slices
+from accord.jsonrpc import chunked_decode
 from tests.interaction.staging import ask, result, says, tell, text_of
 from tests.interaction.versions import spoken
 
@@ -97,14 +97,14 @@ async def test_the_loop_goes_on_while_a_heavy_message_is_read(connect, monkeypat
     client = Handlers()
     client.on_notification("_example.com/light")(lambda _: light.set())
     client.on_notification("_example.com/heavy")(lambda _: heavy.set())
-    read = slices.read
+    read = chunked_decode.read
 
     def read_when_told(frames):
         assert threading.current_thread() is not threading.main_thread()
         go_on.wait()
         return read(frames)
 
-    monkeypatch.setattr(slices, "read", read_when_told)
+    monkeypatch.setattr(chunked_decode, "read", read_when_told)
     try:
         async with connect.as_agent(client) as (script, _):
             script.send(tell("_example.com/light"), tell("_example.com/heavy", it=HEAVY))

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
+from accord.engine.connection_limits import Limits
 from accord.engine.handlers import Handlers
-from accord.engine.limits import Limits
 from accord.schema import v1
 from tests.interaction.staging import ask, chunk, prompt_params, result, says, tell, text_of
 from tests.interaction.versions import spoken

@@ -13,7 +13,7 @@ from accord import trace, v1
 from accord.engine.handlers import Handlers
 from accord.engine.lanes import WEIGHT
 from accord.errors import AccordError, DecodeError, PeerError, RequestError
-from accord.jsonrpc.messages import Answer, Call, Malformed, Tell
+from accord.jsonrpc.wire_messages import Malformed, NotificationFrame, RequestFrame, ResponseFrame
 from accord.spans import Spans
 from accord.testing import connected
 from tests.interaction.staging import ask, prompt_params, says, tell, text_of
@@ -110,14 +110,15 @@ async def test_observers_see_every_frame_in_the_order_of_the_wire_before_it_is_h
         script.send(says("one"), ask("_example.com/work", 1), says("two"))
         await script.expect_result(1)
         assert log == [
-            "in Tell", "handled one", "in Call", "worked", "out Answer", "in Tell", "handled two",
+            "in NotificationFrame", "handled one", "in RequestFrame", "worked", "out ResponseFrame",
+            "in NotificationFrame", "handled two",
         ]  # fmt: skip
         assert [event.frame for event in events] == [
             frame for _, frame in (*script.conversation[:2], script.conversation[3], script.conversation[2])
         ]
         assert [event.time for event in events] == sorted(event.time for event in events)
-        assert isinstance(events[1].message, Call)
-        assert isinstance(events[2].message, Answer)
+        assert isinstance(events[1].message, RequestFrame)
+        assert isinstance(events[2].message, ResponseFrame)
 
 
 async def test_several_observers_see_the_same_and_one_that_fails_harms_nobody(connect, caplog):
@@ -185,7 +186,7 @@ async def test_a_trace_file_holds_the_wire_byte_for_byte_and_reads_back(connect,
         events = list(trace.read(path))
         assert len(events) == len(recorded)
         assert [event.direction for event in events] == [it["dir"] for it in recorded]
-        assert isinstance(events[0].message, Tell)
+        assert isinstance(events[0].message, NotificationFrame)
         assert [event.note for event in events if event.note] == [it["note"] for it in recorded if "note" in it]
 
 
@@ -213,7 +214,7 @@ def test_a_trace_file_with_an_odd_frame_reads_back(frame):
     before = trace.TraceEvent(1.0, "in", frame).message
     (event,) = trace.read(written(frame))
     assert type(event.message) is type(before)
-    if isinstance(before, Tell):
+    if isinstance(before, NotificationFrame):
         assert event.message.method == before.method
 
 

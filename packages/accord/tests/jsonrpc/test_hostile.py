@@ -15,9 +15,9 @@ import pytest
 from msgspec import Raw
 
 from accord.errors import INVALID_REQUEST, PARSE_ERROR, DecodeError
-from accord.jsonrpc import bounds
+from accord.jsonrpc import structure_limits
 from accord.jsonrpc.members import HEAD, MOST_HALVES
-from accord.jsonrpc.messages import Answer, Call, Malformed, Message, Tell, parse
+from accord.jsonrpc.wire_messages import Malformed, Message, NotificationFrame, RequestFrame, ResponseFrame, parse
 from accord.schema import codec
 
 MIB = 1024 * 1024
@@ -100,7 +100,7 @@ def counted(work: Callable[[], Any]) -> tuple[int, int, Any]:
 def test_reading_a_message_of_any_shape_takes_few_calls_and_little_memory(shape: str, place: str) -> None:
     frame = PLACES[place] % VALUES[shape]
     calls, peak, parsed = counted(lambda: parse(frame))
-    assert isinstance(parsed, Call | Tell | Answer | Malformed)
+    assert isinstance(parsed, RequestFrame | NotificationFrame | ResponseFrame | Malformed)
     assert calls < 5 * HEAD + len(frame) / 1024  # of what is refused, the start is walked for its id
     assert peak < 16 * MIB + 16 * len(frame)
     if isinstance(parsed, Malformed):
@@ -111,14 +111,14 @@ def test_a_small_unknown_member_costs_one_pass_however_deep_it_is() -> None:
     frames = [b'{"jsonrpc":"2.0","id":1,"method":"m","z":%b}' % (b"[" * n + b"]" * n) for n in (1, 400)]
     calls = [counted(lambda frame=frame: parse(frame))[0] for frame in frames]
     assert calls[0] == calls[1]
-    assert parse(frames[1]) == Call(1, "m")
+    assert parse(frames[1]) == RequestFrame(1, "m")
 
 
 # The bounds
 
 SPELLED = "more than 8,388,608 bytes of numbers, spaces and escapes in one message: send fewer"
 DAMAGED_LENGTH = 8 * MIB
-assert bounds.DAMAGED.length == DAMAGED_LENGTH
+assert structure_limits.DAMAGED.length == DAMAGED_LENGTH
 
 
 def message_with(value: bytes) -> Message | Malformed:
@@ -127,32 +127,35 @@ def message_with(value: bytes) -> Message | Malformed:
 
 def test_a_message_of_as_many_values_as_are_allowed_is_read() -> None:
     for value in (
-        b"[" + b"[]," * (bounds.MOST_CONTAINERS - 4) + b"1]",
-        b"[" + b"1," * (bounds.MOST_VALUES - 10) + b"1]",
-        b"{" + b'"a":1,' * (bounds.MOST_MEMBERS - 10) + b'"a":1}',
-        b"[" + (b"9" * bounds.MOST_DIGITS + b",") * 1_000 + b"1]",
+        b"[" + b"[]," * (structure_limits.MOST_CONTAINERS - 4) + b"1]",
+        b"[" + b"1," * (structure_limits.MOST_VALUES - 10) + b"1]",
+        b"{" + b'"a":1,' * (structure_limits.MOST_MEMBERS - 10) + b'"a":1}',
+        b"[" + (b"9" * structure_limits.MOST_DIGITS + b",") * 1_000 + b"1]",
         b"[" + (b"9" * 49 + b",") * 10_000 + b"1]",
     ):
-        assert isinstance(message_with(value), Call)
+        assert isinstance(message_with(value), RequestFrame)
 
 
 @pytest.mark.parametrize(
     ("value", "problem"),
     [
         (
-            b"[" + b"[]," * bounds.MOST_CONTAINERS + b"1]",
+            b"[" + b"[]," * structure_limits.MOST_CONTAINERS + b"1]",
             "more than 50,000 arrays and objects in one message: send fewer",
         ),
-        (b"[" + b"1," * bounds.MOST_VALUES + b"1]", "more than 400,000 values in one message: send fewer"),
+        (b"[" + b"1," * structure_limits.MOST_VALUES + b"1]", "more than 400,000 values in one message: send fewer"),
         (
-            b"{" + b'"a":1,' * bounds.MOST_MEMBERS + b'"a":1}',
+            b"{" + b'"a":1,' * structure_limits.MOST_MEMBERS + b'"a":1}',
             "more than 200,000 members of objects in one message: send fewer",
         ),
         (b"[" + b"1," * 60_000 + b"9" * 450 + b"]", "a number of more than 400 digits: send it as text"),
         (b"[" + b"12345678901234567890.0123456789," * 300_000 + b"1]", SPELLED),
-        (b"[1" + b" \n" * (bounds.MOST_SPELLED // 2 + 100) + b"]", SPELLED),
-        (b'"' + b"\\n" * (bounds.MOST_SPELLED + 1) + b'"', SPELLED),
-        (b'["' + b"\\n" * (bounds.MOST_SPELLED // 2) + b'",' + b"1234567890123456," * 300_000 + b"1]", SPELLED),
+        (b"[1" + b" \n" * (structure_limits.MOST_SPELLED // 2 + 100) + b"]", SPELLED),
+        (b'"' + b"\\n" * (structure_limits.MOST_SPELLED + 1) + b'"', SPELLED),
+        (
+            b'["' + b"\\n" * (structure_limits.MOST_SPELLED // 2) + b'",' + b"1234567890123456," * 300_000 + b"1]",
+            SPELLED,
+        ),
         (
             b'{"\\ud83d":"' + b"x" * DAMAGED_LENGTH + b'"}',
             "half an emoji, in more than 8,388,608 bytes: only shorter text is repaired",
@@ -175,14 +178,14 @@ def test_a_message_of_more_values_is_refused_under_its_own_id(value: bytes, prob
 
 
 def test_digits_and_spaces_in_many_short_strings_do_not_count_however_long_the_message_is() -> None:
-    strings = b'["' + b'","'.join([b"12345678 12345678 " * 10] * (2 * bounds.MOST_SPELLED // 180)) + b'"]'
-    assert len(strings) > 2 * bounds.MOST_SPELLED
-    assert isinstance(message_with(strings), Call)
+    strings = b'["' + b'","'.join([b"12345678 12345678 " * 10] * (2 * structure_limits.MOST_SPELLED // 180)) + b'"]'
+    assert len(strings) > 2 * structure_limits.MOST_SPELLED
+    assert isinstance(message_with(strings), RequestFrame)
 
 
 def test_a_long_message_with_pairs_of_halves_and_an_unknown_member_is_whole() -> None:
     text = b'"' + b"\\ud83d\\ude00" * (MOST_HALVES + 1) + b"x" * DAMAGED_LENGTH + b'"'
-    assert parse(b'{"jsonrpc":"2.0","id":7,"method":"m","z":%b}' % text) == Call(7, "m")
+    assert parse(b'{"jsonrpc":"2.0","id":7,"method":"m","z":%b}' % text) == RequestFrame(7, "m")
 
 
 def test_the_code_of_an_error_with_a_long_damaged_text_is_not_repaired() -> None:
@@ -193,7 +196,9 @@ def test_the_code_of_an_error_with_a_long_damaged_text_is_not_repaired() -> None
 
 
 @pytest.mark.parametrize(
-    ("text", "length"), [(b'"\xff', bounds.DAMAGED.length), (b'["', bounds.MISFIT.length)], ids=["damaged", "misfit"]
+    ("text", "length"),
+    [(b'"\xff', structure_limits.DAMAGED.length), (b'["', structure_limits.MISFIT.length)],
+    ids=["damaged", "misfit"],
 )
 def test_text_that_must_be_read_twice_is_read_up_to_a_length(text: bytes, length: int) -> None:
     end = b'"' if text[:1] == b'"' else b'"]'
@@ -208,17 +213,17 @@ def test_text_that_must_be_read_twice_is_read_up_to_a_length(text: bytes, length
 
 @pytest.mark.parametrize("text", [b"[{,", b'[{,\\"', b"[{,\\\\", b"[{,\\n\xc3\xa4", b":,", b"1234567890"])
 def test_what_stands_in_strings_does_not_count(text: bytes) -> None:
-    text = text * bounds.MOST_VALUES
-    assert message_with(b'"%b"' % text) == Call(7, "m", Raw(b'{"a":"%b"}' % text))
+    text = text * structure_limits.MOST_VALUES
+    assert message_with(b'"%b"' % text) == RequestFrame(7, "m", Raw(b'{"a":"%b"}' % text))
 
 
 @pytest.mark.parametrize("shift", range(4))
 def test_strings_are_told_apart_wherever_a_block_is_cut(shift: int) -> None:
-    block = bounds._BLOCK
+    block = structure_limits._BLOCK
     for end in (b'\\"', b"\\\\", b'\\\\\\"', b'","'):
         padding = b"x" * (block - shift - len(b'["')) + end
-        text = b'["' + padding + b"[" * (bounds.MOST_CONTAINERS * 2) + b'"]'
-        assert bounds.excess(text) is None
+        text = b'["' + padding + b"[" * (structure_limits.MOST_CONTAINERS * 2) + b'"]'
+        assert structure_limits.excess(text) is None
 
 
 # The id of what cannot be read

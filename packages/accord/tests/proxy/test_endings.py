@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from accord.client.target import Target
-from accord.jsonrpc.glance import glance
+from accord.jsonrpc.peek import peek
 from accord.proxy.chain import conduct
 from accord.testing import ScriptedPeer
 from accord.transports.memory import pair
@@ -198,7 +198,7 @@ class Deaf(Target):
         return here
 
     def received(self, frames):
-        self.there.send([b'{"jsonrpc":"2.0","id":%d,"result":{"protocolVersion":1}}' % glance(frames[0]).id])
+        self.there.send([b'{"jsonrpc":"2.0","id":%d,"result":{"protocolVersion":1}}' % peek(frames[0]).id])
         self.there.pause_reading()
         self.answered.set()
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from accord.jsonrpc.frames import Oversized
+from accord.jsonrpc.line_frames import Oversized
 from accord.transports import group, process
 from accord.transports.base import End
 from accord.transports.process import ProcessTransport

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import msgspec
 
 from accord import TraceEvent
-from accord.jsonrpc.frames import Oversized
+from accord.jsonrpc.line_frames import Oversized
 from accord.trace import Direction
 from accord.transports.base import End, Transport
 from accord_check.agent.lender import Lender, Refused

@@ -15,7 +15,7 @@ from accord.http import Access, App, serving
 from accord.http.headers import CONNECTION_ID
 from accord.http.server.asgi import OWN_BODY, Event, Receive, Scope, Send, headers_of
 from accord.http.server.hosting import Host
-from accord.jsonrpc.frames import Oversized
+from accord.jsonrpc.line_frames import Oversized
 from accord.transports.base import End, Receiver, Transport
 from accord_check.client.arrival import Arrival
 from accord_check.client.http_requests import COOKIE, HttpRequests

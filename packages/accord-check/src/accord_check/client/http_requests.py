@@ -33,7 +33,7 @@ class HttpRequests:
     def asked(self, method: str, headers: Mapping[str, str], body: bytes) -> None:
         """Judge a request. Names of headers are in lower case."""
         message = parse(body) if body else None
-        opens = isinstance(message, Call) and message.method == "initialize"
+        opens = isinstance(message, RequestFrame) and message.method == "initialize"
         if method == "POST":
             self._sends_json(headers)
         elif method == "GET":
@@ -43,7 +43,7 @@ class HttpRequests:
             self._connections += 1
         elif self._connections:
             self._follows(method, headers)
-        if isinstance(message, Call | Tell) and not opens:
+        if isinstance(message, RequestFrame | NotificationFrame) and not opens:
             self._names_session(message, headers)
 
     def _sends_json(self, headers: Mapping[str, str]) -> None:
@@ -62,7 +62,7 @@ class HttpRequests:
             returned = f"{COOKIE}=" in headers.get("cookie", "")
             self._judge("http.cookies-returned", None if returned else f"{lacks} cookie of the server")
 
-    def _names_session(self, message: Call | Tell, headers: Mapping[str, str]) -> None:
+    def _names_session(self, message: RequestFrame | NotificationFrame, headers: Mapping[str, str]) -> None:
         session, given = session_of(message.params), headers.get(SESSION_ID)
         if session is None or message.method in _LATER:
             return

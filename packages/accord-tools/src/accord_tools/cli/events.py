@@ -44,12 +44,12 @@ class EarlyUpdates:
 
     def __call__(self, event: TraceEvent) -> None:
         """Keep the frame of this event, if it is an update."""
-        from accord.jsonrpc.messages import Tell
+        from accord.jsonrpc.wire_messages import NotificationFrame
 
         if self._is_over or event.direction != "in" or event.frame is None or b"session/update" not in event.frame:
             return
         message = event.message
-        if isinstance(message, Tell) and message.method == "session/update" and message.params is not None:
+        if isinstance(message, NotificationFrame) and message.method == "session/update" and message.params is not None:
             self._keep(bytes(message.params))
 
     def _keep(self, params: bytes) -> None:

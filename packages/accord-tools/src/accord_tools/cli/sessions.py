@@ -174,11 +174,11 @@ class Replay:
     def __call__(self, event: TraceEvent) -> None:
         from accord import v1
         from accord.client.live_session import wire_form
-        from accord.jsonrpc.messages import Tell
+        from accord.jsonrpc.wire_messages import NotificationFrame
         from accord.schema import codec
 
         message = event.message
-        if event.direction == "in" and isinstance(message, Tell) and message.method == "session/update":
+        if event.direction == "in" and isinstance(message, NotificationFrame) and message.method == "session/update":
             params = bytes(message.params or b"null")
             with suppress(DecodeError, ValueError):
                 session_id = codec.decode(params, v1.SessionNotification).session_id

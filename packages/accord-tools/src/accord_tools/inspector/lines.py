@@ -11,7 +11,7 @@ from typing import Any, cast
 import msgspec
 
 from accord import DecodeError
-from accord.jsonrpc.messages import Answer, Call, Malformed, Tell, parse
+from accord.jsonrpc.wire_messages import Malformed, NotificationFrame, RequestFrame, ResponseFrame, parse
 from accord.schema.codec import loads
 
 BROKEN, REQUEST, NOTIFICATION, ANSWER, ERROR, NOTE, STDERR, EVENT = range(8)
@@ -186,20 +186,20 @@ def _take_message(line: Line, frame: bytes | None) -> None:
     message = None if frame is None else parse(frame)
     if message is None or isinstance(message, Malformed):
         return
-    if isinstance(message, Answer):
+    if isinstance(message, ResponseFrame):
         line.kind = ANSWER if message.error is None else ERROR
         result = _object(message.result)
         line.session, line.stop = _short(result.get("sessionId")), _short(result.get("stopReason"))
     else:
-        assert isinstance(message, Call | Tell)
-        line.kind = REQUEST if isinstance(message, Call) else NOTIFICATION
+        assert isinstance(message, RequestFrame | NotificationFrame)
+        line.kind = REQUEST if isinstance(message, RequestFrame) else NOTIFICATION
         line.method = message.method[:LONGEST_NAME]
         params = _object(message.params)
         update = params.get("update")
         line.session = _short(params.get("sessionId"))
         if isinstance(update, dict):
             line.update = _short(cast("dict[str, Any]", update).get("sessionUpdate"))
-    if isinstance(message, Call | Answer):
+    if isinstance(message, RequestFrame | ResponseFrame):
         line.id = msgspec.json.encode(message.id)
 
 

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING
 import msgspec
 
 from accord import AccordError, TraceEvent
-from accord.jsonrpc.frames import FrameReader, Oversized
+from accord.jsonrpc.line_frames import FrameReader, Oversized
 from accord.trace import IN, OUT
 from accord_tools.tap.live import LiveTap, announced
 from accord_tools.tap.parcels import FROM_AGENT, LOST, PROCESS, STDERR, TO_AGENT, Parcel, unpacked

@@ -15,7 +15,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from accord import TraceEvent
-from accord.jsonrpc.messages import Answer, Call, Tell
+from accord.jsonrpc.wire_messages import NotificationFrame, RequestFrame, ResponseFrame
 from accord.printable import label
 from accord.redaction import masked
 from accord_tools.presentation.styled_text import Paragraph, Row, plain
@@ -175,9 +175,9 @@ def _line(event: TraceEvent, *, is_open: bool) -> Paragraph:
 
 def _what(event: TraceEvent) -> str:
     match event.message:
-        case Call(method=method) | Tell(method=method):
+        case RequestFrame(method=method) | NotificationFrame(method=method):
             return label(method, 60)
-        case Answer(id=its_id):
+        case ResponseFrame(id=its_id):
             return f"answer {label(str(its_id), 30)}"
         case _:
             return "malformed"

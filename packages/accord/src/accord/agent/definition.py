@@ -28,8 +28,8 @@ from accord.agent.system_prompt import Mode
 from accord.agent.turn import Turn
 from accord.arguments import shown
 from accord.capabilities import WATCH
+from accord.engine.connection_limits import Limits
 from accord.engine.handlers import Handlers
-from accord.engine.limits import Limits
 from accord.mistakes import WrongReturn, place_of
 from accord.schema import v1
 from accord.schema.base import Json

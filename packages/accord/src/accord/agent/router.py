@@ -14,11 +14,11 @@ import msgspec
 from msgspec import Raw
 
 from accord.agent.negotiation import Version, chosen_version, version_asked, with_known_parts
-from accord.engine.owed import Owed
+from accord.engine.incoming_request import IncomingRequest
 from accord.engine.peer import Peer
 from accord.engine.routes import Route, Routes
 from accord.errors import DecodeError, RequestError
-from accord.jsonrpc.frames import RequestId
+from accord.jsonrpc.line_frames import RequestId
 from accord.schema import codec
 
 INITIALIZE = "initialize"
@@ -88,7 +88,7 @@ class Router:
         fitting = raw if asked <= version else Raw(codec.encode(with_known_parts(params, version)))
         return Chosen(version, route, route.read(fitting))
 
-    def _call(self, read: Chosen | Refused, owed: Owed) -> Any:
+    def _call(self, read: Chosen | Refused, owed: IncomingRequest) -> Any:
         if isinstance(read, Refused):
             raise read.error
         self._choose(read.version)

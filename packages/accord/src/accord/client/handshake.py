@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from accord.client.negotiation import Agreed, Offer, negotiate
 from accord.client.target import Target
+from accord.engine.connection_limits import Limits
 from accord.engine.handlers import Handlers
-from accord.engine.limits import Limits
 from accord.engine.peer import Peer
 from accord.errors import AccordError, ConnectionClosed, PeerError, ProtocolError, Timeout, add_note, keep_stderr
 from accord.spans import Spans

@@ -21,9 +21,9 @@ from accord.client.sessions import Sessions
 from accord.client.supervision import Restart, Supervisor
 from accord.client.target import CommandTarget, Target
 from accord.endpoints import Endpoint
+from accord.engine.connection_limits import Limits
 from accord.engine.handlers import Handlers, MessageT, Registrar
 from accord.engine.interceptors import Interceptors
-from accord.engine.limits import Limits
 from accord.engine.peer import Peer, Posted
 from accord.errors import CapabilityMissing, PeerError, keep_stderr
 from accord.schema import v1

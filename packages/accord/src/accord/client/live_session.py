@@ -157,7 +157,7 @@ class LiveSession:
     def _send(self, turn: PendingTurn) -> None:
         peer = self.remote.peer
         posted = peer.post(v1.PromptRequest(self.id, turn.prompt, meta=turn.meta))
-        turn.sent(posted, Unread(peer.connection.intake, self.remote.limits.reply))
+        turn.sent(posted, Unread(peer.connection.read_pause, self.remote.limits.reply))
         self._turns.append(turn)
         if len(self._turns) == 1:
             self._begin(turn)

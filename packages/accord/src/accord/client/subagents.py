@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 from msgspec import Raw
 
 from accord.client.unread import Unread
-from accord.engine.limits import Limits
+from accord.engine.connection_limits import Limits
 from accord.errors import CapabilityMissing, Overflow
 from accord.project.roots import Roots
 from accord.schema import v1

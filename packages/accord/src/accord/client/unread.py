@@ -1,8 +1,8 @@
 """`Unread`: updates that have arrived and were not read yet, in order, counted in bytes.
 
-    put ──▶ [update, update, ...] ──▶ get         the count goes into the connection's `Intake`, which may stop reading
+    put ──▶ [update, update, ...] ──▶ get      the count goes into the connection's `ReadPause`, which may stop reading
 
-Past the intake's mark, adjacent text chunks of one message are merged, so that a slow reader costs no more than the
+Past the connection's mark, adjacent text chunks of one message are merged, so that a slow reader costs no more than the
 text itself. Past the hard limit all updates are dropped, and the reader gets an Overflow.
 
 While a reader waits, the connection keeps reading even if other readers are slow. It also does while a task awaits the
@@ -17,8 +17,8 @@ from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
-from accord.engine.intake import Intake
 from accord.engine.lanes import WEIGHT
+from accord.engine.read_pause import ReadPause
 from accord.errors import Overflow
 from accord.schema import v1
 from accord.session.values import JoinedText
@@ -60,7 +60,7 @@ class Unread:
     )
 
     def __init__(
-        self, intake: Intake | None, limit: int, as_read: Callable[[Any], Any] = lambda update: update
+        self, intake: ReadPause | None, limit: int, as_read: Callable[[Any], Any] = lambda update: update
     ) -> None:
         self.size = 0
         self._as_read = as_read

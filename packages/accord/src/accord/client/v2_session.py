@@ -90,7 +90,7 @@ class LiveSessionV2(LiveSession):
         is_alone = not self._open
         peer = self.remote.peer
         posted = peer.post(v2.PromptRequest(self.id, blocks_as_v2(turn.prompt), meta=turn.meta))
-        turn.sent(posted, Unread(peer.connection.intake, self.remote.limits.reply, _as_read))
+        turn.sent(posted, Unread(peer.connection.read_pause, self.remote.limits.reply, _as_read))
         opened = _OpenTurn(turn, self._foreground.sent(len(self.state)))
         self._open.append(opened)
         self._note_only()

@@ -23,7 +23,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from accord.engine.intake import Intake
+from accord.engine.read_pause import ReadPause
 
 BACKLOG = 16 * 1024 * 1024
 """Bytes past which reading stops."""
@@ -35,11 +35,11 @@ class Backlog:
     """Counts the bytes that wait because the peer does not read, and stops reading past the limit."""
 
     __slots__ = (
-        "_intake",
         "_limit",
         "_loop",
         "_made_while_full",
         "_on_stalled",
+        "_read_pause",
         "_stalled",
         "_taken",
         "_timer",
@@ -48,7 +48,7 @@ class Backlog:
 
     def __init__(
         self,
-        intake: Intake,
+        read_pause: ReadPause,
         loop: asyncio.AbstractEventLoop,
         *,
         limit: int,
@@ -58,7 +58,7 @@ class Backlog:
     ) -> None:
         self.size = 0
         """Bytes of requests that wait, and of answers that were made while output was full."""
-        self._intake = intake
+        self._read_pause = read_pause
         self._loop = loop
         self._limit = limit
         self._stalled = stalled
@@ -71,16 +71,16 @@ class Backlog:
     def add(self, size: int) -> None:
         """A request of so many bytes begins to wait."""
         self.size += size
-        if self.size > self._limit and not self._intake.stopped:
-            self._intake.stop()
+        if self.size > self._limit and not self._read_pause.stopped:
+            self._read_pause.stop()
             self._watch()
 
     def remove(self, size: int) -> None:
         """A request of so many bytes no longer waits."""
         self.size -= size
-        if self._intake.stopped and self.size <= self._limit // 4:
+        if self._read_pause.stopped and self.size <= self._limit // 4:
             self.end()
-            self._intake.go_on()
+            self._read_pause.go_on()
 
     def answered_while_full(self, size: int) -> None:
         """An answer of so many bytes was finished while output was full."""

@@ -1,6 +1,6 @@
 """A live connection, from its opening to its end: it joins the parts of the engine, sends, counts, and closes once.
 
-In: the transport delivers frames, and `receiving` handles them. Out: frames go to the `outbox`, which joins several
+In: the transport delivers frames, and `dispatch` handles them. Out: frames go to the `outbox`, which joins several
 into one write.
 
 The end: received messages are delivered, for at most `grace`. Then lanes and handlers are cancelled and awaited, open
@@ -18,20 +18,20 @@ from typing import Any, Self
 
 from msgspec import Raw
 
-from accord.engine.answering import Answering
-from accord.engine.asking import AS_IT_CAME, Asked, Asking, Sent
 from accord.engine.backlog import Backlog
-from accord.engine.intake import Intake
+from accord.engine.connection_limits import Limits, Statistics
+from accord.engine.dispatch import Dispatch, Role
+from accord.engine.incoming_request import IncomingRequest
+from accord.engine.incoming_requests import IncomingRequests
 from accord.engine.lanes import Lanes, inside
-from accord.engine.limits import Limits, Statistics
 from accord.engine.outbox import Early, Outbox
-from accord.engine.owed import Owed
-from accord.engine.receiving import Receiving, Role
+from accord.engine.outgoing import RAW_RESULT, OutgoingRequests, PendingRequest, SentRequest
+from accord.engine.read_pause import ReadPause
 from accord.engine.routes import Routes
 from accord.errors import ConnectionClosed, Overflow
-from accord.jsonrpc import messages
-from accord.jsonrpc.endpoint import Endpoint
-from accord.jsonrpc.frames import Oversized
+from accord.jsonrpc import wire_messages
+from accord.jsonrpc.line_frames import Oversized
+from accord.jsonrpc.open_requests import OpenRequests
 from accord.tasks import Tasks
 from accord.trace.events import Observer, Watch
 from accord.transports.base import End, Transport
@@ -60,23 +60,23 @@ class Connection:
         self.limits = limits or Limits()
         """The deadlines and limits of this connection."""
         self._loop = loop = asyncio.get_running_loop()
-        self._endpoint: Endpoint[Asked, Owed] = Endpoint()
+        self._open: OpenRequests[PendingRequest, IncomingRequest] = OpenRequests()
         self._lanes = Lanes(stuck_after=self.limits.stuck_after, on_size=self._queued)
-        self.intake = Intake(transport.pause_reading, transport.resume_reading, self.limits.intake)
+        self.read_pause = ReadPause(transport.pause_reading, transport.resume_reading, self.limits.intake)
         self._backlog = Backlog(
-            self.intake,
+            self.read_pause,
             loop,
             limit=self.limits.backlog,
             stalled=self.limits.stalled,
             taken=self._taken,
             on_stalled=self._stalled,
         )
-        self._outbox = Outbox(Early(), self.intake, self._backlog, loop)
+        self._outbox = Outbox(Early(), self.read_pause, self._backlog, loop)
         self._tasks = Tasks(loop)
-        self.asking = Asking(self._endpoint, self._outbox, self.intake, self._lanes, loop)
+        self.outgoing = OutgoingRequests(self._open, self._outbox, self.read_pause, self._lanes, loop)
         """Our open requests."""
-        self._answering = Answering(
-            self._endpoint,
+        self._incoming = IncomingRequests(
+            self._open,
             self._outbox,
             self._lanes,
             self._tasks,
@@ -86,23 +86,23 @@ class Connection:
             debug=debug,
             debug_hint=" (Agent(debug=True) sends it the error)" if role == "agent" else "",
         )
-        self._receiving = Receiving(
+        self._dispatch = Dispatch(
             transport,
             routes,
-            self._endpoint,
-            self.asking,
-            self._answering,
+            self._open,
+            self.outgoing,
+            self._incoming,
             self._lanes,
             self._outbox,
             self._backlog,
-            self.intake,
+            self.read_pause,
             self._tasks,
             loop,
             role=role,
         )
-        self.pollution: list[str] = self._receiving.pollution
+        self.pollution: list[str] = self._dispatch.pollution
         """The first lines of an agent's output that were not JSON, shortened."""
-        self._receive = self._receiving.receive
+        self._receive = self._dispatch.receive
         self._end: End | None = None
         self._closed: asyncio.Future[End] = loop.create_future()
         self._winding_down: asyncio.Task[None] | None = None
@@ -125,8 +125,8 @@ class Connection:
     def _not_opened(self, error: BaseException) -> None:
         """Fail the requests that were made while the transport tried to start: nobody will answer them."""
         reason = error.reason if isinstance(error, ConnectionClosed) else "broken"
-        end = self._end = self.asking.ended = End(reason, str(error) or "the connection could not be opened")
-        self.asking.fail_all(end)
+        end = self._end = self.outgoing.ended = End(reason, str(error) or "the connection could not be opened")
+        self.outgoing.fail_all(end)
         if not self._closed.done():
             self._closed.set_result(end)
 
@@ -150,7 +150,7 @@ class Connection:
     def _is_inside(self) -> bool:
         """Whether the caller is one of our running handlers, or a task that such a handler has started."""
         handler = inside.get()
-        if handler is not None and handler.running and handler.home in (self._answering, self._lanes):
+        if handler is not None and handler.running and handler.owner in (self._incoming, self._lanes):
             return True
         return asyncio.current_task() in self._tasks.running
 
@@ -164,32 +164,32 @@ class Connection:
     def observe(self, observer: Observer) -> None:
         """Show every frame from now on to this function."""
         if self._outbox.watch is None:
-            self._outbox.watch = self._receiving.watch = Watch()
+            self._outbox.watch = self._dispatch.watch = Watch()
         self._outbox.watch.observers.append(observer)
 
     def statistics(self) -> Statistics:
         """What the connection has done so far, and is doing."""
-        receiving = self._receiving
+        dispatch = self._dispatch
         return Statistics(
-            frames_in=receiving.frames,
+            frames_in=dispatch.frames,
             frames_out=self._outbox.frames_out,
-            bytes_in=receiving.bytes,
+            bytes_in=dispatch.bytes,
             bytes_out=self._outbox.bytes_out,
-            pending=len(self._endpoint.asked),
-            handling=len(self._endpoint.owed),
+            pending=len(self._open.outgoing),
+            handling=len(self._open.incoming),
             queued=self._lanes.size,
             unsent=self._unsent(),
-            ignored=receiving.ignored,
-            malformed=receiving.malformed,
-            pollution=receiving.polluted,
-            strays=self._endpoint.strays,
+            ignored=dispatch.ignored,
+            malformed=dispatch.malformed,
+            pollution=dispatch.polluted,
+            strays=self._open.strays,
         )
 
     # Sending
 
     async def notify(self, method: str, params: bytes | None = None) -> None:
         """Send a notification; waits while the peer does not read."""
-        if self.tell(messages.tell(method, params)):
+        if self.tell(wire_messages.encode_notification(method, params)):
             await self.breathe()
 
     def tell(self, frame: bytes) -> bool:
@@ -212,15 +212,15 @@ class Connection:
 
     def open_gate(self) -> None:
         """Let the peer speak before the handshake."""
-        self._receiving.open_gate()
+        self._dispatch.open_gate()
 
     def undelivered(self, request_id: int, error: Exception) -> None:
         """Fail this request of ours with the error that kept its transport from sending it."""
-        self.asking.undelivered(request_id, error)
+        self.outgoing.undelivered(request_id, error)
 
     def let_handshake_be_repeated(self) -> None:
         """Let the peer repeat the handshake that is being answered, until it sends another request."""
-        self._receiving.handshake_is_repeatable = True
+        self._dispatch.handshake_is_repeatable = True
 
     async def wait_for_room(self) -> None:
         """Wait while the peer does not read; returns at once if there is room."""
@@ -245,8 +245,8 @@ class Connection:
         """
         if params.__class__ is bytes:
             params = Raw(params)
-        asked = self.asking.send(method, params, lane, patient, AS_IT_CAME)
-        result: Raw = await self.asking.answer_to(asked, timeout, idle_timeout)
+        pending = self.outgoing.send(method, params, lane, patient, RAW_RESULT)
+        result: Raw = await self.outgoing.answer_to(pending, timeout, idle_timeout)
         return result
 
     def ask(
@@ -256,11 +256,11 @@ class Connection:
         *,
         lane: str | None = None,
         patient: bool = False,
-    ) -> Sent:
+    ) -> SentRequest:
         """Send a request now and wait for its answer later, or never; raises ConnectionClosed after the end."""
         if params.__class__ is bytes:
             params = Raw(params)
-        return Sent(self.asking, self.asking.send(method, params, lane, patient, AS_IT_CAME))
+        return SentRequest(self.outgoing, self.outgoing.send(method, params, lane, patient, RAW_RESULT))
 
     # What the transport calls
 
@@ -277,18 +277,18 @@ class Connection:
     def resumed(self) -> None:
         """The output has room again; the transport calls this."""
         self._outbox.emptied()
-        if self._answering.holds:
+        if self._incoming.holds:
             # In the context that is outside any handler: a handler's write may have made the room.
             self._loop.call_soon(self._begin_held, context=self._context)
 
     def _begin_held(self) -> None:
         if self._end is None:
-            self._answering.has_room()
+            self._incoming.has_room()
 
     def ended(self, end: End) -> None:
         """The peer is gone; the transport calls this once."""
-        if self._receiving.aside.busy and self._end is None:
-            self._receiving.aside.on_idle = functools.partial(self._wind_down, end)
+        if self._dispatch.decode_thread.busy and self._end is None:
+            self._dispatch.decode_thread.on_idle = functools.partial(self._wind_down, end)
             return
         self._wind_down(end)
 
@@ -296,13 +296,13 @@ class Connection:
 
     def _queued(self, size: int) -> None:
         """The lanes hold this much now."""
-        self.intake.resized(size)
+        self.read_pause.resized(size)
         if size > self.limits.lane:
             lane = self._lanes.fullest()
             error = f"{lane.size:,} bytes of notifications waited for the handler of {lane.handling}"
             log.error("%s and were dropped; the limit is %s bytes", error, f"{self.limits.lane:,}")
             lane.drop(lambda: Overflow(error))
-            self.asking.overflowed(lane.key, error)
+            self.outgoing.overflowed(lane.key, error)
 
     def _taken(self) -> int:
         """How many bytes of our output the other side has taken, as far as its transport can tell."""
@@ -322,9 +322,9 @@ class Connection:
 
     def _wind_down(self, end: End) -> asyncio.Task[None]:
         if self._winding_down is None:
-            self._end = self.asking.ended = end
-            self._receiving.aside.end()
-            self._answering.link_has_ended = True
+            self._end = self.outgoing.ended = end
+            self._dispatch.decode_thread.end()
+            self._incoming.link_has_ended = True
             self._outbox.emptied()  # wakes those that wait for room
             self._backlog.end()
             self._winding_down = self._loop.create_task(self._end_all(end), name="accord end")
@@ -336,8 +336,8 @@ class Connection:
             if end.reason != "closed":
                 await self._deliver(end, grace)
             await self._lanes.cancel(end.error, within=grace)
-            self.asking.fail_all(end)
-            await self._answering.end(grace)
+            self.outgoing.fail_all(end)
+            await self._incoming.end(grace)
             self._outbox.flush()
             # The peer may take a grace of its own for its handlers before it closes.
             left = await self.transport.close(2 * grace)
@@ -346,13 +346,13 @@ class Connection:
         except Exception:
             log.exception("ending the connection failed")
         finally:
-            self._end = self.asking.ended = end
+            self._end = self.outgoing.ended = end
             if not self._closed.done():
                 self._closed.set_result(end)
 
     async def _deliver(self, end: End, grace: float) -> None:
         """Let what was received be handled."""
-        self.asking.fail_from_inside(end)
+        self.outgoing.fail_from_inside(end)
         await first_of(self._quiet(), self._hurry.wait(), seconds=grace)
 
     async def _quiet(self) -> None:

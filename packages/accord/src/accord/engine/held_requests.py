@@ -14,8 +14,8 @@ import msgspec
 from msgspec import Raw
 
 from accord.engine.backlog import Backlog
-from accord.engine.owed import Owed
-from accord.jsonrpc.messages import Call
+from accord.engine.incoming_request import IncomingRequest
+from accord.jsonrpc.wire_messages import RequestFrame
 from accord.schema.codec import REFUSALS
 
 EMPTY = Raw(b"{}")
@@ -33,24 +33,26 @@ class HeldRequests:
     def __init__(self, backlog: Backlog) -> None:
         self.count = 0
         self._backlog = backlog
-        self._in_order: deque[tuple[Owed, int]] | None = None  # an empty deque takes 760 bytes of each connection
+        self._in_order: deque[tuple[IncomingRequest, int]] | None = (
+            None  # an empty deque takes 760 bytes of each connection
+        )
         """Requests that a cancellation has started early stay here, and are counted, until their turn comes."""
-        self._of: dict[str | None, deque[Owed]] = {}
+        self._of: dict[str | None, deque[IncomingRequest]] = {}
 
-    def put(self, owed: Owed, message: Call) -> None:
+    def put(self, request: IncomingRequest, message: RequestFrame) -> None:
         """Hold this request, after all others."""
-        size = owed.size + WEIGHT
-        owed.lane, owed.size = _session_of(message), 0
+        size = request.size + WEIGHT
+        request.lane, request.size = _session_of(message), 0
         self.count += 1
         if self._in_order is None:
             self._in_order = deque()
-        self._in_order.append((owed, size))
-        self._of.setdefault(owed.lane, deque()).append(owed)
+        self._in_order.append((request, size))
+        self._of.setdefault(request.lane, deque()).append(request)
         self._backlog.add(size)
 
-    def begun(self, owed: Owed, size: int) -> None:
+    def begun(self, request: IncomingRequest, size: int) -> None:
         """This request is no longer held: its handler starts."""
-        owed.size = size
+        request.size = size
         self.count -= 1
 
     def drop(self) -> None:
@@ -59,20 +61,20 @@ class HeldRequests:
         self._in_order = None
         self._of.clear()
 
-    def take(self) -> Owed | None:
+    def take(self) -> IncomingRequest | None:
         """Remove and return the next one; None if none is left."""
         while self._in_order:
-            owed, size = self._in_order.popleft()
+            request, size = self._in_order.popleft()
             self._backlog.remove(size)
-            if owed.size == 0:
-                of_session = self._of[owed.lane]
+            if request.size == 0:
+                of_session = self._of[request.lane]
                 of_session.popleft()
                 if not of_session:
-                    del self._of[owed.lane]
-                return owed
+                    del self._of[request.lane]
+                return request
         return None
 
-    def take_all_of(self, lane: str | None) -> Iterable[Owed]:
+    def take_all_of(self, lane: str | None) -> Iterable[IncomingRequest]:
         """Remove and return those of this session."""
         return self._of.pop(lane, ())
 
@@ -84,7 +86,7 @@ class _InSession(msgspec.Struct):
 _in_session = msgspec.json.Decoder(_InSession)
 
 
-def _session_of(message: Call) -> str | None:
+def _session_of(message: RequestFrame) -> str | None:
     """The session that a request names; None also for invalid params, which get an error later."""
     try:
         return _in_session.decode(message.params or EMPTY).session_id

@@ -18,14 +18,14 @@ from msgspec import Raw
 
 from accord.capabilities import Capabilities, declared_in
 from accord.engine.context import Context
-from accord.engine.owed import Owed
+from accord.engine.incoming_request import IncomingRequest
 from accord.engine.peer import Peer
 from accord.engine.routes import Route, lane_of, plain_lane
 from accord.engine.trace_context import carrying, trace_in
 from accord.errors import DecodeError, EncodeError
-from accord.jsonrpc import messages
-from accord.jsonrpc.frames import RequestId
-from accord.jsonrpc.messages import AnswerFrame
+from accord.jsonrpc import wire_messages
+from accord.jsonrpc.line_frames import RequestId
+from accord.jsonrpc.wire_messages import UnencodedResponse
 from accord.schema import codec
 from accord.schema.base import Json, Notification, Request
 from accord.schema.methods import may_be_empty, message_of, row_for
@@ -82,22 +82,22 @@ class Incoming:
         message: type[Request[Any]],
         alone: Callable[[Any], Any] | None,
         with_context: Callable[[Any, Context], Any] | None,
-    ) -> Callable[[Any, Owed], Any]:
+    ) -> Callable[[Any, IncomingRequest], Any]:
         """What a request's route calls: the handler, after the capabilities and the trace context are set."""
         peer, spans = self.peer, self.peer.spans
         handshake = message.__handshake__
         is_simple = alone is not None and spans is None
 
-        def call(request: Any, owed: Owed) -> Any:
+        def call(request: Any, incoming: IncomingRequest) -> Any:
             if handshake:
                 peer.capabilities = Capabilities(declared_in(request))
             meta = getattr(request, "meta", None)  # what has an unknown tag has no fields
             if meta is not None and (trace := trace_in(meta)):
-                return carrying(trace, functools.partial(handle, request, owed))
-            return alone(request) if is_simple else handle(request, owed)  # type: ignore[misc]
+                return carrying(trace, functools.partial(handle, request, incoming))
+            return alone(request) if is_simple else handle(request, incoming)  # type: ignore[misc]
 
-        def handle(request: Any, owed: Owed) -> Any:
-            result = alone(request) if alone is not None else with_context(request, Context(peer, owed))  # type: ignore[misc]
+        def handle(request: Any, incoming: IncomingRequest) -> Any:
+            result = alone(request) if alone is not None else with_context(request, Context(peer, incoming))  # type: ignore[misc]
             return result if spans is None else spans.answering(request, result, peer.role)
 
         return call
@@ -125,9 +125,9 @@ class Incoming:
             told = None if inner is None else _given(inner, inner.tell)
             return Route(alone.method, tell=lambda notification: intercept(notification, self.context, told), **common)
 
-        def call(request: Any, owed: Owed) -> Any:
-            go_on = None if inner is None else _given(inner, functools.partial(_called, inner, owed))
-            return intercept(request, Context(self.peer, owed), go_on)
+        def call(request: Any, incoming: IncomingRequest) -> Any:
+            go_on = None if inner is None else _given(inner, functools.partial(_called, inner, incoming))
+            return intercept(request, Context(self.peer, incoming), go_on)
 
         return Route(alone.method, call=call, answer=alone.answer if inner is None else inner.answer, **common)
 
@@ -136,8 +136,8 @@ class Incoming:
         handle = _with_context(handler)
         if is_request:
 
-            def call(params: Json, owed: Owed) -> Any:
-                return handler(params) if handle is None else handle(params, Context(self.peer, owed))
+            def call(params: Json, incoming: IncomingRequest) -> Any:
+                return handler(params) if handle is None else handle(params, Context(self.peer, incoming))
 
             return _plain(method, handler, call=call)
         return _plain(
@@ -147,8 +147,8 @@ class Incoming:
     def other(self, method: str, handler: Callable[..., Any], *, is_request: bool) -> Route:
         """The route of a method that has no handler of its own to the handler of all such methods."""
 
-        def call(params: Json, owed: Owed) -> Any:
-            return handler(method, params, Context(self.peer, owed))
+        def call(params: Json, incoming: IncomingRequest) -> Any:
+            return handler(method, params, Context(self.peer, incoming))
 
         def tell(params: Json) -> Any:
             return handler(method, params, self.context)
@@ -160,7 +160,7 @@ def _plain(
     method: str,
     handler: Callable[..., Any],
     *,
-    call: Callable[[Json, Owed], Any] | None = None,
+    call: Callable[[Json, IncomingRequest], Any] | None = None,
     tell: Callable[[Json], Any] | None = None,
 ) -> Route:
     return Route(
@@ -227,8 +227,8 @@ def _given(inner: Route, call: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return call
 
 
-def _called(inner: Route, owed: Owed, message: Any) -> Any:
-    return inner.call(message, owed)
+def _called(inner: Route, incoming: IncomingRequest, message: Any) -> Any:
+    return inner.call(message, incoming)
 
 
 def with_context(handler: Callable[..., Any]) -> Callable[[Any, Context], Any]:
@@ -258,20 +258,20 @@ def _answerer(method: str, result_type: Any) -> Callable[[RequestId, Any], bytes
 
     def answer(request_id: RequestId, result: Any) -> bytes:
         if result is None and empty is not None:
-            return messages.answer(request_id, empty)
+            return wire_messages.encode_response(request_id, empty)
         if is_class and not isinstance(result, result_type):
             raise EncodeError(
                 f"the handler of {method} must return {result_type.__name__}, got {type(result).__name__}"
             )
         if in_one_pass:
             try:
-                return codec.strict_encode(AnswerFrame(request_id, result))
+                return codec.strict_encode(UnencodedResponse(request_id, result))
             except codec.ENCODE_REFUSALS:
                 pass  # the careful encoder below may succeed, or explains the error
-        return messages.answer(request_id, codec.encode(result))
+        return wire_messages.encode_response(request_id, codec.encode(result))
 
     return answer
 
 
 def _answer_plainly(request_id: RequestId, result: Json) -> bytes:
-    return messages.answer(request_id, codec.encode(result))
+    return wire_messages.encode_response(request_id, codec.encode(result))

@@ -25,8 +25,9 @@ an ordinary caller, outside any handler, never overtakes a notification.
 **The exception.** Some waits cannot be seen: a handler may await an event that needs the answer. So a lane that makes
 no progress until a deadline releases its answers, and a warning names the handler.
 
-`Inside`, `HoldingUp` and `Held` are the views that lanes have of other parts: `Owed` and `_Notification` are handlers
-inside which requests are made, `_Notification` is what holds up a lane, and `Asked` is an answer that may be held.
+`Inside`, `HoldingUp` and `Held` are the views that lanes have of other parts: `IncomingRequest` and `_Notification` are
+handlers inside which requests are made, `_Notification` is what holds up a lane, and `PendingRequest` is an answer that
+may be held.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class Inside(Protocol):
         ...
 
     @property
-    def home(self) -> object:
+    def owner(self) -> object:
         """The part of a connection that runs the handler, so that a connection recognises its own handlers."""
         ...
 
@@ -112,8 +113,8 @@ class _Notification:
         self.running = True
 
     @property
-    def home(self) -> object:
-        return self.lane.home
+    def owner(self) -> object:
+        return self.lane.owner
 
     @property
     def holding_up(self) -> HoldingUp:
@@ -220,8 +221,8 @@ class Lane:
         "_working",
         "ended",
         "handling",
-        "home",
         "key",
+        "owner",
         "queue",
         "running",
         "size",
@@ -236,7 +237,7 @@ class Lane:
         """The method whose handler runs now."""
         self.running = True
         self.ended = False
-        self.home = lanes
+        self.owner = lanes
         self._held: dict[Held, None] = {}
         self._awaited: list[Held] = []
         self._handled = 0
@@ -249,7 +250,7 @@ class Lane:
         self.queue.append(_Notification(self, route, params, size, begun))
         if not self._working:
             self._working = True
-            self.home.spawn(self)
+            self.owner.spawn(self)
         self._resized(size)
 
     def hold(self, answer: Held) -> None:
@@ -290,7 +291,7 @@ class Lane:
                 await self._handle(item)
                 if task is not None and task.cancelling() and not self.ended:
                     # The handler cancelled the task it ran in. Later notifications must still be handled.
-                    self.home.spawn(self)
+                    self.owner.spawn(self)
                     return
                 if self._handled % YIELD_EVERY == 0:
                     await self._let_others_run()
@@ -334,8 +335,8 @@ class Lane:
             self._timer.cancel()
             self._timer = None
         self.running = self._working = False
-        if self.home.busy.get(self.key) is self:
-            del self.home.busy[self.key]
+        if self.owner.busy.get(self.key) is self:
+            del self.owner.busy[self.key]
 
     def end(self, because: Callable[[], Exception]) -> None:
         """Empty the lane at the end of the connection; its task is cancelled next."""
@@ -356,12 +357,12 @@ class Lane:
 
     def _resized(self, by: int) -> None:
         self.size += by
-        self.home.resized(by)
+        self.owner.resized(by)
 
     def _watch(self) -> None:
         """Check after the deadline whether this lane has made progress."""
         loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(self.home.stuck_after, self._check_progress, self._handled)
+        self._timer = loop.call_later(self.owner.stuck_after, self._check_progress, self._handled)
 
     def _check_progress(self, handled_then: int) -> None:
         self._timer = None
@@ -371,7 +372,7 @@ class Lane:
             log.warning(
                 "the handler of %s has not returned for %g seconds; %d later answer(s) no longer wait for it",
                 self.handling,
-                self.home.stuck_after,
+                self.owner.stuck_after,
                 len(self._held),
             )
             for answer in list(self._held):

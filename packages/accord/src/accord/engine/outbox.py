@@ -24,7 +24,7 @@ from time import monotonic
 from typing import Protocol
 
 from accord.engine.backlog import Backlog
-from accord.engine.intake import Intake
+from accord.engine.read_pause import ReadPause
 from accord.trace.events import OUT, Watch
 from accord.transports.light_event import LightEvent
 
@@ -63,11 +63,11 @@ class Outbox:
         "_backlog",
         "_due",
         "_has_answered",
-        "_intake",
         "_is_first_request",
         "_late_from",
         "_loop",
         "_mark",
+        "_read_pause",
         "_room",
         "_senders",
         "_share",
@@ -81,7 +81,7 @@ class Outbox:
         "watch",
     )
 
-    def __init__(self, wire: Wire, intake: Intake, backlog: Backlog, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, wire: Wire, read_pause: ReadPause, backlog: Backlog, loop: asyncio.AbstractEventLoop) -> None:
         self.frames: list[bytes] = []
         self.corked = False
         """Whether all frames are collected, because a delivery is being handled."""
@@ -90,7 +90,7 @@ class Outbox:
         self.frames_out = self.bytes_out = 0
         self.watch: Watch | None = None
         self._wire = wire
-        self._intake = intake
+        self._read_pause = read_pause
         self._backlog = backlog
         self._loop = loop
         self._due = False
@@ -207,20 +207,20 @@ class Outbox:
             await asyncio.sleep(0)
             self._begin_share()
             return
-        self._intake.senders += 1
-        self._intake.decide()
+        self._read_pause.senders += 1
+        self._read_pause.decide()
         try:
             await self._room.wait()
         finally:
-            self._intake.senders -= 1
-            self._intake.decide()
+            self._read_pause.senders -= 1
+            self._read_pause.decide()
         self._begin_share()
 
     def expect_room(self) -> None:
         """A request was sent while output is full: until there is room, its caller counts as a sender that waits."""
         self._askers += 1
-        self._intake.senders += 1
-        self._intake.decide()
+        self._read_pause.senders += 1
+        self._read_pause.decide()
 
     def filled(self) -> None:
         """The output is past the high-water mark of the transport."""
@@ -235,6 +235,6 @@ class Outbox:
         self._room.set()
         self._backlog.has_room()
         if self._askers:
-            self._intake.senders -= self._askers
+            self._read_pause.senders -= self._askers
             self._askers = 0
-            self._intake.decide()
+            self._read_pause.decide()

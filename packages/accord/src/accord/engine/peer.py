@@ -21,16 +21,16 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 from msgspec import Raw
 
 from accord.capabilities import Capabilities, CapabilityGuard, declared_in
-from accord.engine.asking import Asked, Sent
 from accord.engine.connection import Connection
-from accord.engine.limits import Limits
-from accord.engine.receiving import Role
+from accord.engine.connection_limits import Limits
+from accord.engine.dispatch import Role
+from accord.engine.outgoing import PendingRequest, SentRequest
 from accord.engine.routes import Routes, lane_of, plain_lane
 from accord.engine.trace_context import traced
 from accord.errors import ConnectionClosed, DecodeError, ProtocolError
-from accord.jsonrpc import messages
-from accord.jsonrpc.messages import TellFrame
-from accord.jsonrpc.slices import Sliced
+from accord.jsonrpc import wire_messages
+from accord.jsonrpc.chunked_decode import Sliced
+from accord.jsonrpc.wire_messages import UnencodedNotification
 from accord.schema import codec, legacy, v1
 from accord.schema.base import Json, Notification, Request
 from accord.schema.methods import may_be_empty, row_for
@@ -120,7 +120,7 @@ def _way_out(cls: type[Any]) -> _Outgoing:
 class Posted(Generic[ResultT]):
     """A request that was sent."""
 
-    def __init__(self, sent: Sent, end_span: SpanEnd | None) -> None:
+    def __init__(self, sent: SentRequest, end_span: SpanEnd | None) -> None:
         self.awaited = sent.awaited
         """A context manager: while it lasts, the handler inside which the request was sent waits for the answer."""
         self.within = sent.within
@@ -195,7 +195,7 @@ class Peer:
         if handlers is not None:
             handlers.add_routes(self._routes, self)
         self.connection = Connection(transport, self._routes, role=role, limits=limits, debug=debug)
-        self._asking = self.connection.asking
+        self._outgoing = self.connection.outgoing
 
     @property
     def capabilities(self) -> Capabilities:
@@ -226,22 +226,22 @@ class Peer:
         if self.spans is not None:
             result = await self._request_in_span(way, request, timeout, idle_timeout)
             return result
-        asked = self._ask(way, request)
-        if timeout is not None or idle_timeout is not None or asked.holding_up is not None:
-            result = await self._asking.answer_to(asked, timeout, idle_timeout)
+        pending = self._ask(way, request)
+        if timeout is not None or idle_timeout is not None or pending.holding_up is not None:
+            result = await self._outgoing.answer_to(pending, timeout, idle_timeout)
             return result
         # As `answer_to` does it: an ordinary request has no coroutine more.
         try:
-            result = await asked.future
+            result = await pending.future
         except BaseException:
-            self._asking.abandon(asked)
+            self._outgoing.abandon(pending)
             raise
         return result
 
     async def _request_in_span(self, way: _Outgoing, request: Any, total: float | None, idle: float | None) -> Any:
         assert self.spans is not None
         with self.spans.asking(request, self.role) as (in_span, answered):
-            result = await self._asking.answer_to(self._ask(way, in_span), total, idle)
+            result = await self._outgoing.answer_to(self._ask(way, in_span), total, idle)
             answered(result)
             return result
 
@@ -254,7 +254,7 @@ class Peer:
         end_span: SpanEnd | None = None
         if self.spans is not None:
             request, end_span = self.spans.sending(request, self.role)
-        return Posted(Sent(self._asking, self._ask(way, request)), end_span)
+        return Posted(SentRequest(self._outgoing, self._ask(way, request)), end_span)
 
     def handle(self, handlers: RouteSource) -> None:
         """Add these handlers; they replace earlier ones for the same messages."""
@@ -276,9 +276,9 @@ class Peer:
             self._open_ways[cls] = way
         return way
 
-    def _ask(self, way: _Outgoing, request: Any) -> Asked:
+    def _ask(self, way: _Outgoing, request: Any) -> PendingRequest:
         """Send this request now."""
-        return self._asking.send(
+        return self._outgoing.send(
             way.method,
             traced(request) if way.is_plain else Raw(codec.encode(traced(request))),
             way.lane_of(request),
@@ -297,9 +297,9 @@ class Peer:
         if way is None or (way.guarded and notification.update.__class__ in way.guarded):  # type: ignore[attr-defined]
             way = self._way(notification, force=force)
         try:
-            frame = _encode(TellFrame(way.method, notification))
+            frame = _encode(UnencodedNotification(way.method, notification))
         except codec.ENCODE_REFUSALS:
-            frame = messages.tell(way.method, codec.encode(notification))
+            frame = wire_messages.encode_notification(way.method, codec.encode(notification))
         return self.connection.tell(frame)
 
     async def breathe(self) -> None:

@@ -10,9 +10,9 @@ import msgspec
 from msgspec import Raw
 
 from accord.errors import DecodeError
-from accord.jsonrpc.frames import RequestId
-from accord.jsonrpc.messages import tell_head
-from accord.jsonrpc.slices import Sliced
+from accord.jsonrpc.chunked_decode import Sliced
+from accord.jsonrpc.line_frames import RequestId
+from accord.jsonrpc.wire_messages import notification_head
 from accord.schema.base import Json
 from accord.schema.codec import REFUSALS
 
@@ -71,14 +71,14 @@ class Route:
         """Called with each notification on arrival, before it enters a lane: its params as a value, and as JSON."""
         self.tell = tell or _no_handler
         self.call = call or _no_handler
-        """Takes the params and the request that they belong to (`answering.Owed`)."""
+        """Takes the params and the request that they belong to (`IncomingRequest`)."""
         self.answer = answer or _no_handler
         """Makes the answer's frame from the handler's result; raises EncodeError."""
         self.handshake = handshake
         """Whether this request opens the connection."""
         self.immediate = immediate
         """Whether this notification is handled on arrival, never through a lane."""
-        self.head = tell_head(method) if stream else b""
+        self.head = notification_head(method) if stream else b""
         """How nearly every frame of a stream begins, up to its params; empty for other messages."""
         self.body = slice(len(self.head), -1)
         """Where the params of such a frame are."""

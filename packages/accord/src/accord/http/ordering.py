@@ -11,7 +11,7 @@ Our client numbers its POSTs. A POST whose answer was lost is sent again with th
 
 from __future__ import annotations
 
-from accord.jsonrpc.frames import Oversized
+from accord.jsonrpc.line_frames import Oversized
 
 HELD = 16 * 1024 * 1024
 """Bytes of early messages to hold before reading stops on a stream that is ahead."""

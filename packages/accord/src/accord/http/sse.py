@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
-from accord.jsonrpc.frames import FrameReader, Oversized
+from accord.jsonrpc.line_frames import FrameReader, Oversized
 
 ALIVE = b":\n\n"
 ANNOUNCED = b":session "

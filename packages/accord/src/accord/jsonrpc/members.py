@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import msgspec
 from msgspec import Raw
 
-from accord.jsonrpc.bounds import DAMAGED, SMALL
-from accord.jsonrpc.frames import Outline
+from accord.jsonrpc.line_frames import Outline
+from accord.jsonrpc.structure_limits import DAMAGED, SMALL
 
 if TYPE_CHECKING:
     RawOrNone: TypeAlias = Raw | None

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from accord.errors import DecodeError
-from accord.jsonrpc.frames import RequestId
-from accord.jsonrpc.messages import Answer, Call, Tell, parse
+from accord.jsonrpc.line_frames import RequestId
+from accord.jsonrpc.wire_messages import NotificationFrame, RequestFrame, ResponseFrame, parse
 from accord.metrics.server import ServerMetrics
 from accord.schema.codec import loads
 from accord.trace import IN, TraceEvent
@@ -59,14 +59,14 @@ class MeasuredConversation:
         if UPDATE in frame[:HEAD] and STATE not in frame:
             return
         message = parse(frame)
-        if isinstance(message, Call):
+        if isinstance(message, RequestFrame):
             self._ask(event, message)
-        elif isinstance(message, Answer) and message.id is not None:
+        elif isinstance(message, ResponseFrame) and message.id is not None:
             other = "out" if event.direction == IN else IN
             asked = self._asked.pop((other, message.id), None)
             if asked is not None:
                 self._settle(asked, message, event.time)
-        elif isinstance(message, Tell) and message.method == "session/update":
+        elif isinstance(message, NotificationFrame) and message.method == "session/update":
             self._note_state(_object(message.params), event.time)
 
     def close(self, now: float) -> None:
@@ -79,7 +79,7 @@ class MeasuredConversation:
         self._metrics.sessions.add(-len(self._sessions))
         self._metrics.connections.add(-1)
 
-    def _ask(self, event: TraceEvent, call: Call) -> None:
+    def _ask(self, event: TraceEvent, call: RequestFrame) -> None:
         if call.method not in COUNTED or len(self._asked) >= MOST_OPEN:
             return
         session = _text(_object(call.params).get("sessionId"))
@@ -88,7 +88,7 @@ class MeasuredConversation:
             self._turns[session] = event.time
             self._metrics.running.add(1)
 
-    def _settle(self, asked: Asked, answer: Answer, now: float) -> None:
+    def _settle(self, asked: Asked, answer: ResponseFrame, now: float) -> None:
         result, failed = _object(answer.result), answer.error is not None
         if asked.method == PROMPT:
             stop = _text(result.get("stopReason"))

@@ -30,7 +30,7 @@ from msgspec import Raw
 
 from accord.arguments import wrong_type
 from accord.errors import INVALID_PARAMS, RequestError
-from accord.jsonrpc.frames import RequestId
+from accord.jsonrpc.line_frames import RequestId
 from accord.mcp.bridge.ways import Bridges, Way, way_of
 from accord.mcp.over_acp.forms import CONNECT, DISCONNECT, MESSAGE, text_of
 from accord.mcp.over_acp.lent_servers import LentServers

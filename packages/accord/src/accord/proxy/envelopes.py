@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Raw
 
-from accord.jsonrpc.frames import RequestId
+from accord.jsonrpc.line_frames import RequestId
 from accord.jsonrpc.members import RawOrNone, members_of, value_of
 
 INITIALIZE = "initialize"

@@ -23,9 +23,9 @@ from msgspec import Raw
 
 from accord.engine.lanes import WEIGHT, HoldingUp, inside
 from accord.errors import INTERNAL_ERROR, INVALID_PARAMS, REQUEST_CANCELLED, AccordError, DecodeError, RequestError
-from accord.jsonrpc import messages
-from accord.jsonrpc.endpoint import key_of
-from accord.jsonrpc.frames import RequestId
+from accord.jsonrpc import wire_messages
+from accord.jsonrpc.line_frames import RequestId
+from accord.jsonrpc.open_requests import key_of
 from accord.proxy.hop import Hop, ProxyConnection, Side, other
 from accord.proxy.link import Port
 from accord.proxy.own_requests import OwnRequest, RawPeerError
@@ -309,14 +309,14 @@ class HandledRequest:
         if isinstance(value, Request):
             self._send_on(value)
         elif value is None and self._results:
-            self._answer(messages.answer(self.id, self._results[-1][1]))
+            self._answer(wire_messages.encode_response(self.id, self._results[-1][1]))
         elif value is None and self.entry is not None and may_be_empty(self.entry.result):
-            self._answer(messages.answer(self.id, b"{}"))
+            self._answer(wire_messages.encode_response(self.id, b"{}"))
         elif value is None or isinstance(value, Notification):
             found = "None" if value is None else type(value).__name__
             raise TypeError(f"a handler of {self.method} returns a request to send on or an answer, got {found}")
         else:
-            self._answer(messages.answer(self.id, self._encoded(value)))
+            self._answer(wire_messages.encode_response(self.id, self._encoded(value)))
 
     def _encoded(self, value: Any) -> bytes:
         """A result as JSON. What the handler did not change in the answer that it got is as it came."""
@@ -328,7 +328,7 @@ class HandledRequest:
     def _failed(self, error: BaseException) -> None:
         cancelled = isinstance(error, asyncio.CancelledError)
         if isinstance(error, RawPeerError):
-            self._answer(messages.raw_error_answer(self.id, error.raw))
+            self._answer(wire_messages.encode_raw_error(self.id, error.raw))
         elif isinstance(error, RequestError):
             self._answer_error(error.code, error.message, error.data)
         elif cancelled or self.cancelled:
@@ -340,7 +340,7 @@ class HandledRequest:
         pass_on(error)
 
     def _answer_error(self, code: int, message: str, data: Any = None) -> None:
-        self._answer(messages.error_answer(self.id, code, message, data))
+        self._answer(wire_messages.encode_error(self.id, code, message, data))
 
     def _answer(self, frame: bytes) -> None:
         self.running = False

@@ -41,9 +41,9 @@ import msgspec
 from msgspec import Raw
 
 from accord.errors import INTERNAL_ERROR, ConnectionClosed
-from accord.jsonrpc import messages
-from accord.jsonrpc.frames import Oversized, RequestId
-from accord.jsonrpc.messages import error_answer
+from accord.jsonrpc import wire_messages
+from accord.jsonrpc.line_frames import Oversized, RequestId
+from accord.jsonrpc.wire_messages import encode_error
 from accord.proxy.envelopes import INITIALIZE, TODAY, Spelling, enveloped_notification, enveloped_request
 from accord.trace import IN, OUT, Direction
 from accord.transports.base import HIGH_WATER, End, Transport
@@ -80,7 +80,7 @@ class ComponentFailure(msgspec.Struct, frozen=True):
             data["exitCode"] = self.exit_code
         if self.stderr.strip():
             data["stderr"] = self.stderr[-STDERR:]
-        return error_answer(request_id, INTERNAL_ERROR, str(self), data)
+        return encode_error(request_id, INTERNAL_ERROR, str(self), data)
 
 
 MUCH = HIGH_WATER // 4
@@ -203,7 +203,7 @@ class Port:
         """The frame of a notification that goes out by this port."""
         if self.wrapped:
             return enveloped_notification(self.link.spelling, method, params)
-        return messages.tell(method, params)
+        return wire_messages.encode_notification(method, params)
 
     def request_frame(self, request_id: int, method: str, params: bytes | Raw | None) -> bytes:
         """The frame of a request that goes out by this port."""
@@ -211,7 +211,7 @@ class Port:
             return enveloped_request(self.link.spelling, request_id, method, params)
         if method == INITIALIZE and self.link.is_proxy:
             method = self.link.spelling.initialize
-        return messages.call(request_id, method, params)
+        return wire_messages.encode_request(request_id, method, params)
 
 
 def join(nearer: Port, further: Port) -> None:
@@ -282,7 +282,7 @@ class Link:
 
     def send_cancel(self, request_id: int) -> None:
         """Cancel a request of ours. A cancellation is never in an envelope."""
-        self.put(messages.tell(CANCEL_REQUEST, b'{"requestId":%d}' % request_id))
+        self.put(wire_messages.encode_notification(CANCEL_REQUEST, b'{"requestId":%d}' % request_id))
 
     def flush(self) -> None:
         """Send the frames that wait."""

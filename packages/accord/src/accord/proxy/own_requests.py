@@ -15,10 +15,10 @@ from msgspec import Raw
 
 from accord.engine.lanes import Inside, inside
 from accord.errors import INTERNAL_ERROR, REQUEST_CANCELLED, AccordError, ConnectionClosed, PeerError, RequestError
-from accord.jsonrpc import messages
-from accord.jsonrpc.endpoint import key_of
-from accord.jsonrpc.frames import RequestId
-from accord.jsonrpc.messages import ErrorObject
+from accord.jsonrpc import wire_messages
+from accord.jsonrpc.line_frames import RequestId
+from accord.jsonrpc.open_requests import key_of
+from accord.jsonrpc.wire_messages import ErrorObject
 from accord.proxy.link import ComponentFailure, Link, Port
 from accord.proxy.switchboard import Switchboard
 from accord.schema import codec
@@ -150,7 +150,7 @@ class OwnAnswer:
 
     async def _answer(self) -> None:
         try:
-            self._put(messages.answer(self._id, codec.encode(await self._work)))
+            self._put(wire_messages.encode_response(self._id, codec.encode(await self._work)))
         except (RequestError, PeerError) as error:
             self._refuse(error.code, error.message, error.data)
         except Exception as error:
@@ -165,7 +165,7 @@ class OwnAnswer:
             self._refuse(REQUEST_CANCELLED, "Request cancelled")
 
     def _refuse(self, code: int, message: str, data: Json = None) -> None:
-        self._put(messages.error_answer(self._id, code, message, data))
+        self._put(wire_messages.encode_error(self._id, code, message, data))
 
     def _put(self, frame: bytes) -> None:
         if self._link.claim(self._key):

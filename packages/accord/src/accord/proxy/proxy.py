@@ -23,12 +23,12 @@ import msgspec
 from msgspec import Raw
 
 from accord.arguments import check_callable, check_text, wrong_type
-from accord.engine.intake import MARK
 from accord.engine.lanes import Lanes
+from accord.engine.read_pause import MARK
 from accord.errors import RequestError
-from accord.jsonrpc import messages
-from accord.jsonrpc.frames import RequestId
-from accord.jsonrpc.messages import Call, parse
+from accord.jsonrpc import wire_messages
+from accord.jsonrpc.line_frames import RequestId
+from accord.jsonrpc.wire_messages import RequestFrame, parse
 from accord.proxy.chain_mcp import OPENING
 from accord.proxy.envelopes import HANDSHAKES, INITIALIZE, version_in
 from accord.proxy.handled_messages import HandledNotification, HandledRequest
@@ -257,7 +257,7 @@ class Proxy(Generic[StateT]):
         """Serve as what the first message asks for: a conductor initializes a proxy, a client an agent."""
         frame = await transport.first()
         first = None if frame is None else parse(frame)
-        if isinstance(first, Call) and first.method in HANDSHAKES:
+        if isinstance(first, RequestFrame) and first.method in HANDSHAKES:
             await self.serve(transport)
         else:
             await agent.serve(transport, owner=os.environ.get(OWNER, ""))
@@ -333,7 +333,7 @@ class LiveProxy(ProxyConnection):
             try:
                 params = self.lending.added(params, self.version)
             except RequestError as error:
-                port.link.put(messages.error_answer(request_id, error.code, error.message, error.data))
+                port.link.put(wire_messages.encode_error(request_id, error.code, error.message, error.data))
                 return True
         if method in ENDS and is_request:
             self.forget(session_of(params))

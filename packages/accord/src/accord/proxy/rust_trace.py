@@ -16,7 +16,7 @@ from typing import Any, cast
 
 import msgspec
 
-from accord.jsonrpc.messages import Answer, Call, Malformed, Tell
+from accord.jsonrpc.wire_messages import Malformed, NotificationFrame, RequestFrame, ResponseFrame
 from accord.mcp.over_acp.forms import MESSAGE
 from accord.redaction import masked
 from accord.trace import TraceEvent
@@ -64,16 +64,18 @@ class JsonsFile:
         with suppress(OSError):  # each line was flushed, so an error was reported there already
             self._file.close()
 
-    def _said(self, message: Call | Tell | Answer | Malformed | None) -> tuple[str, dict[str, Any]] | None:
+    def _said(
+        self, message: RequestFrame | NotificationFrame | ResponseFrame | Malformed | None
+    ) -> tuple[str, dict[str, Any]] | None:
         """The kind of line for a message, and the members that are its own."""
-        if isinstance(message, Call):
+        if isinstance(message, RequestFrame):
             about = _about(message.method, message.params)
             if about["protocol"] == "mcp":
                 self._mcp.add(message.id)
             return "request", {"id": message.id, **about}
-        if isinstance(message, Tell):
+        if isinstance(message, NotificationFrame):
             return "notification", _about(message.method, message.params)
-        if isinstance(message, Answer):
+        if isinstance(message, ResponseFrame):
             is_mcp = message.id in self._mcp
             self._mcp.discard(message.id)
             return "response", {"id": message.id, **_outcome(message, is_mcp=is_mcp)}
@@ -91,7 +93,7 @@ def _about(method: str, given: Any) -> dict[str, Any]:
     return {"protocol": "acp", "method": method, **named, "params": params}
 
 
-def _outcome(answer: Answer, *, is_mcp: bool) -> dict[str, Any]:
+def _outcome(answer: ResponseFrame, *, is_mcp: bool) -> dict[str, Any]:
     """What a line says of an answer. An error of an MCP server may come in an answer that succeeds."""
     if answer.error is not None:
         domain = {"error_domain": "acp"} if is_mcp else {}

@@ -28,11 +28,11 @@ import msgspec
 from msgspec import Raw
 
 from accord.errors import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
-from accord.jsonrpc import messages
-from accord.jsonrpc.endpoint import key_of
-from accord.jsonrpc.frames import Oversized, RequestId, as_id
+from accord.jsonrpc import wire_messages
+from accord.jsonrpc.line_frames import Oversized, RequestId, as_id
 from accord.jsonrpc.members import members_of
-from accord.jsonrpc.messages import Answer, Call, Malformed, Tell, parse
+from accord.jsonrpc.open_requests import key_of
+from accord.jsonrpc.wire_messages import Malformed, NotificationFrame, RequestFrame, ResponseFrame, parse
 from accord.proxy.envelopes import (
     ENVELOPES,
     HANDSHAKES,
@@ -155,21 +155,21 @@ class Switchboard:
 
     def _read(self, link: Link, frame: bytes) -> None:
         message = parse(frame)
-        if isinstance(message, Tell):
+        if isinstance(message, NotificationFrame):
             if message.method in ENVELOPES:
                 self._told_in_envelope(link, message)
             else:
                 self._told(link.plain, message.method, message.params, frame)
-        elif isinstance(message, Answer):
+        elif isinstance(message, ResponseFrame):
             self._answered(link, message, frame)
-        elif isinstance(message, Call):
+        elif isinstance(message, RequestFrame):
             self._called_plain_or_not(link, message)
         else:
             self._misread(link, message, frame)
 
     # Notifications
 
-    def _told_in_envelope(self, link: Link, message: Tell) -> None:
+    def _told_in_envelope(self, link: Link, message: NotificationFrame) -> None:
         try:
             inner = open_envelope(message.params)
         except BadEnvelope:
@@ -194,7 +194,7 @@ class Switchboard:
             frame = to.notification_frame(method, params)
         self.put(to.link, frame, port.direction)
         if self.recorder is not None:
-            self.recorder.record(port, to, messages.tell(method, params))
+            self.recorder.record(port, to, wire_messages.encode_notification(method, params))
 
     def _cancel(self, link: Link, params: Raw | None) -> None:
         request_id = _cancelled_id(params)
@@ -204,7 +204,7 @@ class Switchboard:
 
     # Requests
 
-    def _called_plain_or_not(self, link: Link, call: Call) -> None:
+    def _called_plain_or_not(self, link: Link, call: RequestFrame) -> None:
         method, params, port = call.method, call.params, link.plain
         if method in ENVELOPES:
             try:
@@ -254,7 +254,7 @@ class Switchboard:
             passed.params = params
         self.put(to.link, to.request_frame(our_id, method, params), port.direction)
         if self.recorder is not None:
-            self.recorder.record(port, to, messages.call(our_id, method, params))
+            self.recorder.record(port, to, wire_messages.encode_request(our_id, method, params))
         return passed
 
     def ask(self, to: Port, method: str, params: bytes | Raw | None, awaited: AwaitedRequest) -> int:
@@ -272,11 +272,11 @@ class Switchboard:
     def refuse(self, link: Link, request_id: RequestId | None, code: int, message: str) -> None:
         """Answer a request with an error of our own."""
         asker = None if request_id is not None and key_of(request_id) in link.unanswered else request_id
-        link.put(messages.error_answer(asker, code, message))
+        link.put(wire_messages.encode_error(asker, code, message))
 
     # Answers
 
-    def _answered(self, link: Link, answer: Answer, frame: bytes) -> None:
+    def _answered(self, link: Link, answer: ResponseFrame, frame: bytes) -> None:
         awaited = None if answer.id is None else link.awaited.pop(answer.id, None)
         if awaited is None:
             return
@@ -303,7 +303,7 @@ class Switchboard:
                 return
         awaited.answered(answer.result, error)
 
-    def _asks_in_older_words(self, link: Link, awaited: PassedRequest, answer: Answer) -> bool:
+    def _asks_in_older_words(self, link: Link, awaited: PassedRequest, answer: ResponseFrame) -> bool:
         """Whether a proxy that does not know `proxy/initialize` is asked again, with the name of older SDKs."""
         if not (_is_unknown(answer) and link.is_proxy and awaited.to is link.plain and link.spelling is TODAY):
             return False
@@ -367,7 +367,7 @@ class Switchboard:
             link.flush()
 
 
-def _is_unknown(answer: Answer) -> bool:
+def _is_unknown(answer: ResponseFrame) -> bool:
     return answer.error is not None and answer.error.code == METHOD_NOT_FOUND
 
 
@@ -380,8 +380,8 @@ def _no_proxy(link: Link) -> bytes:
 def answer_frame(request_id: RequestId, result: bytes | Raw | None, error: bytes | Raw | None) -> bytes:
     """The frame of an answer: a result, or an error whose JSON is passed on as it came."""
     if error is None:
-        return messages.answer(request_id, b"null" if result is None else result)
-    return messages.raw_error_answer(request_id, error)
+        return wire_messages.encode_response(request_id, b"null" if result is None else result)
+    return wire_messages.encode_raw_error(request_id, error)
 
 
 def _error_in(frame: bytes) -> bytes:

@@ -18,8 +18,8 @@ from typing import Any, NoReturn, TypeVar, cast, overload
 import msgspec
 
 from accord.errors import DecodeError, EncodeError
-from accord.jsonrpc.bounds import DAMAGED, MISFIT, excess
-from accord.jsonrpc.slices import Sliced
+from accord.jsonrpc.chunked_decode import Sliced
+from accord.jsonrpc.structure_limits import DAMAGED, MISFIT, excess
 from accord.schema import tolerant
 from accord.schema.base import Json, Unknown
 from accord.schema.hints import OneWord, fields_of

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from accord.errors import ConnectionClosed
-from accord.jsonrpc.frames import Oversized
+from accord.jsonrpc.line_frames import Oversized
 from accord.transports.base import End, Receiver, Transport
 
 

@@ -12,8 +12,8 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
+from accord.engine.connection_limits import Limits
 from accord.engine.handlers import Handlers
-from accord.engine.limits import Limits
 from accord.engine.peer import Peer
 from accord.schema import v1
 from accord.spans import Spans

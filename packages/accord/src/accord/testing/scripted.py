@@ -26,7 +26,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias, cast
 
-from accord.jsonrpc.frames import Oversized, RequestId
+from accord.jsonrpc.line_frames import Oversized, RequestId
 from accord.schema import codec
 from accord.schema.base import Json
 from accord.transports.base import End, Transport

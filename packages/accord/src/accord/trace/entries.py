@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias, cast
 
 import msgspec
 
-from accord.jsonrpc.messages import Answer, Call, Malformed, Tell
+from accord.jsonrpc.wire_messages import Malformed, NotificationFrame, RequestFrame, ResponseFrame
 from accord.trace.events import TraceEvent
 from accord.trace.meaning import body_of, error_meaning, meaning, paths_in, result_meaning, update_meaning
 
@@ -67,7 +67,7 @@ def entries(events: Iterable[TraceEvent]) -> Iterator[Entry]:
     for number, event in enumerate(events, 1):
         entry = _entry(number, event, requests)
         if entry.kind == "request":
-            requests[_key(event, cast("Call", event.message).id, is_answer=False)] = entry
+            requests[_key(event, cast("RequestFrame", event.message).id, is_answer=False)] = entry
         elif entry.update in ("tool_call", "tool_call_update"):
             _remember_title(entry, titles)
         yield entry
@@ -87,13 +87,13 @@ def _entry(number: int, event: TraceEvent, requests: dict[Key, Entry]) -> Entry:
     if event.frame is None:
         return _aside(number, event)
     message = event.message
-    if isinstance(message, Call | Tell):
+    if isinstance(message, RequestFrame | NotificationFrame):
         body = body_of(_decoded(message.params))
         update = str(body_of(body.get("update")).get("sessionUpdate", "")) if message.method == "session/update" else ""
-        kind: Kind = "request" if isinstance(message, Call) else "notification"
+        kind: Kind = "request" if isinstance(message, RequestFrame) else "notification"
         text = meaning(message.method, update, body)
         return Entry(number, event, kind, message.method, update, _session(body), body=body, text=text)
-    if isinstance(message, Answer):
+    if isinstance(message, ResponseFrame):
         request = requests.pop(_key(event, message.id, is_answer=True), None)
         return _answer(number, event, message, request)
     problem = message.problem if isinstance(message, Malformed) else "not a message"
@@ -101,7 +101,7 @@ def _entry(number: int, event: TraceEvent, requests: dict[Key, Entry]) -> Entry:
     return Entry(number, event, "malformed", text=f"{problem}: {shown}")
 
 
-def _answer(number: int, event: TraceEvent, answer: Answer, request: Entry | None) -> Entry:
+def _answer(number: int, event: TraceEvent, answer: ResponseFrame, request: Entry | None) -> Entry:
     method = request.method if request is not None else ""
     entry = Entry(number, event, "answer", method, request=request)
     if answer.error is not None:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias
 
-from accord.jsonrpc.messages import Answer, Call, Malformed, Tell, parse
+from accord.jsonrpc.wire_messages import Malformed, NotificationFrame, RequestFrame, ResponseFrame, parse
 
 log = logging.getLogger("accord")
 
@@ -50,10 +50,10 @@ class TraceEvent:
         """A line that the agent wrote to standard error; None for every other event."""
         self.process = process
         """What became of the agent's process, such as `{"event": "exited", "code": 0}`; None for every other event."""
-        self._message: Call | Tell | Answer | Malformed | None = message
+        self._message: RequestFrame | NotificationFrame | ResponseFrame | Malformed | None = message
 
     @property
-    def message(self) -> Call | Tell | Answer | Malformed | None:
+    def message(self) -> RequestFrame | NotificationFrame | ResponseFrame | Malformed | None:
         """The frame as a message; parsed when first asked for."""
         if self._message is None and self.frame is not None:
             self._message = parse(self.frame)

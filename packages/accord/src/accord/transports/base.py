@@ -18,7 +18,7 @@ from typing import Protocol
 import msgspec
 
 from accord.errors import ConnectionClosed, EndReason
-from accord.jsonrpc.frames import Oversized
+from accord.jsonrpc.line_frames import Oversized
 
 HIGH_WATER = 64 * 1024
 """Bytes of waiting output at which `paused()` is called; at a quarter of it `resumed()` follows.

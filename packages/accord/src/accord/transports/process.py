@@ -23,7 +23,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from accord.errors import ConnectionClosed, EndReason
-from accord.jsonrpc.frames import LIMIT, FrameReader, joined
+from accord.jsonrpc.line_frames import LIMIT, FrameReader, joined
 from accord.transports.base import HIGH_WATER, End, Receiver, Transport
 from accord.transports.closing import to_the_end, within
 from accord.transports.group import LEFT_BEHIND, ProcessGroup

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from accord.jsonrpc.frames import Oversized
+from accord.jsonrpc.line_frames import Oversized
 from accord.trace import IN, OUT, Observer, TraceEvent
 from accord.trace.events import exited
 from accord.transports.base import End, Transport

@@ -12,8 +12,8 @@ import asyncio
 from collections.abc import Sequence
 
 from accord.errors import INVALID_REQUEST, ConnectionClosed
-from accord.jsonrpc.frames import Oversized
-from accord.jsonrpc.messages import error_answer
+from accord.jsonrpc.line_frames import Oversized
+from accord.jsonrpc.wire_messages import encode_error
 from accord.transports.base import End, Receiver, Transport
 
 
@@ -47,7 +47,7 @@ class Side(Receiver):
     def _refuse(self, frame: Oversized) -> None:
         problem = f"Invalid request: a message of {frame.length:,} bytes is over the limit"
         waiting = self._other if frame.has_id and not frame.has_method else self._mine
-        waiting.send([error_answer(frame.id, INVALID_REQUEST, problem)])
+        waiting.send([encode_error(frame.id, INVALID_REQUEST, problem)])
 
     def paused(self) -> None:
         self._other.pause_reading()

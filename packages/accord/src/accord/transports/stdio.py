@@ -21,7 +21,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import TextIO
 
 from accord.errors import ConnectionClosed
-from accord.jsonrpc.frames import LIMIT, FrameReader, Oversized, joined
+from accord.jsonrpc.line_frames import LIMIT, FrameReader, Oversized, joined
 from accord.transports.base import HIGH_WATER, End, Receiver, Transport
 from accord.transports.closing import to_the_end, within
 from accord.transports.reading import open_reader, pollable

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 
 from accord.errors import ConnectionClosed
 from accord.extras import missing_extra
-from accord.jsonrpc.frames import LIMIT
+from accord.jsonrpc.line_frames import LIMIT
 from accord.masking import mask_urls
 from accord.transports.base import HIGH_WATER, Receiver
 from accord.transports.cookies import Cookies

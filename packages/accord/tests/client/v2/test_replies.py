@@ -8,7 +8,7 @@ import pytest
 
 import accord
 from accord import v1
-from accord.engine.limits import Limits
+from accord.engine.connection_limits import Limits
 from accord.schema import v2
 from tests.client.v2.conftest import staged_v2
 from tests.waiting import eventually
@@ -379,7 +379,7 @@ async def test_an_unread_reply_pauses_reading_and_a_reader_gets_everything():
         session = await stage.session()
         reply = session.prompt("a")
         await stage.insertion("u1")
-        intake = stage.remote.peer.connection.intake
+        intake = stage.remote.peer.connection.read_pause
         sent = 0
         while not intake.paused:
             stage.say("x" * 100)

@@ -19,7 +19,7 @@ from typing import Any, cast
 
 from accord import ConnectionClosed, ProcessTransport
 from accord.errors import last_lines
-from accord.jsonrpc.frames import Oversized
+from accord.jsonrpc.line_frames import Oversized
 from accord.transports.base import End
 from accord_tools.registry.entry import RegistryEntry
 from accord_tools.registry.errors import InstallError, RegistryError

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from accord.http.ordering import InOrder
-from accord.jsonrpc.frames import Oversized
+from accord.jsonrpc.line_frames import Oversized
 from accord.transports.light_event import LightEvent
 
 MISSING = 30.0

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from accord.http.client.posting import Parsed, cancelled_by
 from accord.http.headers import session_of
-from accord.jsonrpc.frames import Oversized, RequestId
-from accord.jsonrpc.messages import Answer, Call, Tell
+from accord.jsonrpc.line_frames import Oversized, RequestId
+from accord.jsonrpc.wire_messages import NotificationFrame, RequestFrame, ResponseFrame
 
 CLOSES_A_SESSION = frozenset({"session/close", "session/delete"})
 CANCEL = "$/cancel_request"
@@ -51,16 +51,16 @@ class ClientCalls:
     def sent(self, message: Parsed) -> Route:
         """Note a message of the client, and say where it belongs."""
         match message:
-            case Call():
+            case RequestFrame():
                 session = session_of(message.params)
                 self._ours[message.id] = _Asked(session, message.method in CLOSES_A_SESSION)
                 return Route(session, session)
-            case Tell():
+            case NotificationFrame():
                 session = session_of(message.params)
                 cancelled = cancelled_by(message) if message.method == CANCEL else None
                 asked = None if cancelled is None else self._ours.get(cancelled)
                 return Route(session, session if asked is None else asked.session)
-            case Answer() if message.id is not None:
+            case ResponseFrame() if message.id is not None:
                 session = self._theirs.pop(message.id, None)
                 return Route(session, session)
             case _:
@@ -68,9 +68,9 @@ class ClientCalls:
 
     def received(self, message: Parsed, stream: str | None) -> News:
         """Note a message that arrived on the stream of this session, and say what it tells of sessions."""
-        if isinstance(message, Call):
+        if isinstance(message, RequestFrame):
             self._theirs[message.id] = session_of(message.params) if stream is None else stream
-        elif isinstance(message, Answer) and message.id is not None:
+        elif isinstance(message, ResponseFrame) and message.id is not None:
             asked = self._ours.pop(message.id, None)
             if message.error is not None:
                 return NO_NEWS

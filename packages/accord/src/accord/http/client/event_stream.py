@@ -17,7 +17,7 @@ from typing import Protocol
 from accord.http.client.socket import Broken, Response
 from accord.http.silence import Silence
 from accord.http.sse import EventReader, ServerSentEvent, TooLong
-from accord.jsonrpc.messages import Answer, parse
+from accord.jsonrpc.wire_messages import ResponseFrame, parse
 from accord.transports.base import End
 from accord.transports.light_event import LightEvent
 
@@ -252,6 +252,6 @@ def shown(status: int, body: bytes) -> str:
     """The text of a refusal, for an error message."""
     text = body.decode("utf-8", "replace").strip()
     message = parse(body)
-    if isinstance(message, Answer) and message.error is not None:
+    if isinstance(message, ResponseFrame) and message.error is not None:
         text = message.error.message
     return f"the server answered {status}{': ' if text else ''}{text[:REFUSAL_SHOWN]}"

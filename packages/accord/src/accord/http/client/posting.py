@@ -13,8 +13,16 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 from accord.errors import INTERNAL_ERROR, INVALID_REQUEST, DecodeError
-from accord.jsonrpc.frames import RequestId
-from accord.jsonrpc.messages import Answer, Call, Malformed, Message, Tell, error_answer, parse
+from accord.jsonrpc.line_frames import RequestId
+from accord.jsonrpc.wire_messages import (
+    Malformed,
+    Message,
+    NotificationFrame,
+    RequestFrame,
+    ResponseFrame,
+    encode_error,
+    parse,
+)
 from accord.schema import codec, v1
 from accord.tasks import Tasks
 from accord.transports.light_event import LightEvent
@@ -114,30 +122,34 @@ class Queues:
 
 def opens(message: Parsed) -> bool:
     """Whether this message is `initialize`, which opens a connection."""
-    return isinstance(message, Call) and message.method == "initialize"
+    return isinstance(message, RequestFrame) and message.method == "initialize"
 
 
 def unsent_answer(message: Parsed, why: str) -> bytes | None:
     """The error that answers a message that cannot be posted; None for one without an answer."""
     if isinstance(message, Malformed):
         return message.reply()
-    return error_answer(message.id, INVALID_REQUEST, f"Invalid request: {why}") if isinstance(message, Call) else None
+    return (
+        encode_error(message.id, INVALID_REQUEST, f"Invalid request: {why}")
+        if isinstance(message, RequestFrame)
+        else None
+    )
 
 
 def instead_of(message: Parsed, status: int, body: bytes, why: str) -> bytes | None:
     """The error that answers a refused message: for its sender, or, if it was an answer itself, for the server."""
     if isinstance(message, Malformed) and not message.answerable:
         return None
-    if isinstance(message, Answer):
-        return error_answer(message.id, INTERNAL_ERROR, f"the answer could not be sent: {why}")
-    asked = message.id if isinstance(message, Call | Malformed) else None
+    if isinstance(message, ResponseFrame):
+        return encode_error(message.id, INTERNAL_ERROR, f"the answer could not be sent: {why}")
+    asked = message.id if isinstance(message, RequestFrame | Malformed) else None
     given = parse(body)
-    if isinstance(given, Answer) and given.error is not None and given.id == asked:
+    if isinstance(given, ResponseFrame) and given.error is not None and given.id == asked:
         return body
-    return error_answer(asked, INTERNAL_ERROR if status >= INTERNAL_FROM else INVALID_REQUEST, why)
+    return encode_error(asked, INTERNAL_ERROR if status >= INTERNAL_FROM else INVALID_REQUEST, why)
 
 
-def cancelled_by(message: Tell) -> RequestId | None:
+def cancelled_by(message: NotificationFrame) -> RequestId | None:
     """The id of the request that this `$/cancel_request` cancels, or None."""
     try:
         return codec.decode(

@@ -37,9 +37,9 @@ from accord.http.headers import (
     protocol_version_of,
 )
 from accord.http.sse import ServerSentEvent
-from accord.jsonrpc.frames import LIMIT, Oversized
-from accord.jsonrpc.glance import glance
-from accord.jsonrpc.messages import Answer, Call, parse
+from accord.jsonrpc.line_frames import LIMIT, Oversized
+from accord.jsonrpc.peek import peek
+from accord.jsonrpc.wire_messages import RequestFrame, ResponseFrame, parse
 from accord.masking import mask_urls
 from accord.tasks import Tasks
 from accord.transports.base import HIGH_WATER, End, Receiver, Transport
@@ -147,7 +147,7 @@ class HttpTransport(Transport):
         if self._end is not None:
             return
         for frame in frames:
-            message = glance(frame)
+            message = peek(frame)
             if opens(message) and self._opening is None:
                 self._opening = Opening()
             elif opens(message) or self._opening is None:
@@ -215,21 +215,25 @@ class HttpTransport(Transport):
         if opens(out.message):
             return response.status == 503 and response.header("retry-after") is not None
         return self.numbered and (
-            response.status in AWAY or (response.status == 429 and not isinstance(out.message, Call))
+            response.status in AWAY or (response.status == 429 and not isinstance(out.message, RequestFrame))
         )
 
     def _initialized(self, out: Posting, response: Response, body: bytes) -> None:
         message = parse(body)
-        is_answer = isinstance(message, Answer) and isinstance(out.message, Call) and message.id == out.message.id
+        is_answer = (
+            isinstance(message, ResponseFrame)
+            and isinstance(out.message, RequestFrame)
+            and message.id == out.message.id
+        )
         connection_id = response.header(CONNECTION_ID)
-        if isinstance(message, Answer) and is_answer and response.status == 200 and message.error is not None:
+        if isinstance(message, ResponseFrame) and is_answer and response.status == 200 and message.error is not None:
             self._opening = None
             self._receiver.received([body])
             for waiting in out.opening.settle(succeeded=False):
                 self._refuse(waiting, "`initialize` failed")
             if connection_id:
                 self._tasks.start(self._delete(connection_id), "accord leaves what was not opened")
-        elif isinstance(message, Answer) and is_answer and response.status == 200 and connection_id:
+        elif isinstance(message, ResponseFrame) and is_answer and response.status == 200 and connection_id:
             self._connection_id = connection_id
             self._arrivals.numbered = response.header(NUMBERED) == "connection"
             self._version = protocol_version_of(message.result)
@@ -253,7 +257,7 @@ class HttpTransport(Transport):
             instead = instead_of(out.message, status, body, why)
             if instead is None:
                 return
-            if isinstance(out.message, Answer):
+            if isinstance(out.message, ResponseFrame):
                 substitute = Posting(instead, parse(instead), out.session, out.opening, is_substitute=True)
                 self._queues.add_next(out.session, substitute)
             else:
@@ -297,7 +301,7 @@ class HttpTransport(Transport):
         if isinstance(frame, Oversized):
             self._calls.received_oversized(frame, key)
             return
-        named, closed = self._calls.received(glance(frame), key)
+        named, closed = self._calls.received(peek(frame), key)
         if closed is not None and (stream := self._streams.pop(closed, None)) is not None:
             stream.leave()
         elif named is not None:

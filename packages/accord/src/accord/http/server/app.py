@@ -51,7 +51,7 @@ from accord.http.server.request_body import RequestBody
 from accord.http.server.responder import Responder
 from accord.http.server.room import Bodies
 from accord.http.server.validation import AnswersBadly, Ends, Headers, Opens, Posts, Reads, Refusal
-from accord.jsonrpc.messages import Answer, error_answer, parse
+from accord.jsonrpc.wire_messages import ResponseFrame, encode_error, parse
 from accord.metrics.merging import merged
 from accord.tasks import Tasks
 from accord.transports.base import End, Transport
@@ -342,13 +342,13 @@ class App:
             answer = await _unless_gone(receive, body.held_during(link.initialize(request)))
         except Refusal as refusal:
             link.finish(End("peer_closed"))
-            problem = error_answer(request.call.id, INTERNAL_ERROR, refusal.problem)
+            problem = encode_error(request.call.id, INTERNAL_ERROR, refusal.problem)
             raise Refusal(refusal.status, refusal.problem, problem) from None
         except BaseException:
             link.finish(End("peer_closed"))
             raise
         message = parse(answer)
-        if isinstance(message, Answer) and message.error is not None:
+        if isinstance(message, ResponseFrame) and message.error is not None:
             link.finish(End("closed"))  # nothing was opened; the client may send another `initialize`
             await responder.respond(200, answer, media_type=JSON)
             return

@@ -18,8 +18,16 @@ from typing import NamedTuple
 from accord.errors import INVALID_REQUEST
 from accord.http.headers import SESSION_ANSWERED_ON_CONNECTION, session_of
 from accord.http.server.limits import ServerLimits
-from accord.jsonrpc.frames import RequestId
-from accord.jsonrpc.messages import Answer, Call, Malformed, Message, Tell, error_answer, parse
+from accord.jsonrpc.line_frames import RequestId
+from accord.jsonrpc.wire_messages import (
+    Malformed,
+    Message,
+    NotificationFrame,
+    RequestFrame,
+    ResponseFrame,
+    encode_error,
+    parse,
+)
 
 MAKES_A_SESSION = frozenset({"session/new", "session/fork"})
 OPENS_A_SESSION = frozenset({"session/load", "session/resume"})
@@ -98,21 +106,21 @@ class Calls:
 
     # What the client sends
 
-    def has_room_for(self, call: Call) -> bool:
+    def has_room_for(self, call: RequestFrame) -> bool:
         """Whether one more request may wait for its answer."""
         return call.id in self._theirs or len(self._theirs) < self._most_requests
 
-    def refusal(self, call: Call, session: str | None) -> bytes | None:
+    def refusal(self, call: RequestFrame, session: str | None) -> bytes | None:
         """The error to answer this request with, if it would open one session too many."""
         if not self._opens(call.method, session) or self.sessions < self._most_sessions:
             return None
         problem = f"a connection has at most {self._most_sessions:,} sessions: close one"
-        return error_answer(call.id, INVALID_REQUEST, problem)
+        return encode_error(call.id, INVALID_REQUEST, problem)
 
     def _opens(self, method: str, session: str | None) -> bool:
         return method in MAKES_A_SESSION or (method in OPENS_A_SESSION and session not in self._open)
 
-    def received(self, call: Call, session: str | None, *, is_refused: bool = False) -> None:
+    def received(self, call: RequestFrame, session: str | None, *, is_refused: bool = False) -> None:
         """Remember a request of the client, which names this session; one that `is_refused` opens nothing."""
         self._forget(call.id)
         asked = Asked(call.method, session, opens=not is_refused and self._opens(call.method, session))
@@ -141,11 +149,11 @@ class Calls:
     def sent(self, message: Message | Malformed) -> Sent:
         """Note a message of the agent, and say where it belongs."""
         match message:
-            case Answer():
+            case ResponseFrame():
                 return self._settle(message)
-            case Call() | Tell():
+            case RequestFrame() | NotificationFrame():
                 session = session_of(message.params)
-                if isinstance(message, Call):
+                if isinstance(message, RequestFrame):
                     self._ask(message.id, session)
                 return Sent(session)
             case _:  # malformed: its reader reports that
@@ -156,7 +164,7 @@ class Calls:
         if len(self._ours) > self._most_requests:  # an answer to the oldest is still delivered, its header unchecked
             del self._ours[next(iter(self._ours))]
 
-    def _settle(self, answer: Answer) -> Sent:
+    def _settle(self, answer: ResponseFrame) -> Sent:
         went_well = answer.error is None
         made = session_of(answer.result) if went_well else None
         asked = None if answer.id is None else self._forget(answer.id)
@@ -179,11 +187,11 @@ class Calls:
     def websocket_received(self, frame: bytes) -> bytes | None:
         """Note a message of a WebSocket's client; returns the error to answer instead if it would exceed a limit."""
         call = parse(frame)
-        if not isinstance(call, Call):
+        if not isinstance(call, RequestFrame):
             return None
         if not self.has_room_for(call):
             problem = f"{self._most_requests:,} requests of this connection are unanswered: try again later"
-            return error_answer(call.id, INVALID_REQUEST, problem)
+            return encode_error(call.id, INVALID_REQUEST, problem)
         names = call.method in OPENS_A_SESSION or call.method in CLOSES_A_SESSION
         session = session_of(call.params) if names else None
         if (refusal := self.refusal(call, session)) is None:
@@ -192,5 +200,5 @@ class Calls:
 
     def websocket_sent(self, frame: bytes) -> None:
         """Note a message of the agent to a WebSocket's client."""
-        if self._theirs and not frame.startswith(NO_ANSWER) and isinstance(message := parse(frame), Answer):
+        if self._theirs and not frame.startswith(NO_ANSWER) and isinstance(message := parse(frame), ResponseFrame):
             self._settle(message)

@@ -24,8 +24,8 @@ from accord.http.server.streams import NotKept, Stream, Streams
 from accord.http.server.validation import AnswersBadly, Opens, Posts, Refusal, session_of_posted
 from accord.http.silence import Silence
 from accord.http.sse import ALIVE, announcement, event
-from accord.jsonrpc.glance import glance
-from accord.jsonrpc.messages import Answer, Call, Malformed, Message
+from accord.jsonrpc.peek import peek
+from accord.jsonrpc.wire_messages import Malformed, Message, RequestFrame, ResponseFrame
 from accord.schema import codec, v1
 from accord.transports.base import End, Receiver, Transport
 from accord.transports.closing import within
@@ -89,7 +89,7 @@ class HttpConnection(Transport):
             return
         was_empty = self.streams.waiting_bytes == 0
         for frame in frames:
-            message = glance(frame)
+            message = peek(frame)
             sent = self.calls.sent(message)
             if sent.opens_connection and not self._initialized.done():
                 # Adds an HTTP Transport: `initialize` is answered in the response to its POST.
@@ -104,7 +104,7 @@ class HttpConnection(Transport):
             self._receiver.paused()
 
     def _opened(self, message: Message | Malformed, frame: bytes) -> None:
-        self.can_load = isinstance(message, Answer) and _can_load(message)
+        self.can_load = isinstance(message, ResponseFrame) and _can_load(message)
         self._initialized.set_result(frame)
 
     def _put(self, frame: bytes, sent: Sent) -> None:
@@ -210,16 +210,16 @@ class HttpConnection(Transport):
                 self.send([refusal])
 
     def _record(self, posts: Posts, session: str | None, *, is_refused: bool) -> None:
-        if isinstance(posts.message, Call):
+        if isinstance(posts.message, RequestFrame):
             self.calls.received(posts.message, session, is_refused=is_refused)
             if session is not None and posts.message.method in MAKES_SESSION_KNOWN:
                 self.streams.session(session)
-        elif isinstance(posts.message, Answer):
+        elif isinstance(posts.message, ResponseFrame):
             self.calls.answered(posts.message.id)
 
     def _refusal_of(self, posts: Posts, session: str | None) -> bytes | None:
         """The error to answer this with, if it would open one session too many. Raises Refusal for other limits."""
-        if not isinstance(posts.message, Call):
+        if not isinstance(posts.message, RequestFrame):
             return None
         self._check_streams(session)
         if not self.calls.has_room_for(posts.message):
@@ -407,7 +407,7 @@ class StreamReader:
         return b"".join((*parts, *(event(number, frame) for number, frame in taken)))
 
 
-def _can_load(answer: Answer) -> bool:
+def _can_load(answer: ResponseFrame) -> bool:
     """Whether this answer to `initialize` declares that sessions can be loaded or resumed."""
     if answer.result is None:
         return False

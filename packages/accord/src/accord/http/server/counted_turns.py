@@ -13,8 +13,8 @@ from accord.errors import DecodeError
 from accord.http.headers import session_of
 from accord.http.server.calls import PROMPT
 from accord.http.server.owner_counts import Use
-from accord.jsonrpc.frames import RequestId
-from accord.jsonrpc.messages import Answer, Call, Tell, parse
+from accord.jsonrpc.line_frames import RequestId
+from accord.jsonrpc.wire_messages import NotificationFrame, RequestFrame, ResponseFrame, parse
 from accord.schema.codec import loads
 from accord.trace.meaning import body_of
 
@@ -37,16 +37,20 @@ class CountedTurns:
     def __init__(self) -> None:
         self._running: dict[str, CountedTurn] = {}
 
-    def new_turn(self, frame: bytes) -> Call | None:
+    def new_turn(self, frame: bytes) -> RequestFrame | None:
         """The prompt in this message of the client, if it begins a turn; a session has one turn at a time."""
         if b"prompt" not in frame and b"\\u" not in frame:  # an escape may spell any letter
             return None
         call = parse(frame)
-        if not isinstance(call, Call) or call.method != PROMPT or (session_of(call.params) or "") in self._running:
+        if (
+            not isinstance(call, RequestFrame)
+            or call.method != PROMPT
+            or (session_of(call.params) or "") in self._running
+        ):
             return None
         return call
 
-    def begin(self, prompt: Call, use: Use) -> None:
+    def begin(self, prompt: RequestFrame, use: Use) -> None:
         """Note a turn that was admitted."""
         self._running[session_of(prompt.params) or ""] = CountedTurn(prompt.id, use)
 
@@ -55,9 +59,9 @@ class CountedTurns:
         if not self._running or (_UPDATE in frame[:_HEAD] and _STATE not in frame):
             return None
         match parse(frame):
-            case Answer() as answer if answer.error is not None or "stopReason" in _members(answer.result):
+            case ResponseFrame() as answer if answer.error is not None or "stopReason" in _members(answer.result):
                 session = next((name for name, turn in self._running.items() if turn.call == answer.id), None)
-            case Tell(method="session/update", params=params):
+            case NotificationFrame(method="session/update", params=params):
                 session = _idle_session(_members(params))
             case _:
                 return None

@@ -14,8 +14,8 @@ from accord.errors import INVALID_REQUEST
 from accord.http.server.counted_turns import CountedTurns
 from accord.http.server.owner_gate import OwnerGate
 from accord.http.server.validation import Refusal
-from accord.jsonrpc.frames import Oversized
-from accord.jsonrpc.messages import error_answer
+from accord.jsonrpc.line_frames import Oversized
+from accord.jsonrpc.wire_messages import encode_error
 from accord.transports.base import End, Transport
 from accord.transports.wrapped import WrappedTransport
 
@@ -75,7 +75,7 @@ class GuardedTransport(WrappedTransport):
         try:
             use = await self._gate.admit_turn(self._owner)
         except Refusal as refusal:
-            self._inner.send([error_answer(prompt.id, INVALID_REQUEST, refusal.problem)])
+            self._inner.send([encode_error(prompt.id, INVALID_REQUEST, refusal.problem)])
             return False
         if use is not None:
             self._turns.begin(prompt, use)

@@ -7,7 +7,7 @@ from typing import cast
 from msgspec import Raw
 
 from accord.errors import DecodeError
-from accord.jsonrpc.messages import Answer, Malformed, Message, answer
+from accord.jsonrpc.wire_messages import Malformed, Message, ResponseFrame, encode_response
 from accord.schema import codec
 from accord.schema.base import Json
 
@@ -18,13 +18,13 @@ def with_connection_id(message: Message | Malformed, frame: bytes, connection_id
     rfd-streamable-http-websocket-transport, Deviations from MCP Streamable HTTP: the body of the answer holds the
     capabilities and `connectionId`, and the header is sent as well.
     """
-    if not isinstance(message, Answer) or message.id is None or message.result is None:
+    if not isinstance(message, ResponseFrame) or message.id is None or message.result is None:
         return frame
     if not _has_room(message.result):
         return frame
     members = bytes(message.result).strip()[:-1].rstrip()
     comma = b"" if members == b"{" else b","
-    return answer(message.id, b'%b%b"connectionId":%b}' % (members, comma, codec.encode(connection_id)))
+    return encode_response(message.id, b'%b%b"connectionId":%b}' % (members, comma, codec.encode(connection_id)))
 
 
 def _has_room(result: Raw) -> bool:

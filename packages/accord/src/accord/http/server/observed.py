@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from accord.http.server.observing import Observing
-from accord.jsonrpc.frames import Oversized
+from accord.jsonrpc.line_frames import Oversized
 from accord.transports.base import Transport
 from accord.transports.wrapped import WrappedTransport
 

@@ -25,9 +25,9 @@ from msgspec import Raw
 
 from accord.capabilities import WATCH
 from accord.errors import INVALID_REQUEST, DecodeError
-from accord.jsonrpc import messages
-from accord.jsonrpc.frames import RequestId
-from accord.jsonrpc.messages import Answer, Call, Malformed, Tell, parse
+from accord.jsonrpc import wire_messages
+from accord.jsonrpc.line_frames import RequestId
+from accord.jsonrpc.wire_messages import Malformed, NotificationFrame, RequestFrame, ResponseFrame, parse
 from accord.schema import codec
 
 INITIALIZE = "initialize"
@@ -94,17 +94,17 @@ class Observing:
     def received(self, frame: bytes) -> Verdict:
         """Judge a message of the observer."""
         match parse(frame):
-            case Call() as call:
+            case RequestFrame() as call:
                 return self._call(call)
-            case Tell(method=method, params=params):
+            case NotificationFrame(method=method, params=params):
                 passes = RIGHTS.get(method) is Right.NOTIFY
-                return Verdict(messages.tell(method, _written(params))) if passes else Verdict()
-            case Answer(id=request_id):
+                return Verdict(wire_messages.encode_notification(method, _written(params))) if passes else Verdict()
+            case ResponseFrame(id=request_id):
                 return _unanswered(request_id)
             case Malformed() as malformed:
                 return _unanswered(malformed.pending)._replace(answer=malformed.reply())
 
-    def _call(self, call: Call) -> Verdict:
+    def _call(self, call: RequestFrame) -> Verdict:
         params = _members(call.params)
         session = str(params.get("sessionId"))
         match RIGHTS.get(call.method, Right.OWNER):
@@ -112,7 +112,7 @@ class Observing:
                 return _refused(call, NOT_WATCHED)
             case Right.WATCH:
                 self._opening[call.id] = session
-                return Verdict(messages.call(call.id, call.method, _watching(params)))
+                return Verdict(wire_messages.encode_request(call.id, call.method, _watching(params)))
             case Right.LEAVE if session not in self._watched:
                 return _refused(call, NOT_OPEN)
             case Right.OWNER | Right.NOTIFY:
@@ -121,14 +121,14 @@ class Observing:
                 pass
         if call.method == INITIALIZE:
             self._initializing.add(call.id)
-        return Verdict(messages.call(call.id, call.method, _written(call.params)))
+        return Verdict(wire_messages.encode_request(call.id, call.method, _written(call.params)))
 
     def sent(self, frame: bytes) -> None:
         """Take note of what the agent answers to `initialize` and to requests to watch."""
         if not (self._initializing or self._opening):
             return
         answer = parse(frame)
-        if not isinstance(answer, Answer) or answer.id is None:
+        if not isinstance(answer, ResponseFrame) or answer.id is None:
             return
         watched = self._opening.pop(answer.id, None)
         if watched is not None and answer.error is None:
@@ -140,14 +140,14 @@ class Observing:
                 self._can_watch = isinstance(meta, dict) and cast("dict[str, Any]", meta).get(WATCH) is True
 
 
-def _refused(call: Call, problem: str) -> Verdict:
-    return Verdict(answer=messages.error_answer(call.id, INVALID_REQUEST, problem, {"reason": "watching"}))
+def _refused(call: RequestFrame, problem: str) -> Verdict:
+    return Verdict(answer=wire_messages.encode_error(call.id, INVALID_REQUEST, problem, {"reason": "watching"}))
 
 
 def _unanswered(request_id: RequestId | None) -> Verdict:
     if request_id is None:
         return Verdict()
-    return Verdict(messages.error_answer(request_id, INVALID_REQUEST, NO_ANSWER, {"reason": "watching"}))
+    return Verdict(wire_messages.encode_error(request_id, INVALID_REQUEST, NO_ANSWER, {"reason": "watching"}))
 
 
 def _watching(given: dict[str, Any]) -> bytes:

@@ -38,7 +38,7 @@ from accord.http.headers import (
     session_of,
 )
 from accord.http.server.calls import INITIALIZE, Calls
-from accord.jsonrpc.messages import Answer, Call, Malformed, Tell, parse
+from accord.jsonrpc.wire_messages import Malformed, NotificationFrame, RequestFrame, ResponseFrame, parse
 
 Headers = Mapping[str, str]
 """Names in lower case."""
@@ -64,7 +64,7 @@ class Refusal(Exception):
 class Opens(NamedTuple):
     """A POST of `initialize`, which opens a connection."""
 
-    call: Call
+    call: RequestFrame
     body: bytes
 
 
@@ -72,7 +72,7 @@ class Posts(NamedTuple):
     """A POST of a message on a connection."""
 
     connection: str
-    message: Call | Tell | Answer
+    message: RequestFrame | NotificationFrame | ResponseFrame
     body: bytes
     session: str | None = None
     """The session in its header, which may be missing."""
@@ -151,7 +151,7 @@ def posted(headers: Headers, body: bytes) -> Opens | Posts | AnswersBadly:
         if message.answerable or not headers.get(CONNECTION_ID):
             raise _malformed(message)
         return AnswersBadly(_connection(headers), message, body)
-    if isinstance(message, Call) and message.method == INITIALIZE:
+    if isinstance(message, RequestFrame) and message.method == INITIALIZE:
         if headers.get(CONNECTION_ID):
             raise Refusal(400, "`initialize` opens a connection: send it without Acp-Connection-Id")
         return Opens(message, body)
@@ -175,7 +175,7 @@ def _number(headers: Headers, name: str, problem: str) -> int | None:
 def session_of_posted(posts: Posts, calls: Calls) -> str | None:
     """The session that a posted message belongs to; raises Refusal if its header names another one."""
     message = posts.message
-    session = calls.session_of_ours(message.id) if isinstance(message, Answer) else session_of(message.params)
+    session = calls.session_of_ours(message.id) if isinstance(message, ResponseFrame) else session_of(message.params)
     if session is not None and not posts.session and not _says_enough(message):
         raise Refusal(400, "missing header Acp-Session-Id")
     if session is not None and posts.session and posts.session != session:
@@ -183,9 +183,11 @@ def session_of_posted(posts: Posts, calls: Calls) -> str | None:
     return session
 
 
-def _says_enough(message: Call | Tell | Answer) -> bool:
+def _says_enough(message: RequestFrame | NotificationFrame | ResponseFrame) -> bool:
     """Whether this message needs no Acp-Session-Id; the official Python SDK omits it here.
 
     An answer is found by its id, and a client that opens a session may have no stream of it yet.
     """
-    return isinstance(message, Answer) or message.method in MAKES_SESSION_KNOWN or message.method == "session/fork"
+    return (
+        isinstance(message, ResponseFrame) or message.method in MAKES_SESSION_KNOWN or message.method == "session/fork"
+    )

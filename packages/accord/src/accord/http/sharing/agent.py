@@ -15,8 +15,8 @@ from accord.errors import INVALID_REQUEST, ConnectionClosed
 from accord.http.server.hosting import Host
 from accord.http.sharing.conversation import SharedConversation
 from accord.http.sharing.questions import AGENT
-from accord.jsonrpc.frames import Oversized
-from accord.jsonrpc.messages import error_answer
+from accord.jsonrpc.line_frames import Oversized
+from accord.jsonrpc.wire_messages import encode_error
 from accord.transports.base import End, Receiver, Transport
 from accord.transports.closing import within
 from accord.transports.light_event import LightEvent
@@ -184,7 +184,7 @@ class SharedAgent(Receiver):
                 self._conversation.received(client.number, frame)
             elif frame.has_method:
                 problem = f"Invalid request: a message of {frame.length:,} bytes is over the limit"
-                client.transport.send([error_answer(frame.id, INVALID_REQUEST, problem)])
+                client.transport.send([encode_error(frame.id, INVALID_REQUEST, problem)])
         self._send()
 
     def received(self, frames: Sequence[bytes | Oversized]) -> None:

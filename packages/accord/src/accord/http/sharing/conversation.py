@@ -21,8 +21,8 @@ from accord.http.sharing.frames import CANCEL_REQUEST, members
 from accord.http.sharing.openings import MAKES, OPENS, Openings
 from accord.http.sharing.questions import AGENT, Questions
 from accord.http.sharing.session import EarlyUpdates, SharedSession, Waiting
-from accord.jsonrpc import messages
-from accord.jsonrpc.messages import Answer, Call, Malformed, Tell, parse
+from accord.jsonrpc import wire_messages
+from accord.jsonrpc.wire_messages import Malformed, NotificationFrame, RequestFrame, ResponseFrame, parse
 
 PROMPT, CANCEL, CLOSE, DELETE = "session/prompt", "session/cancel", "session/close", "session/delete"
 
@@ -37,7 +37,7 @@ class Asked(NamedTuple):
     """A request of a client that the agent has not answered."""
 
     client: int
-    call: Call
+    call: RequestFrame
     session: str
 
 
@@ -52,7 +52,7 @@ class SharedConversation:
         self._asked: dict[int, Asked] = {}
         self._numbers = count(1)
         self._early = EarlyUpdates()
-        self._initialized: Answer | None = None
+        self._initialized: ResponseFrame | None = None
         self._initializing: list[Waiting] = []
         self._version = 1
         self._questions = Questions(self._numbers, self.out)
@@ -93,40 +93,40 @@ class SharedConversation:
     def received(self, client: int, frame: bytes) -> None:
         """A client has sent this."""
         match parse(frame):
-            case Call() as call:
+            case RequestFrame() as call:
                 self._call(client, call)
-            case Tell() as tell:
+            case NotificationFrame() as tell:
                 self._tell(client, tell)
-            case Answer() as answer:
+            case ResponseFrame() as answer:
                 self._questions.answered(client, answer)
             case Malformed() as malformed:
                 if (reply := malformed.reply()) is not None:
                     self._send(client, reply)
 
-    def _call(self, client: int, call: Call) -> None:
+    def _call(self, client: int, call: RequestFrame) -> None:
         if call.method == "initialize":
             self._begin(client, call)
         elif not self._clients.get(client):
-            self._send(client, messages.error_answer(call.id, INVALID_REQUEST, "`initialize` must be sent first"))
+            self._send(client, wire_messages.encode_error(call.id, INVALID_REQUEST, "`initialize` must be sent first"))
         elif call.method in OPENS:
             self._openings.open(client, call)
         else:
             self._ask(client, call, "" if call.method in MAKES else session_of(call.params) or "")
 
-    def _ask(self, client: int, call: Call, named: str) -> None:
+    def _ask(self, client: int, call: RequestFrame, named: str) -> None:
         session = self._sessions.get(named)
         if session is None or (call.method in FOR_ALL and not session.clients.get(client)):
             self._forward(client, call, named)
         elif session.clients.get(client, True) and call.method != CLOSE:
             problem = "this client has not opened the session, or only watches it: load it to control it"
-            self._send(client, messages.error_answer(call.id, INVALID_REQUEST, problem, {"reason": "watching"}))
+            self._send(client, wire_messages.encode_error(call.id, INVALID_REQUEST, problem, {"reason": "watching"}))
         elif call.method == PROMPT and self._version == 1 and session.running is not None:
             session.prompts.append(Waiting(client, call))
         elif call.method == PROMPT:
             self._prompt(session, client, call)
         elif call.method == CLOSE and (session.clients.keys() - {client} or self._only_watches(session, client)):
             session.clients.pop(client, None)
-            self._send(client, messages.answer(call.id, b"{}"))
+            self._send(client, wire_messages.encode_response(call.id, b"{}"))
         else:
             self._forward(client, call, named)
 
@@ -135,13 +135,13 @@ class SharedConversation:
         """Whether this client leaves a session that is not its own to close: its turn may go on without a client."""
         return session.clients.get(client, False) and not session.is_watched
 
-    def _forward(self, client: int, call: Call, session: str, params: bytes | None = None) -> int:
+    def _forward(self, client: int, call: RequestFrame, session: str, params: bytes | None = None) -> int:
         number = next(self._numbers)
         self._asked[number] = Asked(client, call, session)
-        self._send(AGENT, messages.call(number, call.method, call.params if params is None else params))
+        self._send(AGENT, wire_messages.encode_request(number, call.method, call.params if params is None else params))
         return number
 
-    def _prompt(self, session: SharedSession, client: int, call: Call) -> None:
+    def _prompt(self, session: SharedSession, client: int, call: RequestFrame) -> None:
         number = self._forward(client, call, session.name)
         if session.running is None:
             session.running = number
@@ -153,7 +153,7 @@ class SharedConversation:
         session.note([update])
         self._send_all(session.clients.keys() - {client}, update)
 
-    def _tell(self, client: int, tell: Tell) -> None:
+    def _tell(self, client: int, tell: NotificationFrame) -> None:
         if tell.method == CANCEL_REQUEST:
             self._cancel_request(client, members(tell.params).get("requestId"))
             return
@@ -162,11 +162,11 @@ class SharedConversation:
             return  # it only watches
         if session is not None and tell.method == CANCEL:
             self._cancel_waiting(session)
-        self._send(AGENT, messages.tell(tell.method, tell.params))
+        self._send(AGENT, wire_messages.encode_notification(tell.method, tell.params))
 
     def _cancel_waiting(self, session: SharedSession) -> None:
         for waiting in session.prompts:
-            self._send(waiting.client, messages.answer(waiting.call.id, b'{"stopReason":"cancelled"}'))
+            self._send(waiting.client, wire_messages.encode_response(waiting.call.id, b'{"stopReason":"cancelled"}'))
         session.prompts.clear()
 
     def _cancel_request(self, client: int, request_id: object) -> None:
@@ -174,7 +174,7 @@ class SharedConversation:
             if asked.client == client and asked.call.id == request_id:
                 self._send(AGENT, frames.cancel_request(number))
 
-    def _begin(self, client: int, call: Call) -> None:
+    def _begin(self, client: int, call: RequestFrame) -> None:
         if self._initialized is not None:
             self._clients[client] = True
             self._send(client, frames.answered(self._initialized, call.id))
@@ -184,9 +184,9 @@ class SharedConversation:
             params = frames.shared_initialize(members(call.params))
             number = next(self._numbers)
             self._asked[number] = Asked(client, call, "")
-            self._send(AGENT, messages.call(number, call.method, params))
+            self._send(AGENT, wire_messages.encode_request(number, call.method, params))
 
-    def _began(self, answer: Answer) -> None:
+    def _began(self, answer: ResponseFrame) -> None:
         waiting, self._initializing = self._initializing, []
         self._openings.agent_watches = frames.announces_watching(answer)
         answer = frames.announced(answer)
@@ -203,15 +203,15 @@ class SharedConversation:
     def told(self, frame: bytes) -> None:
         """The agent has sent this."""
         match parse(frame):
-            case Tell(method="session/update") as tell:
+            case NotificationFrame(method="session/update") as tell:
                 self._update(session_of(tell.params) or "", tell, frame)
-            case Tell() as tell if tell.method == CANCEL_REQUEST:
+            case NotificationFrame() as tell if tell.method == CANCEL_REQUEST:
                 self._questions.cancelled(members(tell.params).get("requestId"))
-            case Tell():
+            case NotificationFrame():
                 self._send_all(self._all(), frame)
-            case Call() as call:
+            case RequestFrame() as call:
                 self._question(call)
-            case Answer(id=int(number)) as answer if number in self._asked:
+            case ResponseFrame(id=int(number)) as answer if number in self._asked:
                 self._settle(number, self._asked.pop(number), answer)
             case _:
                 pass
@@ -220,7 +220,7 @@ class SharedConversation:
         """The session with this id, or that of a subagent with this id."""
         return self._sessions.get(named) or self._sessions.get(named.partition("/")[0])
 
-    def _update(self, named: str, tell: Tell, frame: bytes) -> None:
+    def _update(self, named: str, tell: NotificationFrame, frame: bytes) -> None:
         session = self._session(named)
         if session is None:
             self._early.add(named, frame)
@@ -236,17 +236,17 @@ class SharedConversation:
         if self._version > 1 and b"state_update" in frame and frames.is_idle(members(tell.params)):
             self._turn_is_over(session)
 
-    def _question(self, call: Call) -> None:
+    def _question(self, call: RequestFrame) -> None:
         session = self._session(session_of(call.params) or "")
         if call.method.startswith(OF_A_MACHINE):
             problem = "no client of a shared agent offers its files or terminals"
-            self._send(AGENT, messages.error_answer(call.id, METHOD_NOT_FOUND, problem))
+            self._send(AGENT, wire_messages.encode_error(call.id, METHOD_NOT_FOUND, problem))
         elif session is None:
             self._questions.ask(call, "", self._all())
         else:
             self._questions.ask(call, session.name, session.controllers)
 
-    def _settle(self, number: int, asked: Asked, answer: Answer) -> None:
+    def _settle(self, number: int, asked: Asked, answer: ResponseFrame) -> None:
         client, call, named = asked
         if call.method == "initialize":
             self._began(answer)

@@ -9,9 +9,9 @@ import msgspec
 
 from accord.capabilities import WATCH
 from accord.errors import DecodeError
-from accord.jsonrpc import messages
-from accord.jsonrpc.frames import RequestId
-from accord.jsonrpc.messages import Answer, Call, Tell
+from accord.jsonrpc import wire_messages
+from accord.jsonrpc.line_frames import RequestId
+from accord.jsonrpc.wire_messages import NotificationFrame, RequestFrame, ResponseFrame
 from accord.schema import codec
 from accord.trace.meaning import body_of, items_of
 
@@ -36,8 +36,8 @@ def members(raw: Any) -> dict[str, Any]:
 
 def params_of(frame: bytes) -> dict[str, Any]:
     """The params of this notification."""
-    message = messages.parse(frame)
-    return members(message.params) if isinstance(message, Tell) else {}
+    message = wire_messages.parse(frame)
+    return members(message.params) if isinstance(message, NotificationFrame) else {}
 
 
 def version_in(told: dict[str, Any]) -> int:
@@ -58,7 +58,7 @@ def without_watching(params: dict[str, Any]) -> bytes:
     return codec.encode({**kept, "_meta": meta} if meta else kept)
 
 
-def announces_watching(answer: Answer) -> bool:
+def announces_watching(answer: ResponseFrame) -> bool:
     """Whether the agent's answer to `initialize` says that sessions can be watched."""
     return body_of(members(answer.result).get("_meta")).get(WATCH) is True
 
@@ -71,7 +71,7 @@ def ends_watching(frame: bytes) -> bool:
 def watch_over(session: str) -> bytes:
     """An update that only says that a client watches the session no more: what follows is another opening of it."""
     params = {"sessionId": session, "update": {"sessionUpdate": HANDED_OVER}, "_meta": {WATCH: False}}
-    return messages.tell("session/update", codec.encode(params))
+    return wire_messages.encode_notification("session/update", codec.encode(params))
 
 
 def wants_replay(method: str, params: dict[str, Any]) -> bool:
@@ -88,20 +88,22 @@ def shared_initialize(params: dict[str, Any]) -> bytes:
     return codec.encode(params)
 
 
-def announced(answer: Answer) -> Answer:
+def announced(answer: ResponseFrame) -> ResponseFrame:
     """The agent's answer to `initialize`, which says as well that sessions can be watched here."""
     if answer.error is not None:
         return answer
     result = members(answer.result)
     told = {**result, "_meta": {**body_of(result.get("_meta")), WATCH: True}}
-    return Answer(answer.id, msgspec.Raw(written(told)))
+    return ResponseFrame(answer.id, msgspec.Raw(written(told)))
 
 
 def user_messages(session: str, params: dict[str, Any]) -> Iterator[bytes]:
     """A prompt of version 1 as updates, for the clients that did not send it."""
     for block in items_of(params.get("prompt")):
         update = {"sessionUpdate": "user_message_chunk", "content": block}
-        yield messages.tell("session/update", codec.encode({"sessionId": session, "update": update}))
+        yield wire_messages.encode_notification(
+            "session/update", codec.encode({"sessionId": session, "update": update})
+        )
 
 
 def update_of(params: dict[str, Any]) -> dict[str, Any]:
@@ -121,7 +123,7 @@ class ToldChange(NamedTuple):
     frame: bytes
 
 
-def changes_told(session: str, call: Call, answer: Answer) -> Iterator[ToldChange]:
+def changes_told(session: str, call: RequestFrame, answer: ResponseFrame) -> Iterator[ToldChange]:
     """What a client has changed by this request, which the agent tells only to that client."""
     body: dict[str, Any] = {}
     if call.method == "session/set_mode":
@@ -130,7 +132,7 @@ def changes_told(session: str, call: Call, answer: Answer) -> Iterator[ToldChang
         body = {"sessionUpdate": "config_option_update", "configOptions": result["configOptions"]}
     if body:
         params = codec.encode({"sessionId": session, "update": body})
-        yield ToldChange(body, messages.tell("session/update", params))
+        yield ToldChange(body, wire_messages.encode_notification("session/update", params))
 
 
 def is_idle(params: dict[str, Any]) -> bool:
@@ -139,16 +141,16 @@ def is_idle(params: dict[str, Any]) -> bool:
     return update.get("sessionUpdate") == "state_update" and update.get("state") == "idle"
 
 
-def answered(answer: Answer, request_id: RequestId) -> bytes:
+def answered(answer: ResponseFrame, request_id: RequestId) -> bytes:
     """This answer under another id."""
     if answer.error is None:
-        return messages.answer(request_id, b"null" if answer.result is None else answer.result)
-    return messages.error_answer(request_id, answer.error.code, answer.error.message, answer.error.data)
+        return wire_messages.encode_response(request_id, b"null" if answer.result is None else answer.result)
+    return wire_messages.encode_error(request_id, answer.error.code, answer.error.message, answer.error.data)
 
 
 def cancel_request(request_id: RequestId) -> bytes:
     """The notification that a request is not waited for any more."""
-    return messages.tell(CANCEL_REQUEST, codec.encode({"requestId": request_id}))
+    return wire_messages.encode_notification(CANCEL_REQUEST, codec.encode({"requestId": request_id}))
 
 
 def written(result: dict[str, Any]) -> bytes:

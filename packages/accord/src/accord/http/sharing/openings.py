@@ -19,8 +19,8 @@ from accord.http.sharing import frames
 from accord.http.sharing.frames import members
 from accord.http.sharing.questions import Questions
 from accord.http.sharing.session import SharedSession, Waiting
-from accord.jsonrpc import messages
-from accord.jsonrpc.messages import Answer, Call
+from accord.jsonrpc import wire_messages
+from accord.jsonrpc.wire_messages import RequestFrame, ResponseFrame
 
 MAKES = frozenset({"session/new", "session/fork"})
 OPENS = frozenset({"session/load", "session/resume"})
@@ -34,7 +34,7 @@ class Openings:
         clients: dict[int, bool],
         sessions: dict[str, SharedSession],
         questions: Questions,
-        forward: Callable[[int, Call, str, bytes | None], int],
+        forward: Callable[[int, RequestFrame, str, bytes | None], int],
         send: Callable[[int, bytes], None],
     ) -> None:
         self._clients = clients
@@ -45,7 +45,7 @@ class Openings:
         self.agent_watches = False
         """Whether the agent can watch sessions."""
 
-    def open(self, client: int, call: Call) -> None:
+    def open(self, client: int, call: RequestFrame) -> None:
         """A client asks to open a session."""
         params = members(call.params)
         named = session_of(call.params) or ""
@@ -68,7 +68,7 @@ class Openings:
         else:
             self._open_at_agent(session, client, call, is_whole=True)
 
-    def _open_at_agent(self, session: SharedSession, client: int, call: Call, *, is_whole: bool) -> None:
+    def _open_at_agent(self, session: SharedSession, client: int, call: RequestFrame, *, is_whole: bool) -> None:
         session.opener = client
         session.replays_all = is_whole
         if not session.is_watched:  # else when the agent says that its watch is over
@@ -89,11 +89,11 @@ class Openings:
         elif not session.clients:
             del self._sessions[session.name]
 
-    def _join(self, session: SharedSession, client: int, call: Call, params: dict[str, Any]) -> None:
+    def _join(self, session: SharedSession, client: int, call: RequestFrame, params: dict[str, Any]) -> None:
         if frames.wants_replay(call.method, params):
             for update in session.log or ():
                 self._send(client, update)
-        self._send(client, messages.answer(call.id, frames.written(session.result)))
+        self._send(client, wire_messages.encode_response(call.id, frames.written(session.result)))
         self._enter(session, client, watches=frames.watches(params))
 
     def _enter(self, session: SharedSession, client: int, *, watches: bool) -> None:
@@ -102,7 +102,7 @@ class Openings:
             if not watches:
                 self._questions.joined(session.name, client)
 
-    def opened(self, client: int, call: Call, answer: Answer) -> None:
+    def opened(self, client: int, call: RequestFrame, answer: ResponseFrame) -> None:
         """The agent has answered a request to open a session."""
         session = self._sessions.get(session_of(call.params) or "")
         if session is None:
@@ -117,7 +117,7 @@ class Openings:
             del self._sessions[session.name]
         self.again(session)
 
-    def made(self, client: int, named: str, answer: Answer) -> SharedSession:
+    def made(self, client: int, named: str, answer: ResponseFrame) -> SharedSession:
         """The agent has made a session for this client."""
         session = self._sessions[named] = SharedSession(named)
         session.result = members(answer.result)

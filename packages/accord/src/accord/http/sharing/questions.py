@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from accord.http.sharing import frames
-from accord.jsonrpc import messages
-from accord.jsonrpc.messages import Answer, Call
+from accord.jsonrpc import wire_messages
+from accord.jsonrpc.wire_messages import RequestFrame, ResponseFrame
 
 AGENT = 0
 """The agent, as a receiver of messages; clients have numbers from 1."""
@@ -15,7 +15,7 @@ AGENT = 0
 class Question:
     """A request of the agent that has no answer yet."""
 
-    def __init__(self, call: Call, session: str) -> None:
+    def __init__(self, call: RequestFrame, session: str) -> None:
         self.call = call
         self.session = session
         self.asked: set[int] = set()
@@ -30,7 +30,7 @@ class Questions:
         self._out = out
         self._open: dict[int, Question] = {}
 
-    def ask(self, call: Call, session: str, clients: Sequence[int]) -> None:
+    def ask(self, call: RequestFrame, session: str, clients: Sequence[int]) -> None:
         """The agent asks this. If no client is there, it waits for one."""
         number = next(self._numbers)
         self._open[number] = Question(call, session)
@@ -40,7 +40,7 @@ class Questions:
     def _ask(self, number: int, client: int) -> None:
         question = self._open[number]
         question.asked.add(client)
-        self._out.append((client, messages.call(number, question.call.method, question.call.params)))
+        self._out.append((client, wire_messages.encode_request(number, question.call.method, question.call.params)))
 
     def joined(self, session: str, client: int) -> None:
         """A client has opened this session: it is asked what is open."""
@@ -53,7 +53,7 @@ class Questions:
         for question in self._open.values():
             question.asked.discard(client)
 
-    def answered(self, client: int, answer: Answer) -> None:
+    def answered(self, client: int, answer: ResponseFrame) -> None:
         """A client has answered. An error counts only if no other client is asked."""
         number = answer.id if isinstance(answer.id, int) else -1
         question = self._open.get(number)

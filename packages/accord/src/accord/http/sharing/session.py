@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from accord.jsonrpc.messages import Call
+from accord.jsonrpc.wire_messages import RequestFrame
 
 MOST_LOG = 16 * 1024 * 1024
 """Bytes of a session's updates that are kept for clients that join; past it, the agent replays the session to them."""
@@ -26,7 +26,7 @@ class Waiting(NamedTuple):
     """A request of a client that waits for its turn."""
 
     client: int
-    call: Call
+    call: RequestFrame
 
 
 class SharedSession:

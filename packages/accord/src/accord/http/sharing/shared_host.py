@@ -10,7 +10,7 @@ from accord.http.server.hosting import Host, Hosted, host_of
 from accord.http.server.owner_gate import OwnerGate
 from accord.http.sharing.agent import SharedAgent, SharedClient
 from accord.http.sharing.frames import members, version_in
-from accord.jsonrpc.messages import Call, parse
+from accord.jsonrpc.wire_messages import RequestFrame, parse
 from accord.tasks import Tasks
 from accord.transports.base import End, Transport
 
@@ -89,4 +89,4 @@ class SharedHost(Host):
 def _version_in(frame: bytes) -> int:
     """The protocol version that this `initialize` asks for."""
     message = parse(frame)
-    return version_in(members(message.params)) if isinstance(message, Call) else 1
+    return version_in(members(message.params)) if isinstance(message, RequestFrame) else 1

@@ -1,7 +1,7 @@
 """Our requests: sent, awaited with deadlines, and cancelled when their callers are.
 
 A request counts as *patient* if its answer is not needed soon: a prompt, which may take an hour. Reading may pause only
-while all open requests are patient (see `intake`).
+while all open requests are patient (see `read_pause`).
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import UNSET, Raw
 
-from accord.engine.intake import Intake
 from accord.engine.lanes import HoldingUp, Inside, Lanes, inside
 from accord.engine.outbox import Outbox
+from accord.engine.read_pause import ReadPause
 from accord.errors import EncodeError, Overflow, PeerError, ProtocolError, Timeout
-from accord.jsonrpc import messages
-from accord.jsonrpc.endpoint import Endpoint
-from accord.jsonrpc.frames import RequestId
-from accord.jsonrpc.messages import Answer, CallFrame
+from accord.jsonrpc import wire_messages
+from accord.jsonrpc.line_frames import RequestId
+from accord.jsonrpc.open_requests import OpenRequests
+from accord.jsonrpc.wire_messages import ResponseFrame, UnencodedRequest
 from accord.schema import codec
 from accord.transports.base import End
 
@@ -33,7 +33,7 @@ _NOTHING_WAITS = nullcontext()
 _RESULT = b',"result":'
 
 
-class Reading(Protocol):
+class ResultReader(Protocol):
     """How the result of a request becomes a value."""
 
     @property
@@ -46,7 +46,7 @@ class Reading(Protocol):
         ...
 
 
-class AsItCame:
+class RawResult:
     """The result stays JSON, for the caller to read."""
 
     strict = None
@@ -55,20 +55,20 @@ class AsItCame:
         return raw
 
 
-AS_IT_CAME = AsItCame()
+RAW_RESULT = RawResult()
 
 
-class Asked(msgspec.Struct, eq=False):
+class PendingRequest(msgspec.Struct, eq=False):
     """A request of ours, from sending until its answer is released to the caller."""
 
     method: str
     lane: str | None
     maker: Inside | None
     holding_up: HoldingUp | None
-    hurries: Intake | None
+    hurries: ReadPause | None
     """What may not pause while this is open; None for a patient request, whose answer is not needed soon."""
     future: asyncio.Future[Any]
-    reading: Reading
+    reading: ResultReader
     """How its result is read where it arrives."""
     id: int = 0
     value: Any = None
@@ -96,8 +96,8 @@ class Asked(msgspec.Struct, eq=False):
             self.fail(self.error)
         elif not self.future.done():
             self.future.set_result(self.value)
-            if (intake := self.hurries) is not None:  # `settle`, without a call for each request
-                intake.impatient -= 1
+            if (read_pause := self.hurries) is not None:  # `settle`, without a call for each request
+                read_pause.impatient -= 1
                 self.hurries = None
             if self.then is not None:
                 self._call_then(self.then)
@@ -122,65 +122,65 @@ class Asked(msgspec.Struct, eq=False):
         then()
 
 
-class Sent:
+class SentRequest:
     """A request that was sent, whose answer can be handled without a task that waits for it."""
 
-    __slots__ = ("_asked", "_asking")
+    __slots__ = ("_outgoing", "_pending")
 
-    def __init__(self, asking: Asking, asked: Asked) -> None:
-        self._asking = asking
-        self._asked = asked
+    def __init__(self, outgoing: OutgoingRequests, pending: PendingRequest) -> None:
+        self._outgoing = outgoing
+        self._pending = pending
 
     def then(self, call: Callable[[], None]) -> None:
         """Call this when `result` is known, in the order of arrival. It must be quick, and must not raise."""
-        self._asked.then = call
+        self._pending.then = call
 
     def result(self) -> Any:
         """The result, once the answer has arrived; raises PeerError for an error, ConnectionClosed for no answer."""
-        return self._asked.future.result()
+        return self._pending.future.result()
 
     def abandon(self) -> None:
         """Cancel the request: its answer is no longer needed."""
-        self._asking.abandon(self._asked)
-        self._asked.future.cancel()
+        self._outgoing.abandon(self._pending)
+        self._pending.future.cancel()
 
     def withdraw(self) -> None:
         """Ask the peer not to do what was requested; its answer is awaited all the same."""
-        self._asking.withdraw(self._asked)
+        self._outgoing.withdraw(self._pending)
 
     async def within(self, total: float | None, idle: float | None, until: asyncio.Future[Any] | None = None) -> None:
         """Wait for the answer, or for `until` if it is given; raises Timeout past a deadline."""
-        await self._asking.wait_until(self._asked, total, idle, until)
+        await self._outgoing.wait_until(self._pending, total, idle, until)
 
     def awaited(self) -> AbstractContextManager[None]:
         """While this context lasts, the handler inside which the request was made waits for the answer."""
-        return self._asked.awaited()
+        return self._pending.awaited()
 
 
-class Asking:
+class OutgoingRequests:
     """The open requests of one connection."""
 
     def __init__(
         self,
-        endpoint: Endpoint[Asked, Any],
+        open_requests: OpenRequests[PendingRequest, Any],
         outbox: Outbox,
-        intake: Intake,
+        read_pause: ReadPause,
         lanes: Lanes,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         self.ended: End | None = None
         """How the connection has ended, or why it is ending; None while it is open."""
-        self._asked = endpoint.asked
+        self._pending = open_requests.outgoing
         self.heard: dict[str | None, float] = {}
         """When the last message of a session arrived, for sessions with a request that has an idle timeout."""
         self._watchers: dict[str | None, int] = {}
-        self._endpoint = endpoint
+        self._open = open_requests
         self._outbox = outbox
-        self._intake = intake
+        self._read_pause = read_pause
         self._lanes = lanes
         self._loop = loop
 
-    def send(self, method: str, params: Any, lane: str | None, patient: bool, reading: Reading) -> Asked:
+    def send(self, method: str, params: Any, lane: str | None, patient: bool, reading: ResultReader) -> PendingRequest:
         """Send a request now. Its future has the result, as `reading` reads it.
 
         `params` are a message, or JSON that is encoded already (as `Raw`), or None. A caller that no longer awaits the
@@ -191,11 +191,11 @@ class Asking:
         maker = inside.get()
         holding_up = None if maker is None else maker.holding_up
         # A request made inside a notification's handler is not patient: the messages that fill memory wait for it.
-        hurries = None if patient and holding_up is None else self._intake
-        asked = Asked(method, lane, maker, holding_up, hurries, self._loop.create_future(), reading)
-        asked.id = request_id = self._endpoint.ask(asked)
+        hurries = None if patient and holding_up is None else self._read_pause
+        pending = PendingRequest(method, lane, maker, holding_up, hurries, self._loop.create_future(), reading)
+        pending.id = request_id = self._open.add_outgoing(pending)
         try:
-            frame = _encode(CallFrame(request_id, method, UNSET if params is None else params))
+            frame = _encode(UnencodedRequest(request_id, method, UNSET if params is None else params))
         except codec.ENCODE_REFUSALS:
             frame = self._with_care(request_id, method, params)
         if hurries is not None:
@@ -204,60 +204,60 @@ class Asking:
                 hurries.decide()
         if self._outbox.ask(frame):
             self._outbox.expect_room()
-        return asked
+        return pending
 
     def _with_care(self, request_id: int, method: str, params: Any) -> bytes:
         try:
-            return messages.call(request_id, method, codec.encode(params))
+            return wire_messages.encode_request(request_id, method, codec.encode(params))
         except EncodeError:
-            self._endpoint.forget(request_id)  # it was never sent
+            self._open.forget(request_id)  # it was never sent
             raise
 
-    async def answer_to(self, asked: Asked, total: float | None = None, idle: float | None = None) -> Any:
+    async def answer_to(self, pending: PendingRequest, total: float | None = None, idle: float | None = None) -> Any:
         """Wait for the result of a request; raises PeerError when the answer is an error, and Timeout.
 
         Cancelling the caller cancels the request.
         """
         try:
             if total is not None or idle is not None:
-                return await self.wait_until(asked, total, idle)
-            with asked.awaited():
-                return await asked.future
+                return await self.wait_until(pending, total, idle)
+            with pending.awaited():
+                return await pending.future
         except BaseException:
-            self.abandon(asked)
+            self.abandon(pending)
             raise
 
-    def abandon(self, asked: Asked) -> None:
+    def abandon(self, pending: PendingRequest) -> None:
         """Cancel this request: its answer is no longer needed."""
-        asked.settle()
-        if self._endpoint.abandon(asked.id):
-            self._outbox.put(messages.tell(CANCEL_REQUEST, b'{"requestId":%d}' % asked.id))
+        pending.settle()
+        if self._open.abandon(pending.id):
+            self._outbox.put(wire_messages.encode_notification(CANCEL_REQUEST, b'{"requestId":%d}' % pending.id))
 
-    def withdraw(self, asked: Asked) -> None:
+    def withdraw(self, pending: PendingRequest) -> None:
         """Ask the peer to cancel this request, and still wait for its answer."""
-        if self._endpoint.is_open(asked.id) and self.ended is None:
-            self._outbox.put(messages.tell(CANCEL_REQUEST, b'{"requestId":%d}' % asked.id))
+        if self._open.is_open(pending.id) and self.ended is None:
+            self._outbox.put(wire_messages.encode_notification(CANCEL_REQUEST, b'{"requestId":%d}' % pending.id))
 
     async def wait_until(
-        self, asked: Asked, total: float | None, idle: float | None, until: asyncio.Future[Any] | None = None
+        self, pending: PendingRequest, total: float | None, idle: float | None, until: asyncio.Future[Any] | None = None
     ) -> Any:
         """Wait for an answer, or for `until` if it is given; raises Timeout past a deadline."""
-        awaited: asyncio.Future[Any] = asked.future if until is None else until
+        awaited: asyncio.Future[Any] = pending.future if until is None else until
         started, owing = self._loop.time(), False
-        with asked.awaited(), self._listening(asked.lane, idle):
+        with pending.awaited(), self._listening(pending.lane, idle):
             while True:
                 now = self._loop.time()
                 left = [] if total is None else [(started + total - now, f"{total:g} seconds")]
                 if idle is not None:
-                    silent = now - max(started, self.heard[asked.lane])
-                    if silent >= idle and (owing or self._owes(asked.lane)):
+                    silent = now - max(started, self.heard[pending.lane])
+                    if silent >= idle and (owing or self._owes(pending.lane)):
                         # The peer waits for an answer of ours, so it is not idle.
-                        owing, silent = self._owes(asked.lane), 0.0
-                        self.heard[asked.lane] = now
+                        owing, silent = self._owes(pending.lane), 0.0
+                        self.heard[pending.lane] = now
                     left.append((idle - silent, f"{idle:g} seconds without a message"))
                 remaining, described = min(left)
                 if remaining <= 0:
-                    raise Timeout(f"{asked.method}: no answer after {described}")
+                    raise Timeout(f"{pending.method}: no answer after {described}")
                 if (await asyncio.wait([awaited], timeout=remaining))[0]:
                     return awaited.result()
 
@@ -283,7 +283,7 @@ class Asking:
 
     def _owes(self, lane: str | None) -> bool:
         """Whether the peer waits for an answer of ours in this session."""
-        return any(owed.lane == lane for owed in self._endpoint.owed.values())
+        return any(request.lane == lane for request in self._open.incoming.values())
 
     def take(self, frame: bytes) -> bool:
         """Handle this frame if it is an ordinary answer to an open request: found and decoded without its envelope.
@@ -291,68 +291,68 @@ class Asking:
         What lies between the head and the last brace is the result, if it is one whole value: the decoder finds out.
         """
         head, _, rest = frame.partition(_RESULT)
-        asked = self._asked.get(head)
-        if asked is None or (strict := asked.reading.strict) is None:
+        pending = self._pending.get(head)
+        if pending is None or (strict := pending.reading.strict) is None:
             return False
         try:
-            asked.value = strict(rest[:-1])
+            pending.value = strict(rest[:-1])
         except codec.REFUSALS:
             return False  # an answer with further members, or a result that needs the tolerant reader
-        del self._asked[head]
+        del self._pending[head]
         if self._lanes.busy or self.heard:
-            self._arrived(asked)
+            self._arrived(pending)
         else:
-            asked.release()
+            pending.release()
         return True
 
-    def answered(self, answer: Answer) -> bool:
+    def answered(self, answer: ResponseFrame) -> bool:
         """An answer has arrived; it may have to wait for earlier notifications. False if no open request has its id."""
-        asked = self._endpoint.answered(answer.id)
-        if asked is None:
+        pending = self._open.answered(answer.id)
+        if pending is None:
             return False
         if (error := answer.error) is not None:
-            asked.error = PeerError(asked.method, error.code, error.message, error.data, said_by=self._endpoint)
+            pending.error = PeerError(pending.method, error.code, error.message, error.data, said_by=self._open)
         elif answer.result is not None:
             try:
-                asked.value = asked.reading.read(answer.result)
+                pending.value = pending.reading.read(answer.result)
             except Exception as problem:
-                asked.error = problem.with_traceback(None)  # its frames refer to this request
-        self._arrived(asked)
+                pending.error = problem.with_traceback(None)  # its frames refer to this request
+        self._arrived(pending)
         return True
 
-    def _arrived(self, asked: Asked) -> None:
+    def _arrived(self, pending: PendingRequest) -> None:
         if self.heard:
-            self.hear(asked.lane)
+            self.hear(pending.lane)
         if self._lanes.busy:
-            self._lanes.hold(asked.lane, asked)
+            self._lanes.hold(pending.lane, pending)
         else:
-            asked.release()
+            pending.release()
 
     def spoiled(self, request_id: RequestId | None, problem: str) -> None:
         """Fail this request: its answer could not be read, and there is no second one."""
-        asked = None if request_id is None else self._endpoint.answered(request_id)
-        if asked is not None:
-            asked.fail(ProtocolError(f"{asked.method}: the answer is {problem}"))
+        pending = None if request_id is None else self._open.answered(request_id)
+        if pending is not None:
+            pending.fail(ProtocolError(f"{pending.method}: the answer is {problem}"))
 
     def undelivered(self, request_id: int, error: Exception) -> None:
         """Fail this request: it never reached the peer."""
-        asked = self._endpoint.forget(request_id)
-        if asked is not None:
-            asked.fail(error)
+        pending = self._open.forget(request_id)
+        if pending is not None:
+            pending.fail(error)
 
     def overflowed(self, lane: str | None, problem: str) -> None:
         """Fail this session's requests, because its notifications were dropped."""
-        for asked in list(self._endpoint.asked.values()):
-            if asked.lane == lane:
-                asked.fail(Overflow(f"{asked.method}: {problem}"))
+        for pending in list(self._open.outgoing.values()):
+            if pending.lane == lane:
+                pending.fail(Overflow(f"{pending.method}: {problem}"))
 
     def fail_from_inside(self, end: End) -> None:
         """Fail the requests that our handlers made, so that the end does not wait for those handlers."""
-        for asked in [asked for asked in self._endpoint.asked.values() if asked.maker is not None]:
-            self._endpoint.forget(asked.id)
-            asked.fail(end.error())
+        for pending in [pending for pending in self._open.outgoing.values() if pending.maker is not None]:
+            self._open.forget(pending.id)
+            pending.fail(end.error())
 
     def fail_all(self, end: End) -> None:
         """Fail all open requests."""
-        for asked in self._endpoint.drop_all():
-            asked.fail(end.error())
+        for pending in self._open.drop_all():
+            pending.fail(end.error())

@@ -5,14 +5,14 @@ their type: Python's dictionaries keep `1` and `"1"` apart, and `parse` accepts 
 
 | our requests | |
 |---|---|
-| `ask(note) -> id` | we send a request |
+| `add_outgoing(note) -> id` | we send a request |
 | `answered(id) -> note` | its answer arrives: its note, once; None if no open request has this id |
 | `abandon(id) -> bool` | we no longer want the answer; if it still arrives, it does not count as a stray |
 
 | the peer's requests | |
 |---|---|
-| `owe(key, note) -> bool` | a request arrives; False if an unanswered one has the same key |
-| `pay(key) -> bool` | we answer it: True once, then False |
+| `add_incoming(key, note) -> bool` | a request arrives; False if an unanswered one has the same key |
+| `remove_incoming(key) -> bool` | we answer it: True once, then False |
 
 A *note* is the object that the engine keeps with an open request.
 """
@@ -23,10 +23,10 @@ from collections import OrderedDict
 from collections.abc import Hashable, Iterator
 from typing import Generic, TypeVar
 
-from accord.jsonrpc.frames import RequestId
+from accord.jsonrpc.line_frames import RequestId
 
-AskedT = TypeVar("AskedT")
-OwedT = TypeVar("OwedT")
+OutgoingT = TypeVar("OutgoingT")
+IncomingT = TypeVar("IncomingT")
 
 MOST_ABANDONED = 10_000
 """Ids of abandoned requests that are remembered. Past it the oldest is forgotten; its late answer is then a stray."""
@@ -52,37 +52,37 @@ def head_of(request_id: int) -> bytes:
     return _HEAD % request_id
 
 
-class Endpoint(Generic[AskedT, OwedT]):
+class OpenRequests(Generic[OutgoingT, IncomingT]):
     """The open requests of both sides of one connection."""
 
-    __slots__ = ("_abandoned", "_next_id", "asked", "owed", "strays")
+    __slots__ = ("_abandoned", "_next_id", "incoming", "outgoing", "strays")
 
     def __init__(self) -> None:
-        self.asked: dict[bytes, AskedT] = {}
+        self.outgoing: dict[bytes, OutgoingT] = {}
         """Our open requests, by the `head_of` their answers."""
-        self.owed: dict[Hashable, OwedT] = {}
+        self.incoming: dict[Hashable, IncomingT] = {}
         """The peer's unanswered requests, by the `key_of` their ids."""
         self.strays = 0
         """How many answers belonged to no request of ours."""
         self._abandoned: OrderedDict[int, None] = OrderedDict()
         self._next_id = 1
 
-    def ask(self, note: AskedT) -> int:
+    def add_outgoing(self, note: OutgoingT) -> int:
         """A new id for a request of ours; it is never used again on this connection."""
         request_id = self._next_id
         self._next_id = request_id + 1
-        self.asked[_HEAD % request_id] = note
+        self.outgoing[_HEAD % request_id] = note
         return request_id
 
     def is_open(self, request_id: int) -> bool:
         """Whether this request of ours is neither answered nor abandoned."""
-        return head_of(request_id) in self.asked
+        return head_of(request_id) in self.outgoing
 
-    def forget(self, request_id: int) -> AskedT | None:
+    def forget(self, request_id: int) -> OutgoingT | None:
         """Remove this request of ours, without expecting its answer; its note, or None if it is not open."""
-        return self.asked.pop(head_of(request_id), None)
+        return self.outgoing.pop(head_of(request_id), None)
 
-    def answered(self, request_id: RequestId | None) -> AskedT | None:
+    def answered(self, request_id: RequestId | None) -> OutgoingT | None:
         """An answer has arrived: the note of its request, or None if no open request has this id."""
         if isinstance(request_id, int):
             note = self.forget(request_id)
@@ -103,27 +103,27 @@ class Endpoint(Generic[AskedT, OwedT]):
             self._abandoned.popitem(last=False)
         return True
 
-    def owe(self, key: Hashable, note: OwedT) -> bool:
+    def add_incoming(self, key: Hashable, note: IncomingT) -> bool:
         """A request of the peer has arrived. False if an unanswered one has the same key."""
-        if key in self.owed:
+        if key in self.incoming:
             return False
-        self.owed[key] = note
+        self.incoming[key] = note
         return True
 
-    def owes(self, request_id: RequestId | None) -> bool:
+    def has_incoming(self, request_id: RequestId | None) -> bool:
         """Whether a request with this id is unanswered: an answer with the id would be its answer."""
-        return request_id is not None and key_of(request_id) in self.owed
+        return request_id is not None and key_of(request_id) in self.incoming
 
-    def pay(self, key: Hashable) -> bool:
+    def remove_incoming(self, key: Hashable) -> bool:
         """Mark this request as answered. True exactly once: after False, no answer may be sent."""
-        return self.owed.pop(key, None) is not None
+        return self.incoming.pop(key, None) is not None
 
-    def drop_all(self) -> Iterator[AskedT]:
+    def drop_all(self) -> Iterator[OutgoingT]:
         """Remove and yield all open requests of ours, oldest first, at the end of the connection."""
-        while self.asked:
-            for head in list(self.asked):
+        while self.outgoing:
+            for head in list(self.outgoing):
                 # The caller's work on one request may have abandoned another.
-                if (note := self.asked.pop(head, None)) is not None:
+                if (note := self.outgoing.pop(head, None)) is not None:
                     yield note
 
 

@@ -19,9 +19,9 @@ from typing import Any, cast
 
 from accord.engine.backlog import Backlog
 from accord.engine.held_requests import EMPTY, HeldRequests
+from accord.engine.incoming_request import IncomingRequest
 from accord.engine.lanes import Lanes, inside
 from accord.engine.outbox import Outbox
-from accord.engine.owed import Owed
 from accord.engine.routes import MISFITS, Route
 from accord.errors import (
     INTERNAL_ERROR,
@@ -34,22 +34,22 @@ from accord.errors import (
     DecodeError,
     RequestError,
 )
-from accord.jsonrpc import messages
-from accord.jsonrpc.endpoint import Endpoint, key_of
-from accord.jsonrpc.frames import RequestId
-from accord.jsonrpc.messages import Call
+from accord.jsonrpc import wire_messages
+from accord.jsonrpc.line_frames import RequestId
+from accord.jsonrpc.open_requests import OpenRequests, key_of
+from accord.jsonrpc.wire_messages import RequestFrame
 from accord.mistakes import WrongReturn, error_of_author, place_of
 from accord.tasks import Tasks, give_up, pass_on
 
 log = logging.getLogger("accord")
 
 
-class Answering:
+class IncomingRequests:
     """Handles and answers the peer's requests on one connection."""
 
     def __init__(
         self,
-        endpoint: Endpoint[Any, Owed],
+        open_requests: OpenRequests[Any, IncomingRequest],
         outbox: Outbox,
         lanes: Lanes,
         tasks: Tasks,
@@ -62,7 +62,9 @@ class Answering:
     ) -> None:
         self.unstepped = 0
         """Tasks of handlers that have not had their first step."""
-        self._deferred: deque[tuple[Owed, Route]] | None = None  # an empty one takes 760 bytes of each connection
+        self._deferred: deque[tuple[IncomingRequest, Route]] | None = (
+            None  # an empty one takes 760 bytes of each connection
+        )
         """Requests that wait for their turn to begin; None while there are none."""
         self._held = HeldRequests(backlog)
         """Requests that wait for room in the output."""
@@ -70,7 +72,7 @@ class Answering:
         self._most_bytes = most_bytes
         self._bytes = 0
         """Bytes of the requests that are being handled."""
-        self._endpoint = endpoint
+        self._open = open_requests
         self._outbox = outbox
         self._lanes = lanes
         self._tasks = tasks
@@ -81,18 +83,18 @@ class Answering:
         self._loop = asyncio.get_running_loop()
 
     def called(
-        self, message: Call, route: Route | None, size: int, on_answered: Callable[[bool], None] | None = None
+        self, message: RequestFrame, route: Route | None, size: int, on_answered: Callable[[bool], None] | None = None
     ) -> bool:
         """Handle this request, whose frame has `size` bytes. False if an unanswered request has its id."""
         key = key_of(message.id)
-        owed = Owed(message.id, key, message.method, route, self, size, on_answered)
-        if not self._endpoint.owe(key, owed):
+        request = IncomingRequest(message.id, key, message.method, route, self, size, on_answered)
+        if not self._open.add_incoming(key, request):
             return False
         if self._outbox.full or self._held.count:
-            owed.will_begin(functools.partial(self._take_held, owed, message, size))
-            self._held.put(owed, message)
+            request.will_begin(functools.partial(self._take_held, request, message, size))
+            self._held.put(request, message)
         else:
-            self._take(owed, message)
+            self._take(request, message)
         return True
 
     def has_room(self) -> None:
@@ -100,8 +102,8 @@ class Answering:
         outbox = self._outbox
         outbox.corked = True
         try:
-            while not outbox.full and (owed := self._held.take()) is not None:
-                owed.begin()
+            while not outbox.full and (request := self._held.take()) is not None:
+                request.begin()
         finally:
             outbox.uncork()
 
@@ -110,20 +112,20 @@ class Answering:
         """Whether requests wait for room in the output."""
         return self._held.count > 0
 
-    def _take_held(self, owed: Owed, message: Call, size: int) -> None:
-        self._held.begun(owed, size)
-        self._take(owed, message)
+    def _take_held(self, request: IncomingRequest, message: RequestFrame, size: int) -> None:
+        self._held.begun(request, size)
+        self._take(request, message)
 
-    def _take(self, owed: Owed, message: Call) -> None:
-        self._bytes += owed.size
-        if len(self._endpoint.owed) > self._most or self._bytes > self._most_bytes:
+    def _take(self, request: IncomingRequest, message: RequestFrame) -> None:
+        self._bytes += request.size
+        if len(self._open.incoming) > self._most or self._bytes > self._most_bytes:
             problem = self._too_many()
             if problem is not None:
-                self._answer_error(owed, INVALID_REQUEST, f"Invalid request: {problem}")
+                self._answer_error(request, INVALID_REQUEST, f"Invalid request: {problem}")
                 return
-        route = owed.route
+        route = request.route
         if route is None:
-            self._answer_error(owed, METHOD_NOT_FOUND, "Method not found", {"method": message.method})
+            self._answer_error(request, METHOD_NOT_FOUND, "Method not found", {"method": message.method})
             return
         raw = message.params or EMPTY
         try:
@@ -133,18 +135,18 @@ class Answering:
                 params = route.decode_tolerantly(raw)
             except DecodeError as error:
                 data = {"path": error.path, "problem": error.problem}
-                self._answer_error(owed, INVALID_PARAMS, f"Invalid params: {error}", data)
+                self._answer_error(request, INVALID_PARAMS, f"Invalid params: {error}", data)
                 return
-        owed.lane = route.lane_of(params)
+        request.lane = route.lane_of(params)
         if self._lanes.busy or self._deferred or self.unstepped:
-            owed.will_begin(functools.partial(self._begin, owed, route, params))
-            self._begin_in_order(owed, route)
+            request.will_begin(functools.partial(self._begin, request, route, params))
+            self._begin_in_order(request, route)
         else:
-            self._begin(owed, route, params)
+            self._begin(request, route, params)
 
     def _too_many(self) -> str | None:
         """Why this request cannot be handled now; None if it can."""
-        handled = len(self._endpoint.owed) - self._held.count
+        handled = len(self._open.incoming) - self._held.count
         if handled > self._most:
             return f"{self._most:,} requests are already being handled; wait until some are answered"
         if handled > 1 and self._bytes > self._most_bytes:
@@ -158,50 +160,50 @@ class Answering:
         """Start all requests that have arrived for this session: an immediate notification must not overtake them."""
         self._begin_deferred_of(lane)
         if self._held.count:
-            for owed in self._held.take_all_of(lane):
-                owed.begin()
+            for request in self._held.take_all_of(lane):
+                request.begin()
             self._begin_deferred_of(lane)
 
     def _begin_deferred_of(self, lane: str | None) -> None:
-        for owed, _ in list(self._deferred or ()):
-            if owed.lane == lane:
-                owed.begin()
+        for request, _ in list(self._deferred or ()):
+            if request.lane == lane:
+                request.begin()
 
     def cancel(self, request_id: RequestId | None) -> bool:
         """Cancel this request. False if no unanswered request has this id."""
-        owed = None if request_id is None else self._endpoint.owed.get(key_of(request_id))
-        if owed is not None:
-            owed.cancel()
-        return owed is not None
+        request = None if request_id is None else self._open.incoming.get(key_of(request_id))
+        if request is not None:
+            request.cancel()
+        return request is not None
 
     async def end(self, grace: float) -> None:
         """Cancel the handlers that still run, and answer every open request."""
-        for owed in list(self._endpoint.owed.values()):
-            if owed.size == 0:  # held: its handler would only be started to be cancelled
-                self._answer_error(owed, REQUEST_CANCELLED, "Request cancelled")
+        for request in list(self._open.incoming.values()):
+            if request.size == 0:  # held: its handler would only be started to be cancelled
+                self._answer_error(request, REQUEST_CANCELLED, "Request cancelled")
             else:
-                owed.begin()
+                request.begin()
         self._held.drop()
         await self._tasks.end(grace)
-        for owed in list(self._endpoint.owed.values()):
-            self._answer_error(owed, REQUEST_CANCELLED, "Request cancelled")
+        for request in list(self._open.incoming.values()):
+            self._answer_error(request, REQUEST_CANCELLED, "Request cancelled")
 
     # Beginning
 
-    def _begin_in_order(self, owed: Owed, route: Route) -> None:
+    def _begin_in_order(self, request: IncomingRequest, route: Route) -> None:
         """Start a request after the earlier notifications of its session, and after all earlier requests."""
-        owed.in_lane = self._lanes.mark_start(owed.lane, functools.partial(self._reached, owed))
-        if owed.in_lane or self._deferred or self._would_overtake(route):
+        request.in_lane = self._lanes.mark_start(request.lane, functools.partial(self._reached, request))
+        if request.in_lane or self._deferred or self._would_overtake(route):
             if self._deferred is None:
                 self._deferred = deque()
                 self._loop.call_soon(self._begin_deferred)
-            self._deferred.append((owed, route))
+            self._deferred.append((request, route))
         else:
-            owed.begin()
+            request.begin()
 
-    def _reached(self, owed: Owed) -> None:
+    def _reached(self, request: IncomingRequest) -> None:
         """The notifications before this request have started."""
-        owed.in_lane = False
+        request.in_lane = False
         self._begin_those_that_may()
 
     def _begin_deferred(self) -> None:
@@ -217,93 +219,93 @@ class Answering:
         A request waits for a notification that can start, and not for one whose handler is suspended.
         """
         while self._deferred:
-            owed, route = self._deferred[0]
-            if owed.waits_to_begin:
-                if (owed.in_lane and self._lanes.is_between(owed.lane)) or self._would_overtake(route):
+            request, route = self._deferred[0]
+            if request.waits_to_begin:
+                if (request.in_lane and self._lanes.is_between(request.lane)) or self._would_overtake(route):
                     return
-                owed.begin()
+                request.begin()
             self._deferred.popleft()
 
     def _would_overtake(self, route: Route) -> bool:
         """Whether a handler would run before those of earlier requests: their tasks have their first step later."""
         return self.unstepped > 0 and not route.suspends
 
-    def _begin(self, owed: Owed, route: Route, params: Any) -> None:
+    def _begin(self, request: IncomingRequest, route: Route, params: Any) -> None:
         if route.suspends:
-            self._start(owed, route, params)
+            self._start(request, route, params)
             return
         try:
-            result = route.call(params, owed)
+            result = route.call(params, request)
         except BaseException as error:
-            self._fail(owed, error)
+            self._fail(request, error)
             pass_on(error)
         else:
             if result is not None and hasattr(result, "__await__"):
-                self._start(owed, route, params, result)
+                self._start(request, route, params, result)
             else:
-                self._succeed(owed, route, result)
+                self._succeed(request, route, result)
 
-    def _start(self, owed: Owed, route: Route, params: Any, begun: Awaitable[Any] | None = None) -> None:
+    def _start(self, request: IncomingRequest, route: Route, params: Any, begun: Awaitable[Any] | None = None) -> None:
         self.unstepped += 1
-        work = self._serve(owed, route, params, begun)
-        owed.task = self._tasks.start(work, owed.method, functools.partial(self._ended, owed, begun))
+        work = self._serve(request, route, params, begun)
+        request.task = self._tasks.start(work, request.method, functools.partial(self._ended, request, begun))
 
-    def _ended(self, owed: Owed, begun: Awaitable[Any] | None, task: asyncio.Task[Any]) -> None:
+    def _ended(self, request: IncomingRequest, begun: Awaitable[Any] | None, task: asyncio.Task[Any]) -> None:
         self._tasks.forget(task)
-        if not owed.stepped:
+        if not request.stepped:
             give_up(begun)
             # A task that is cancelled before its first step never runs its body, and so could not answer.
             self.unstepped -= 1
-            self._answer_error(owed, REQUEST_CANCELLED, "Request cancelled")
+            self._answer_error(request, REQUEST_CANCELLED, "Request cancelled")
 
-    async def _serve(self, owed: Owed, route: Route, params: Any, begun: Awaitable[Any] | None) -> None:
+    async def _serve(self, request: IncomingRequest, route: Route, params: Any, begun: Awaitable[Any] | None) -> None:
         self.unstepped -= 1
-        owed.stepped = True
-        inside.set(owed)
+        request.stepped = True
+        inside.set(request)
         try:
-            result = await (route.call(params, owed) if begun is None else begun)
+            result = await (route.call(params, request) if begun is None else begun)
         except BaseException as error:
-            self._fail(owed, error)
+            self._fail(request, error)
             pass_on(error)
         else:
-            self._succeed(owed, route, result)
+            self._succeed(request, route, result)
 
     # Answering
 
-    def answer_now(self, owed: Owed, result: Any) -> None:
+    def answer_now(self, request: IncomingRequest, result: Any) -> None:
         """Answer with this while the handler goes on."""
-        assert owed.route is not None
-        self._succeed(owed, owed.route, result)
+        assert request.route is not None
+        self._succeed(request, request.route, result)
 
-    def _succeed(self, owed: Owed, route: Route, result: Any) -> None:
-        if not owed.running:  # it was answered while its handler went on
+    def _succeed(self, request: IncomingRequest, route: Route, result: Any) -> None:
+        if not request.running:  # it was answered while its handler went on
             return
         try:
-            frame = route.answer(owed.id, result)
+            frame = route.answer(request.id, result)
         except Exception as error:
-            wrong = WrongReturn(f"{place_of(route.handler)}, returned what is no answer to {owed.method}: {error}")
-            self._fail(owed, error if self._debug else wrong)
+            wrong = WrongReturn(f"{place_of(route.handler)}, returned what is no answer to {request.method}: {error}")
+            self._fail(request, error if self._debug else wrong)
         else:
-            self._answer(owed, frame, True)
+            self._answer(request, frame, True)
 
-    def _fail(self, owed: Owed, error: BaseException) -> None:
-        self._answer_error(owed, *self.failure(owed, error))
+    def _fail(self, request: IncomingRequest, error: BaseException) -> None:
+        self._answer_error(request, *self.failure(request, error))
 
-    def failure(self, owed: Owed, error: BaseException) -> tuple[int, str, Any]:
+    def failure(self, request: IncomingRequest, error: BaseException) -> tuple[int, str, Any]:
         """The code, message and data that tell the peer of this error of a handler; the log gets the details."""
         chosen = isinstance(error, RequestError) and _makes_sense(error)
-        told = isinstance(error, AccordError) and error.may_be_told(self._endpoint)
+        told = isinstance(error, AccordError) and error.may_be_told(self._open)
         if self.link_has_ended and isinstance(error, ConnectionClosed):
-            log.info("the handler of %s ended with its connection: %s", owed.method, error)
+            log.info("the handler of %s ended with its connection: %s", request.method, error)
         elif not chosen and not isinstance(error, asyncio.CancelledError):
             log.error(
                 "the handler of %s failed%s",
-                owed.method,
+                request.method,
                 self._hidden(told=told),
                 exc_info=error if self._debug else error_of_author(error),
             )
         # cancellation: a cancelled request is answered with its result or with this code, whatever its handler raised.
-        if owed.cancelled or isinstance(error, asyncio.CancelledError):
+        if request.cancelled or isinstance(error, asyncio.CancelledError):
             return REQUEST_CANCELLED, "Request cancelled", None
         if chosen and isinstance(error, RequestError):
             return error.code, error.message, error.data
@@ -314,25 +316,25 @@ class Answering:
         """What the log says about the answer, if the answer does not say what went wrong."""
         return "" if told or self._debug else f'; the peer was told only "Internal error"{self._debug_hint}'
 
-    def _answer_error(self, owed: Owed, code: int, message: str, data: Any = None) -> None:
-        self._answer(owed, messages.error_answer(owed.id, code, message, data), False)
+    def _answer_error(self, request: IncomingRequest, code: int, message: str, data: Any = None) -> None:
+        self._answer(request, wire_messages.encode_error(request.id, code, message, data), False)
 
-    def _answer(self, owed: Owed, frame: bytes, well: bool) -> None:
-        owed.running = False
-        if not self._endpoint.pay(owed.key):
+    def _answer(self, request: IncomingRequest, frame: bytes, well: bool) -> None:
+        request.running = False
+        if not self._open.remove_incoming(request.key):
             return
-        self._bytes -= owed.size
+        self._bytes -= request.size
         self._outbox.answer(frame)
-        if owed.on_answered is not None:
-            owed.on_answered(well)
-        if owed.after_answer is not None:
-            self.do_what_comes_after(owed)
+        if request.on_answered is not None:
+            request.on_answered(well)
+        if request.after_answer is not None:
+            self.do_what_comes_after(request)
 
-    def do_what_comes_after(self, owed: Owed) -> None:
+    def do_what_comes_after(self, request: IncomingRequest) -> None:
         """Call the functions that wait until the answer was sent."""
-        waiting, owed.after_answer = owed.after_answer or [], None
+        waiting, request.after_answer = request.after_answer or [], None
         for do in waiting:
-            self._loop.call_soon(self._tasks.call, do, f"what comes after {owed.method}")
+            self._loop.call_soon(self._tasks.call, do, f"what comes after {request.method}")
 
 
 def _makes_sense(error: RequestError) -> bool:

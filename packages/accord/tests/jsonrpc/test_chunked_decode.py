@@ -8,8 +8,8 @@ import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
-from accord.jsonrpc import slices
-from accord.jsonrpc.messages import Answer, Call, Malformed, Tell
+from accord.jsonrpc import chunked_decode
+from accord.jsonrpc.wire_messages import Malformed, NotificationFrame, RequestFrame, ResponseFrame
 
 MIB = 1024 * 1024
 
@@ -26,7 +26,7 @@ def test_slices_of_any_size_give_the_value_of_the_whole(
     value: object, ascii_only: bool, indent: int | None, size: int
 ) -> None:
     text = json.dumps(value, ensure_ascii=ascii_only, indent=indent).encode()
-    assert slices.value_of(text, size) == msgspec.json.decode(text)
+    assert chunked_decode.value_of(text, size) == msgspec.json.decode(text)
 
 
 @pytest.mark.parametrize("size", range(1, 60))
@@ -44,7 +44,7 @@ def test_slices_of_any_size_give_the_value_of_the_whole(
     ],
 )
 def test_no_cut_goes_through_a_character(text: str, size: int) -> None:
-    assert slices.value_of(text.encode(), size) == msgspec.json.decode(text)
+    assert chunked_decode.value_of(text.encode(), size) == msgspec.json.decode(text)
 
 
 @pytest.mark.parametrize("size", [1, 5, 7, 1000])
@@ -53,24 +53,24 @@ def test_no_cut_goes_through_a_character(text: str, size: int) -> None:
 )
 def test_text_that_is_refused_as_a_whole_is_refused_in_slices(text: str, size: int) -> None:
     with pytest.raises((msgspec.DecodeError, UnicodeDecodeError)):
-        slices.value_of(text.encode(), size)
+        chunked_decode.value_of(text.encode(), size)
 
 
 def test_invalid_utf_8_is_refused() -> None:
     with pytest.raises((msgspec.DecodeError, UnicodeDecodeError)):
-        slices.value_of(b'["' + b"a" * 50 + b'\xff\xfe"]', 10)
+        chunked_decode.value_of(b'["' + b"a" * 50 + b'\xff\xfe"]', 10)
 
 
 def test_a_message_of_a_few_long_strings_is_light_up_to_a_limit() -> None:
     frame = b'{"jsonrpc":"2.0","method":"m","params":{"text":"%b"}}'
-    assert not slices.is_heavy(frame % (b"a" * 11 * MIB))
-    assert slices.is_heavy(frame % (b"a" * 13 * MIB))
+    assert not chunked_decode.is_heavy(frame % (b"a" * 11 * MIB))
+    assert chunked_decode.is_heavy(frame % (b"a" * 13 * MIB))
 
 
 def test_a_message_of_many_values_is_heavy() -> None:
     frame = b'{"jsonrpc":"2.0","method":"m","params":{"numbers":[%b]}}'
-    assert slices.is_heavy(frame % b",".join([b"123456789"] * 100_000))
-    assert not slices.is_heavy(frame % b",".join([b"123456789"] * 1_000))
+    assert chunked_decode.is_heavy(frame % b",".join([b"123456789"] * 100_000))
+    assert not chunked_decode.is_heavy(frame % b",".join([b"123456789"] * 1_000))
 
 
 @pytest.mark.parametrize(
@@ -82,45 +82,45 @@ def test_a_message_of_many_values_is_heavy() -> None:
     ],
 )
 def test_a_message_carries_the_text_and_the_value_of_its_params_or_result(frame: bytes, name: str) -> None:
-    text = getattr(slices.read([frame]), name)
-    assert isinstance(text, slices.Sliced)
+    text = getattr(chunked_decode.read([frame]), name)
+    assert isinstance(text, chunked_decode.Sliced)
     assert bytes(text) == b'{"a":[1]}'
     assert text.value == {"a": [1]}
 
 
 def test_a_message_without_params_is_read_as_usual() -> None:
-    assert slices.read([b'{"jsonrpc":"2.0","id":1,"method":"m"}']) == Call(1, "m")
-    assert isinstance(slices.read([b'{"jsonrpc":"2.0","id":1}']), Malformed)
+    assert chunked_decode.read([b'{"jsonrpc":"2.0","id":1,"method":"m"}']) == RequestFrame(1, "m")
+    assert isinstance(chunked_decode.read([b'{"jsonrpc":"2.0","id":1}']), Malformed)
 
 
 def test_damaged_params_stay_text_for_the_tolerant_reader() -> None:
-    message = slices.read([b'{"jsonrpc":"2.0","method":"m","params":{"text":"\\ud83d"}}'])
-    assert isinstance(message, Tell)
+    message = chunked_decode.read([b'{"jsonrpc":"2.0","method":"m","params":{"text":"\\ud83d"}}'])
+    assert isinstance(message, NotificationFrame)
     assert message.params is not None
-    assert not isinstance(message.params, slices.Sliced)
+    assert not isinstance(message.params, chunked_decode.Sliced)
 
 
-def deep(size: int, *, levels: int = slices.LEVELS) -> bytes:
+def deep(size: int, *, levels: int = chunked_decode.LEVELS) -> bytes:
     return b"[" * levels + b'["%b","%b"]' % (b"a" * size, b"b" * size) + b"]" * levels
 
 
 def test_much_text_below_many_levels_is_refused_under_its_id() -> None:
-    text = deep(slices.DEEP)
-    call = slices.read([b'{"jsonrpc":"2.0","id":7,"method":"m","params":{"a":%b}}' % text])
+    text = deep(chunked_decode.DEEP)
+    call = chunked_decode.read([b'{"jsonrpc":"2.0","id":7,"method":"m","params":{"a":%b}}' % text])
     assert isinstance(call, Malformed)
     assert (call.id, call.answerable) == (7, True)
     assert "below 16 levels of arrays and objects; 8,388,608 are allowed" in call.problem
-    answer = slices.read([b'{"jsonrpc":"2.0","id":7,"result":{"a":%b}}' % text])
+    answer = chunked_decode.read([b'{"jsonrpc":"2.0","id":7,"result":{"a":%b}}' % text])
     assert isinstance(answer, Malformed)
     assert (answer.pending, answer.answerable) == (7, False)
-    tell = slices.read([b'{"jsonrpc":"2.0","method":"m","params":{"a":%b}}' % text])
+    tell = chunked_decode.read([b'{"jsonrpc":"2.0","method":"m","params":{"a":%b}}' % text])
     assert isinstance(tell, Malformed)
     assert tell.id is None
 
 
 def test_little_text_below_many_levels_is_read() -> None:
-    text = deep(slices.DEEP // 4)
-    answer = slices.read([b'{"jsonrpc":"2.0","id":7,"result":{"a":%b}}' % text])
-    assert isinstance(answer, Answer)
-    assert isinstance(answer.result, slices.Sliced)
+    text = deep(chunked_decode.DEEP // 4)
+    answer = chunked_decode.read([b'{"jsonrpc":"2.0","id":7,"result":{"a":%b}}' % text])
+    assert isinstance(answer, ResponseFrame)
+    assert isinstance(answer.result, chunked_decode.Sliced)
     assert answer.result.value["a"] == msgspec.json.decode(text)

@@ -21,9 +21,9 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Literal
 
-from accord.jsonrpc.endpoint import key_of
-from accord.jsonrpc.frames import RequestId
-from accord.jsonrpc.messages import Call, Tell
+from accord.jsonrpc.line_frames import RequestId
+from accord.jsonrpc.open_requests import key_of
+from accord.jsonrpc.wire_messages import NotificationFrame, RequestFrame
 
 Passage = Literal["pass", "wait", "refuse", "ignore"]
 State = Literal["before", "during", "repeatable", "after"]
@@ -53,7 +53,7 @@ _PROBLEMS: dict[State, str] = {
 """Why a request is refused."""
 
 
-class Gate:
+class HandshakeGate:
     """Decides which messages may pass, and keeps those that wait. Pure."""
 
     __slots__ = ("_calls", "_earlier", "state", "waiting")
@@ -62,13 +62,13 @@ class Gate:
         self.state: State = "before"
         self._earlier: State = "before"
         """The state from before the handshake that is being answered."""
-        self.waiting: list[Call | Tell] = []
+        self.waiting: list[RequestFrame | NotificationFrame] = []
         self._calls: set[Hashable] = set()
         """The ids of the calls among them, by `key_of`."""
 
-    def passage(self, message: Call | Tell, *, handshake: bool = False) -> Passage:
+    def passage(self, message: RequestFrame | NotificationFrame, *, handshake: bool = False) -> Passage:
         """What to do with this message; `handshake` is the trait of its class. One that waits is kept here."""
-        kind: Kind = "handshake" if handshake else "tell" if isinstance(message, Tell) else "call"
+        kind: Kind = "handshake" if handshake else "tell" if isinstance(message, NotificationFrame) else "call"
         passage = _PASSAGES[self.state, kind]
         if passage == "pass" and handshake:
             self._earlier, self.state = self.state, "during"
@@ -78,22 +78,22 @@ class Gate:
             self.keep(message)
         return passage
 
-    def keep(self, message: Call | Tell) -> None:
+    def keep(self, message: RequestFrame | NotificationFrame) -> None:
         """Let this message wait for the answer to the handshake."""
         self.waiting.append(message)
-        if isinstance(message, Call):
+        if isinstance(message, RequestFrame):
             self._calls.add(key_of(message.id))
 
     def keeps(self, request_id: RequestId | None) -> bool:
         """Whether a call with this id waits."""
         return request_id is not None and key_of(request_id) in self._calls
 
-    def answered(self, *, well: bool, repeatable: bool = False) -> list[Call | Tell]:
+    def answered(self, *, well: bool, repeatable: bool = False) -> list[RequestFrame | NotificationFrame]:
         """The handshake has been answered. Returns the messages that waited: each has to ask for its passage again."""
         self.state = self._earlier if not well else "repeatable" if repeatable else "after"
         waiting, self.waiting, self._calls = self.waiting, [], set()
         return waiting
 
-    def problem(self, message: Call) -> str:
+    def problem(self, message: RequestFrame) -> str:
         """Why this request was refused."""
         return _PROBLEMS[self.state].format(method=message.method)

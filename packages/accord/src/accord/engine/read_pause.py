@@ -24,7 +24,7 @@ MARK = 4 * 1024 * 1024
 """Bytes past which reading pauses."""
 
 
-class Intake:
+class ReadPause:
     """Decides whether to read, whenever one of its counts has changed."""
 
     __slots__ = ("_pause", "_resume", "_size", "held", "impatient", "mark", "paused", "senders", "stopped", "unread")

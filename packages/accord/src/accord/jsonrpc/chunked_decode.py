@@ -18,8 +18,8 @@ import msgspec
 from msgspec import Raw
 
 from accord.errors import INVALID_REQUEST
-from accord.jsonrpc import bounds, messages
-from accord.jsonrpc.messages import Answer, Call, Malformed, Message
+from accord.jsonrpc import structure_limits, wire_messages
+from accord.jsonrpc.wire_messages import Malformed, Message, RequestFrame, ResponseFrame
 
 Json: TypeAlias = Any
 
@@ -54,7 +54,7 @@ def is_heavy(frame: bytes) -> bool:
     """Whether to read this frame in a thread."""
     if len(frame) <= LIGHT:
         return False
-    return len(frame) > LIGHT_STRINGS or not bounds.is_mostly_strings(frame)
+    return len(frame) > LIGHT_STRINGS or not structure_limits.is_mostly_strings(frame)
 
 
 def read(frames: list[bytes]) -> Message | Malformed:
@@ -64,10 +64,10 @@ def read(frames: list[bytes]) -> Message | Malformed:
     each of several in turn.
     """
     with _one_at_a_time:
-        message = messages.parse(frames.pop())
+        message = wire_messages.parse(frames.pop())
         if isinstance(message, Malformed):
             return message
-        name = "result" if isinstance(message, Answer) else "params"
+        name = "result" if isinstance(message, ResponseFrame) else "params"
         text: bytes | Raw | None = getattr(message, name)
         if text is None:
             return message
@@ -139,9 +139,9 @@ def _cut(text: memoryview, at: int, end: int) -> int:
 
 
 def _too_deep(message: Message, problem: str) -> Malformed:
-    if isinstance(message, Answer):
+    if isinstance(message, ResponseFrame):
         return Malformed(INVALID_REQUEST, problem, answerable=False, pending=message.id)
-    return Malformed(INVALID_REQUEST, problem, id=message.id if isinstance(message, Call) else None)
+    return Malformed(INVALID_REQUEST, problem, id=message.id if isinstance(message, RequestFrame) else None)
 
 
 _decode = msgspec.json.Decoder().decode

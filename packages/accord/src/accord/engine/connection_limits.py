@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from accord.engine.backlog import BACKLOG, STALLED
-from accord.engine.intake import MARK
+from accord.engine.read_pause import MARK
 
 
 class Limits(msgspec.Struct, frozen=True):

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from accord.http.headers import session_of
-from accord.jsonrpc.glance import glance
-from accord.jsonrpc.messages import Answer, Call, Malformed, Tell, parse
+from accord.jsonrpc.peek import peek
+from accord.jsonrpc.wire_messages import Malformed, NotificationFrame, RequestFrame, ResponseFrame, parse
 
 MANY = b",".join([b"123456789"] * 100_000)
 
@@ -30,16 +30,16 @@ MANY = b",".join([b"123456789"] * 100_000)
     ],
 )
 def test_a_glance_agrees_with_a_parse(frame: bytes) -> None:
-    assert _seen(glance(frame % MANY)) == _seen(parse(frame % MANY))
+    assert _seen(peek(frame % MANY)) == _seen(parse(frame % MANY))
 
 
-def _seen(message: Call | Tell | Answer | Malformed) -> tuple[Any, ...]:
+def _seen(message: RequestFrame | NotificationFrame | ResponseFrame | Malformed) -> tuple[Any, ...]:
     match message:
-        case Call(id=request_id, method=method, params=params):
+        case RequestFrame(id=request_id, method=method, params=params):
             return "call", request_id, method, session_of(params)
-        case Tell(method=method, params=params):
+        case NotificationFrame(method=method, params=params):
             return "tell", method, session_of(params)
-        case Answer(id=request_id, result=result, error=error):
+        case ResponseFrame(id=request_id, result=result, error=error):
             return "answer", request_id, result is None, session_of(result), error is None
         case Malformed() as malformed:
             return "malformed", malformed

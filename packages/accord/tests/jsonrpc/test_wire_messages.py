@@ -12,18 +12,18 @@ from hypothesis import example, given, settings, strategies as st
 from msgspec import Raw
 
 from accord.errors import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR
-from accord.jsonrpc import messages
-from accord.jsonrpc.messages import (
-    Answer,
-    Call,
+from accord.jsonrpc import wire_messages
+from accord.jsonrpc.wire_messages import (
     ErrorObject,
     Malformed,
-    Tell,
-    answer,
-    call,
-    error_answer,
+    NotificationFrame,
+    RequestFrame,
+    ResponseFrame,
+    encode_error,
+    encode_notification,
+    encode_request,
+    encode_response,
     parse,
-    tell,
 )
 
 unhurried = settings(deadline=None)
@@ -41,21 +41,21 @@ def failed(code: int = -32000, message: str = "no", data: Any = None) -> ErrorOb
 # Good messages
 
 GOOD = [
-    (b'{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":1}}', Call(1, "m", Raw(b'{"a":1}'))),
-    (b'{"jsonrpc":"2.0","id":"1","method":"m"}', Call("1", "m")),
-    (b'{"jsonrpc":"2.0","id":0,"method":"m","params":{}}', Call(0, "m", Raw(b"{}"))),
-    (b'{"jsonrpc":"2.0","id":-1,"method":""}', Call(-1, "")),
-    (b'{"jsonrpc":"2.0","method":"m","params":{"a":1}}', Tell("m", Raw(b'{"a":1}'))),
-    (b'{"jsonrpc":"2.0","method":"m"}', Tell("m")),
-    (b'{"jsonrpc":"2.0","id":1,"result":{"a":1}}', Answer(1, Raw(b'{"a":1}'))),
-    (b'{"jsonrpc":"2.0","id":1,"result":null}', Answer(1, Raw(b"null"))),
-    (b'{"jsonrpc":"2.0","id":1,"result":[1]}', Answer(1, Raw(b"[1]"))),
-    (b'{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"no"}}', Answer(1, error=failed())),
+    (b'{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":1}}', RequestFrame(1, "m", Raw(b'{"a":1}'))),
+    (b'{"jsonrpc":"2.0","id":"1","method":"m"}', RequestFrame("1", "m")),
+    (b'{"jsonrpc":"2.0","id":0,"method":"m","params":{}}', RequestFrame(0, "m", Raw(b"{}"))),
+    (b'{"jsonrpc":"2.0","id":-1,"method":""}', RequestFrame(-1, "")),
+    (b'{"jsonrpc":"2.0","method":"m","params":{"a":1}}', NotificationFrame("m", Raw(b'{"a":1}'))),
+    (b'{"jsonrpc":"2.0","method":"m"}', NotificationFrame("m")),
+    (b'{"jsonrpc":"2.0","id":1,"result":{"a":1}}', ResponseFrame(1, Raw(b'{"a":1}'))),
+    (b'{"jsonrpc":"2.0","id":1,"result":null}', ResponseFrame(1, Raw(b"null"))),
+    (b'{"jsonrpc":"2.0","id":1,"result":[1]}', ResponseFrame(1, Raw(b"[1]"))),
+    (b'{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"no"}}', ResponseFrame(1, error=failed())),
     (
         b'{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"no","data":{"a":[1]}}}',
-        Answer(1, error=failed(data={"a": [1]})),
+        ResponseFrame(1, error=failed(data={"a": [1]})),
     ),
-    (b'{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"no"}}', Answer(None, error=failed())),
+    (b'{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"no"}}', ResponseFrame(None, error=failed())),
 ]
 
 
@@ -82,13 +82,13 @@ def test_params_come_first_or_last_without_being_mistaken():
         b'{"params":{"a":{}},"id":1,"method":"m","jsonrpc":"2.0"}',
         b'{"jsonrpc":"2.0","id":1,"params":{"a":{}},"method":"m"} ',
     ):
-        assert parse(text) == Call(1, "m", Raw(b'{"a":{}}'))
+        assert parse(text) == RequestFrame(1, "m", Raw(b'{"a":{}}'))
 
 
 def test_params_and_results_are_the_text_of_the_frame():
     text = b'{ "a" : 1.10, "b":[1e2 , "\\u0041"] }'
-    assert parse(b'{"jsonrpc":"2.0","method":"m","params":%b}' % text) == Tell("m", Raw(text))
-    assert parse(b'{"jsonrpc":"2.0","id":1,"result":%b}' % text) == Answer(1, Raw(text))
+    assert parse(b'{"jsonrpc":"2.0","method":"m","params":%b}' % text) == NotificationFrame("m", Raw(text))
+    assert parse(b'{"jsonrpc":"2.0","id":1,"result":%b}' % text) == ResponseFrame(1, Raw(text))
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_params_and_results_are_not_copied(form):
 def test_ids_keep_their_type():
     for id_, other in ((3, "3"), ("3", 3)):
         parsed = parse(frame(id=id_, method="m"))
-        assert isinstance(parsed, Call)
+        assert isinstance(parsed, RequestFrame)
         assert parsed.id == id_
         assert parsed.id != other
 
@@ -120,12 +120,12 @@ def test_ids_keep_their_type():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (frame(method="m", params=None), Tell("m")),
-        (frame(id=1, method="m", params=None, result=None, error=None), Call(1, "m")),
-        (frame(method="m", params={}, result=None, error=None), Tell("m", Raw(b"{}"))),
-        (frame(id=1, method=None, params=None, result={}, error=None), Answer(1, Raw(b"{}"))),
-        (frame(id=1, result=None, error=None), Answer(1, Raw(b"null"))),
-        (frame(id=1, result=None, error={"code": -32000, "message": "no"}), Answer(1, error=failed())),
+        (frame(method="m", params=None), NotificationFrame("m")),
+        (frame(id=1, method="m", params=None, result=None, error=None), RequestFrame(1, "m")),
+        (frame(method="m", params={}, result=None, error=None), NotificationFrame("m", Raw(b"{}"))),
+        (frame(id=1, method=None, params=None, result={}, error=None), ResponseFrame(1, Raw(b"{}"))),
+        (frame(id=1, result=None, error=None), ResponseFrame(1, Raw(b"null"))),
+        (frame(id=1, result=None, error={"code": -32000, "message": "no"}), ResponseFrame(1, error=failed())),
     ],
 )
 def test_members_written_as_null_count_as_absent(text, message):
@@ -135,33 +135,33 @@ def test_members_written_as_null_count_as_absent(text, message):
 @pytest.mark.parametrize(("spelled", "id_"), [(b"1.0", 1), (b"-2.0", -2), (b"1e3", 1000), (b"0.0", 0), (b"-0.0", 0)])
 def test_a_whole_number_is_an_integer_id_however_it_is_spelled(spelled, id_):
     for text, message in (
-        (b'{"jsonrpc":"2.0","id":%b,"method":"m"}', Call(id_, "m")),
-        (b'{"jsonrpc":"2.0","id":%b,"result":{}}', Answer(id_, Raw(b"{}"))),
+        (b'{"jsonrpc":"2.0","id":%b,"method":"m"}', RequestFrame(id_, "m")),
+        (b'{"jsonrpc":"2.0","id":%b,"result":{}}', ResponseFrame(id_, Raw(b"{}"))),
     ):
         parsed = parse(text % spelled)
         assert parsed == message
-        assert not isinstance(parsed, Tell | Malformed)
+        assert not isinstance(parsed, NotificationFrame | Malformed)
         assert type(parsed.id) is int
 
 
 def test_ids_may_be_larger_than_any_machine_word():
-    assert parse(b'{"jsonrpc":"2.0","id":%d,"method":"m"}' % 10**30) == Call(10**30, "m")
+    assert parse(b'{"jsonrpc":"2.0","id":%d,"method":"m"}' % 10**30) == RequestFrame(10**30, "m")
 
 
 def test_members_that_nobody_knows_are_ignored():
-    assert parse(frame(method="m", params={"a": 1}, _meta={"trace": 1})) == Tell("m", Raw(b'{"a":1}'))
-    assert parse(frame(id=1, extra=[], result={})) == Answer(1, Raw(b"{}"))
+    assert parse(frame(method="m", params={"a": 1}, _meta={"trace": 1})) == NotificationFrame("m", Raw(b'{"a":1}'))
+    assert parse(frame(id=1, extra=[], result={})) == ResponseFrame(1, Raw(b"{}"))
 
 
 def test_the_last_of_several_members_of_one_name_wins():
-    assert parse(b'{"jsonrpc":"2.0","id":true,"id":2,"method":5,"method":"m"}') == Call(2, "m")
-    assert parse(b'{"jsonrpc":"2.0","method":"m","params":[],"params":{}}') == Tell("m", Raw(b"{}"))
+    assert parse(b'{"jsonrpc":"2.0","id":true,"id":2,"method":5,"method":"m"}') == RequestFrame(2, "m")
+    assert parse(b'{"jsonrpc":"2.0","method":"m","params":[],"params":{}}') == NotificationFrame("m", Raw(b"{}"))
     assert isinstance(parse(b'{"jsonrpc":"2.0","method":"m","params":{},"params":[{}]}'), Malformed)
     assert isinstance(parse(b'{"jsonrpc":"2.0","jsonrpc":"1.0","method":"m","params":{}}'), Malformed)
 
 
 def test_a_byte_order_mark_is_ignored():
-    assert parse(b"\xef\xbb\xbf" + frame(id=1, method="m")) == Call(1, "m")
+    assert parse(b"\xef\xbb\xbf" + frame(id=1, method="m")) == RequestFrame(1, "m")
 
 
 @pytest.mark.parametrize(
@@ -189,18 +189,18 @@ def test_a_byte_order_mark_is_ignored():
     ],
 )
 def test_errors_are_read_however_odd(error, read):
-    assert parse(frame(id=1, error=error)) == Answer(1, error=read)
+    assert parse(frame(id=1, error=error)) == ResponseFrame(1, error=read)
 
 
 @pytest.mark.parametrize("code", [b"1e400", b"9" * 5000, b"-1e400"])
 def test_an_error_code_of_any_size_does_not_cost_the_answer(code):
     text = b'{"jsonrpc":"2.0","id":1,"error":{"code":%b,"message":"no"}}' % code
-    assert parse(text) == Answer(1, error=failed(INTERNAL_ERROR))
+    assert parse(text) == ResponseFrame(1, error=failed(INTERNAL_ERROR))
 
 
 @pytest.mark.parametrize("extra", [{}, {"id": None}])
 def test_an_error_without_an_id_says_that_the_peer_could_not_read_us(extra):
-    assert parse(frame(error={"code": -32700, "message": "what?"}, **extra)) == Answer(
+    assert parse(frame(error={"code": -32700, "message": "what?"}, **extra)) == ResponseFrame(
         None, error=ErrorObject(PARSE_ERROR, "what?")
     )
 
@@ -360,7 +360,7 @@ def test_an_answer_that_is_not_quite_json_still_names_the_request_that_fails(tex
 
 
 def test_a_reply_is_an_error_answer():
-    assert parse(Malformed(INVALID_REQUEST, "no such thing", id="a").reply()) == Answer(
+    assert parse(Malformed(INVALID_REQUEST, "no such thing", id="a").reply()) == ResponseFrame(
         "a", error=ErrorObject(INVALID_REQUEST, "Invalid request: no such thing")
     )
     assert parse(parse(b"{").reply()).error.message.startswith("Parse error: ")
@@ -406,31 +406,33 @@ HALF = b"\\ud83d"
 def test_half_of_an_emoji_does_not_cost_the_message():
     params = b'{ "text":"a%bb", "n":[1.10,1e400,%b] }' % (HALF, b"9" * 5000)
     for text, message in (
-        (b'{"jsonrpc":"2.0","method":"m","params":%b}', Tell("m", Raw(params))),
-        (b'{"jsonrpc":"2.0","id":1,"method":"m","params" : %b }', Call(1, "m", Raw(params))),
-        (b'{"result":%b,"jsonrpc":"2.0","id":1}', Answer(1, Raw(params))),
+        (b'{"jsonrpc":"2.0","method":"m","params":%b}', NotificationFrame("m", Raw(params))),
+        (b'{"jsonrpc":"2.0","id":1,"method":"m","params" : %b }', RequestFrame(1, "m", Raw(params))),
+        (b'{"result":%b,"jsonrpc":"2.0","id":1}', ResponseFrame(1, Raw(params))),
     ):
         assert parse(text % params) == message
 
 
 def test_half_of_an_emoji_stays_half_wherever_it_is():
     text = b'{"jsonrpc":"2.0","id":"%b","method":"m%b"}' % (HALF, HALF)
-    assert parse(text) == Call("\ud83d", "m\ud83d")
+    assert parse(text) == RequestFrame("\ud83d", "m\ud83d")
     text = b'{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"%b","data":"\\udc00"}}' % HALF
-    assert parse(text) == Answer(1, error=ErrorObject(1, "\ud83d", "\udc00"))
+    assert parse(text) == ResponseFrame(1, error=ErrorObject(1, "\ud83d", "\udc00"))
 
 
 def test_bytes_that_are_no_utf_8_are_replaced_where_they_are_read():
-    assert parse(b'{"jsonrpc":"2.0","id":"\xff","method":"m\xed\xa0\xbd"}') == Call("\ufffd", "m\ufffd\ufffd\ufffd")
+    assert parse(b'{"jsonrpc":"2.0","id":"\xff","method":"m\xed\xa0\xbd"}') == RequestFrame(
+        "\ufffd", "m\ufffd\ufffd\ufffd"
+    )
     text = b'{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"caf\xe9"}}'
-    assert parse(text) == Answer(1, error=ErrorObject(1, "caf\ufffd"))
+    assert parse(text) == ResponseFrame(1, error=ErrorObject(1, "caf\ufffd"))
     text = b'{"jsonrpc":"2.0","\xff":1,"method":"m","params":{"text":"caf\xe9"}}'
-    assert parse(text) == Tell("m", Raw('{"text":"caf\ufffd"}'))
+    assert parse(text) == NotificationFrame("m", Raw('{"text":"caf\ufffd"}'))
 
 
 def test_numbers_of_any_size_are_passed_on_as_they_are():
     params = b'{"n":[1e400,-1e400,%b,0.%b]}' % (b"9" * 5000, b"3" * 5000)
-    assert parse(b'{"jsonrpc":"2.0","method":"m","params":%b}' % params) == Tell("m", Raw(params))
+    assert parse(b'{"jsonrpc":"2.0","method":"m","params":%b}' % params) == NotificationFrame("m", Raw(params))
 
 
 # Any input
@@ -472,13 +474,13 @@ def kind(members: dict[str, Any]) -> type:
         case (True, False, False):
             if not isinstance(members["method"], str) or not isinstance(members.get("params"), dict | None):
                 return Malformed
-            return Call if good_id else Malformed if "id" in members else Tell
+            return RequestFrame if good_id else Malformed if "id" in members else NotificationFrame
         case (False, True, False):
-            return Answer if good_id else Malformed
+            return ResponseFrame if good_id else Malformed
         case (False, False, True):
-            return Answer if good_id or id_ is None else Malformed
+            return ResponseFrame if good_id or id_ is None else Malformed
         case (False, False, False):
-            return Answer if good_id and "result" in members else Malformed
+            return ResponseFrame if good_id and "result" in members else Malformed
         case _:
             return Malformed
 
@@ -507,13 +509,13 @@ def test_any_object_becomes_what_the_rules_say(value, ascii_only, indent, random
 @given(near_messages, st.sampled_from([(",", ":"), (" , ", " : ")]))
 def test_the_fast_way_and_the_careful_way_agree(value, separators):
     text = json.dumps(value, separators=separators).encode()
-    assert parse(text) == messages._parse_with_care(text)
+    assert parse(text) == wire_messages._parse_with_care(text)
 
 
 def assert_is_one_of_four(parsed: object) -> None:
-    assert isinstance(parsed, Call | Tell | Answer | Malformed)
+    assert isinstance(parsed, RequestFrame | NotificationFrame | ResponseFrame | Malformed)
     if isinstance(parsed, Malformed) and (reply := parsed.reply()) is not None:
-        assert isinstance(parse(reply), Answer)
+        assert isinstance(parse(reply), ResponseFrame)
 
 
 @unhurried
@@ -544,14 +546,14 @@ def test_any_json_value_becomes_one_of_four(value):
 
 
 def test_frames_are_written_without_spaces_in_the_usual_order():
-    assert call(1, "m", b'{"a":1}') == b'{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":1}}'
-    assert call("a", "m") == b'{"jsonrpc":"2.0","id":"a","method":"m"}'
-    assert tell("m", Raw(b"{}")) == b'{"jsonrpc":"2.0","method":"m","params":{}}'
-    assert tell("m") == b'{"jsonrpc":"2.0","method":"m"}'
-    assert answer(1, b"null") == b'{"jsonrpc":"2.0","id":1,"result":null}'
-    assert error_answer(None, -1, "no") == b'{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"no"}}'
+    assert encode_request(1, "m", b'{"a":1}') == b'{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":1}}'
+    assert encode_request("a", "m") == b'{"jsonrpc":"2.0","id":"a","method":"m"}'
+    assert encode_notification("m", Raw(b"{}")) == b'{"jsonrpc":"2.0","method":"m","params":{}}'
+    assert encode_notification("m") == b'{"jsonrpc":"2.0","method":"m"}'
+    assert encode_response(1, b"null") == b'{"jsonrpc":"2.0","id":1,"result":null}'
+    assert encode_error(None, -1, "no") == b'{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"no"}}'
     assert (
-        error_answer("a", -1, "no", {"b": [1]})
+        encode_error("a", -1, "no", {"b": [1]})
         == b'{"jsonrpc":"2.0","id":"a","error":{"code":-1,"message":"no","data":{"b":[1]}}}'
     )
 
@@ -560,37 +562,37 @@ def test_frames_are_written_without_spaces_in_the_usual_order():
 @given(ids | halves, methods | halves, st.none() | json_objects)
 def test_calls_and_tells_are_read_as_they_were_written(id_, method, params):
     raw = None if params is None else Raw(json.dumps(params))
-    assert parse(call(id_, method, raw)) == Call(id_, method, raw)
-    assert parse(tell(method, raw)) == Tell(method, raw)
+    assert parse(encode_request(id_, method, raw)) == RequestFrame(id_, method, raw)
+    assert parse(encode_notification(method, raw)) == NotificationFrame(method, raw)
 
 
 @unhurried
 @given(ids | halves, json_values)
 def test_answers_are_read_as_they_were_written(id_, result):
     raw = Raw(json.dumps(result))
-    assert parse(answer(id_, raw)) == Answer(id_, raw)
+    assert parse(encode_response(id_, raw)) == ResponseFrame(id_, raw)
 
 
 @unhurried
 @given(st.none() | ids | halves, st.integers(), st.text() | halves, json_values | halves)
 def test_errors_are_read_as_they_were_written(id_, code, message, data):
-    assert parse(error_answer(id_, code, message, data)) == Answer(id_, error=ErrorObject(code, message, data))
+    assert parse(encode_error(id_, code, message, data)) == ResponseFrame(id_, error=ErrorObject(code, message, data))
 
 
 def test_an_error_whose_data_cannot_be_written_goes_out_without_it():
     circle: list[Any] = []
     circle.append(circle)
     for data in (object(), circle, {"\ud83d": object()}, ["\ud83d", float("nan")], 10**5000):
-        assert parse(error_answer(1, -1, "no", data)) == Answer(1, error=ErrorObject(-1, "no"))
+        assert parse(encode_error(1, -1, "no", data)) == ResponseFrame(1, error=ErrorObject(-1, "no"))
 
 
 def test_a_frame_is_one_line():
-    text = error_answer("a\nb", -1, "no\r\n", {"\n": "\r\n"}) + call("\n", "\n") + tell("\n")
+    text = encode_error("a\nb", -1, "no\r\n", {"\n": "\r\n"}) + encode_request("\n", "\n") + encode_notification("\n")
     assert b"\n" not in text
     assert b"\r" not in text
 
 
 def test_methods_that_are_remembered_are_bounded():
     for number in range(2000):
-        tell(f"m{number}")
-    assert messages._method.cache_info().currsize <= 512
+        encode_notification(f"m{number}")
+    assert wire_messages._method.cache_info().currsize <= 512

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from accord.jsonrpc import endpoint
-from accord.jsonrpc.endpoint import Endpoint, head_of, key_of
+from accord.jsonrpc import open_requests
+from accord.jsonrpc.open_requests import OpenRequests, head_of, key_of
 
 SIDES = st.sampled_from([0, 1])
 FOREIGN_IDS = st.one_of(st.none(), st.integers(-3, 30), st.integers(0, 30).map(str))
@@ -19,7 +19,7 @@ class Books:
     """One side, and what a careful reader of the wire would say about it."""
 
     def __init__(self):
-        self.endpoint = Endpoint()
+        self.endpoint = OpenRequests()
         self.incoming = deque()
         self.ids = []
         self.waiting = set()
@@ -30,10 +30,10 @@ class Books:
 
     def ask(self):
         note = object()
-        request_id = self.endpoint.ask(note)
+        request_id = self.endpoint.add_outgoing(note)
         self.ids.append(request_id)
         self.waiting.add(request_id)
-        assert self.endpoint.asked[head_of(request_id)] is note
+        assert self.endpoint.outgoing[head_of(request_id)] is note
         return request_id
 
     def hear(self, request_id):
@@ -81,20 +81,20 @@ class TwoEndpoints(RuleBasedStateMachine):
             if kind == "answer":
                 here.hear(request_id)
             else:
-                assert here.endpoint.owe(request_id, object())
+                assert here.endpoint.add_incoming(request_id, object())
                 here.owes.add(request_id)
 
     @rule(side=SIDES, request_id=st.integers(1, 3).map(str))
     def deliver_a_call_with_an_id_of_its_own(self, side, request_id):
         here = self.sides[side]
-        assert here.endpoint.owe(request_id, object()) is (request_id not in here.owes)
+        assert here.endpoint.add_incoming(request_id, object()) is (request_id not in here.owes)
         here.owes.add(request_id)
 
     @rule(side=SIDES, pick=st.randoms(use_true_random=False))
     def deliver_a_call_whose_id_is_in_use(self, side, pick):
         here = self.sides[side]
         if here.owes:
-            assert not here.endpoint.owe(pick.choice(sorted(here.owes, key=repr)), object())
+            assert not here.endpoint.add_incoming(pick.choice(sorted(here.owes, key=repr)), object())
 
     @rule(side=SIDES, pick=st.randoms(use_true_random=False))
     def pay(self, side, pick):
@@ -102,8 +102,8 @@ class TwoEndpoints(RuleBasedStateMachine):
         if here.owes:
             request_id = pick.choice(sorted(here.owes, key=repr))
             here.owes.remove(request_id)
-            assert here.endpoint.pay(request_id)
-            assert not here.endpoint.pay(request_id)
+            assert here.endpoint.remove_incoming(request_id)
+            assert not here.endpoint.remove_incoming(request_id)
             there.incoming.append(("answer", request_id))
 
     @rule(side=SIDES, request_id=FOREIGN_IDS)
@@ -123,8 +123,8 @@ class TwoEndpoints(RuleBasedStateMachine):
     @invariant()
     def the_books_are_right(self):
         for side in self.sides:
-            assert set(side.endpoint.asked) == set(map(head_of, side.waiting))
-            assert set(side.endpoint.owed) == side.owes
+            assert set(side.endpoint.outgoing) == set(map(head_of, side.waiting))
+            assert set(side.endpoint.incoming) == side.owes
             assert side.endpoint.strays == side.strays
             assert set(side.endpoint._abandoned) == side.abandoned
 
@@ -136,7 +136,7 @@ class TwoEndpoints(RuleBasedStateMachine):
                     self.deliver(number)
                 for request_id in list(side.owes):
                     side.owes.remove(request_id)
-                    assert side.endpoint.pay(request_id)
+                    assert side.endpoint.remove_incoming(request_id)
                     self.sides[1 - number].incoming.append(("answer", request_id))
         for side in self.sides:
             assert not side.waiting
@@ -152,12 +152,12 @@ class ForgetfulEndpoint(RuleBasedStateMachine):
     @initialize()
     def remember_few(self):
         self.abandoned = []
-        self.endpoint = Endpoint()
-        self.endpoint_limit, endpoint.MOST_ABANDONED = endpoint.MOST_ABANDONED, self.MOST
+        self.endpoint = OpenRequests()
+        self.endpoint_limit, open_requests.MOST_ABANDONED = open_requests.MOST_ABANDONED, self.MOST
 
     @rule()
     def abandon_one(self):
-        request_id = self.endpoint.ask(object())
+        request_id = self.endpoint.add_outgoing(object())
         assert self.endpoint.abandon(request_id)
         assert not self.endpoint.abandon(request_id)
         self.abandoned = [*self.abandoned, request_id][-self.MOST :]
@@ -175,7 +175,7 @@ class ForgetfulEndpoint(RuleBasedStateMachine):
         assert len(self.endpoint._abandoned) <= self.MOST
 
     def teardown(self):
-        endpoint.MOST_ABANDONED = self.endpoint_limit
+        open_requests.MOST_ABANDONED = self.endpoint_limit
 
 
 unhurried = settings(deadline=None, max_examples=100, stateful_step_count=50)
@@ -187,58 +187,58 @@ TestForgetfulEndpoint.settings = unhurried
 
 
 def test_the_number_and_the_string_are_two_ids():
-    ours = Endpoint()
-    assert ours.owe(3, "number")
-    assert ours.owe("3", "string")
-    assert ours.pay("3")
-    assert ours.owed == {3: "number"}
+    ours = OpenRequests()
+    assert ours.add_incoming(3, "number")
+    assert ours.add_incoming("3", "string")
+    assert ours.remove_incoming("3")
+    assert ours.incoming == {3: "number"}
 
 
 def test_the_string_does_not_answer_the_number():
-    ours = Endpoint()
-    request_id = ours.ask("note")
+    ours = OpenRequests()
+    request_id = ours.add_outgoing("note")
     assert ours.answered(str(request_id)) is None
     assert ours.strays == 1
     assert ours.answered(request_id) == "note"
 
 
 def test_an_error_for_nothing_in_particular_is_a_stray():
-    ours = Endpoint()
+    ours = OpenRequests()
     assert ours.answered(None) is None
     assert ours.strays == 1
 
 
 def test_an_id_may_be_used_again_once_it_is_paid():
-    ours = Endpoint()
-    assert ours.owe(1, "first")
-    assert not ours.owe(1, "second")
-    assert ours.pay(1)
-    assert ours.owe(1, "third")
+    ours = OpenRequests()
+    assert ours.add_incoming(1, "first")
+    assert not ours.add_incoming(1, "second")
+    assert ours.remove_incoming(1)
+    assert ours.add_incoming(1, "third")
 
 
 def test_the_two_directions_have_their_own_ids():
-    ours = Endpoint()
-    request_id = ours.ask("asked")
-    assert ours.owe(request_id, "owed")
-    assert ours.pay(request_id)
+    ours = OpenRequests()
+    request_id = ours.add_outgoing("asked")
+    assert ours.add_incoming(request_id, "owed")
+    assert ours.remove_incoming(request_id)
     assert ours.answered(request_id) == "asked"
 
 
 def test_the_end_drops_all_open_requests_and_those_made_meanwhile():
-    ours = Endpoint()
-    ours.ask("first")
-    ours.ask("second")
+    ours = OpenRequests()
+    ours.add_outgoing("first")
+    ours.add_outgoing("second")
     dropped = ours.drop_all()
     assert next(dropped) == "first"
-    ours.ask("third")
+    ours.add_outgoing("third")
     assert list(dropped) == ["second", "third"]
-    assert not ours.asked
+    assert not ours.outgoing
 
 
 @pytest.mark.parametrize("answered", [True, False])
 def test_the_late_answer_to_an_abandoned_request_is_not_a_stray(answered):
-    ours = Endpoint()
-    request_id = ours.ask("note")
+    ours = OpenRequests()
+    request_id = ours.add_outgoing("note")
     if answered:
         assert ours.answered(request_id) == "note"
     assert ours.abandon(request_id) is not answered
@@ -254,17 +254,17 @@ def test_ids_of_any_size_do_not_share_a_hash():
 
 @pytest.mark.parametrize("request_id", [10**30, -(10**30)])
 def test_a_very_large_id_is_owed_once_and_is_no_string(request_id):
-    ours = Endpoint()
-    assert ours.owe(key_of(request_id), "number")
-    assert not ours.owe(key_of(request_id), "again")
-    assert ours.owe(key_of(hex(request_id)), "string")
-    assert ours.pay(key_of(request_id))
-    assert not ours.pay(key_of(request_id))
-    assert ours.pay(key_of(hex(request_id)))
+    ours = OpenRequests()
+    assert ours.add_incoming(key_of(request_id), "number")
+    assert not ours.add_incoming(key_of(request_id), "again")
+    assert ours.add_incoming(key_of(hex(request_id)), "string")
+    assert ours.remove_incoming(key_of(request_id))
+    assert not ours.remove_incoming(key_of(request_id))
+    assert ours.remove_incoming(key_of(hex(request_id)))
 
 
 def test_the_end_of_very_many_requests_takes_each_once():
-    ours, count = Endpoint(), 300_000  # for as many, taking the first of a dictionary each time takes minutes
+    ours, count = OpenRequests(), 300_000  # for as many, taking the first of a dictionary each time takes minutes
     for number in range(count):
-        ours.ask(number)
+        ours.add_outgoing(number)
     assert list(ours.drop_all()) == list(range(count))

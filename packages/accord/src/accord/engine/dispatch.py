@@ -1,11 +1,11 @@
 """What comes in: frames become messages, and each message is handed on. Bad input gets an answer or a note.
 
     frame ──▶ parse ──┬─ notification ──▶ its route ──▶ its handler, at once or through its lane (`lanes`)
-                      ├─ request ───────▶ the gate ───▶ `answering`
-                      ├─ answer ────────▶ `asking`
+                      ├─ request ───────▶ the gate ───▶ `incoming_requests`
+                      ├─ answer ────────▶ `outgoing`
                       └─ malformed ─────▶ an error to the peer; or the request that it was meant to answer fails
 
-A heavy frame is parsed and decoded in a thread, and the frames after it wait (`aside`).
+A heavy frame is parsed and decoded in a thread, and the frames after it wait (`decode_thread`).
 
 A transport delivers many frames at a time, and each is handled before the next one is read. So the order of the wire
 is the order of handling, and what the handlers send meanwhile is joined into one write.
@@ -21,23 +21,23 @@ from typing import Any, Literal
 
 from msgspec import Raw
 
-from accord.engine.answering import Answering
-from accord.engine.aside import Aside
-from accord.engine.asking import CANCEL_REQUEST, Asked, Asking
 from accord.engine.backlog import Backlog
-from accord.engine.gate import Gate
+from accord.engine.decode_thread import DecodeThread
+from accord.engine.handshake_gate import HandshakeGate
 from accord.engine.held_requests import EMPTY, WEIGHT
-from accord.engine.intake import Intake
+from accord.engine.incoming_request import IncomingRequest
+from accord.engine.incoming_requests import IncomingRequests
 from accord.engine.lanes import Lanes
 from accord.engine.outbox import Outbox
-from accord.engine.owed import Owed
+from accord.engine.outgoing import CANCEL_REQUEST, OutgoingRequests, PendingRequest
+from accord.engine.read_pause import ReadPause
 from accord.engine.routes import MISFITS, Route, Routes
 from accord.errors import INVALID_REQUEST, PARSE_ERROR, DecodeError
-from accord.jsonrpc import messages
-from accord.jsonrpc.endpoint import Endpoint, key_of
-from accord.jsonrpc.frames import Oversized, RequestId
-from accord.jsonrpc.messages import Answer, Call, Malformed, Message, Tell
-from accord.jsonrpc.slices import LIGHT, is_heavy
+from accord.jsonrpc import wire_messages
+from accord.jsonrpc.chunked_decode import LIGHT, is_heavy
+from accord.jsonrpc.line_frames import Oversized, RequestId
+from accord.jsonrpc.open_requests import OpenRequests, key_of
+from accord.jsonrpc.wire_messages import Malformed, Message, NotificationFrame, RequestFrame, ResponseFrame
 from accord.schema.codec import decode
 from accord.schema.methods import is_handshake
 from accord.schema.v1.protocol import CancelRequestNotification
@@ -56,20 +56,20 @@ GIANT = 64 * 1024
 KEPT_POLLUTION = 20
 
 
-class Receiving:
+class Dispatch:
     """Reads the frames of one connection and hands their messages on."""
 
     def __init__(
         self,
         transport: Transport,
         routes: Routes,
-        endpoint: Endpoint[Asked, Owed],
-        asking: Asking,
-        answering: Answering,
+        open_requests: OpenRequests[PendingRequest, IncomingRequest],
+        outgoing: OutgoingRequests,
+        incoming: IncomingRequests,
         lanes: Lanes,
         outbox: Outbox,
         backlog: Backlog,
-        intake: Intake,
+        read_pause: ReadPause,
         tasks: Tasks,
         loop: asyncio.AbstractEventLoop,
         *,
@@ -85,22 +85,22 @@ class Receiving:
         self._transport = transport
         self._role: Role = role
         self._routes = routes
-        self._endpoint = endpoint
-        self._asking = asking
-        self._answering = answering
+        self._open = open_requests
+        self._outgoing = outgoing
+        self._incoming = incoming
         self._lanes = lanes
         self._outbox = outbox
         self._backlog = backlog
         self._tasks = tasks
         self._loop = loop
-        self.aside = Aside(intake, loop, self._take_heavy, self.receive)
+        self.decode_thread = DecodeThread(read_pause, loop, self._take_heavy, self.receive)
         """Reads the heavy messages."""
-        self._gate = Gate() if role == "agent" else None
+        self._gate = HandshakeGate() if role == "agent" else None
         self._shut = role == "agent"
         """Whether the gate still keeps ordinary messages back."""
         # Every notification looks into these two dictionaries, so each is one attribute away.
         self._busy = lanes.busy
-        self._heard = asking.heard
+        self._heard = outgoing.heard
 
     def open_gate(self) -> None:
         """Let every message pass, also before the handshake."""
@@ -108,14 +108,14 @@ class Receiving:
 
     def receive(self, frames: Sequence[bytes | Oversized]) -> None:
         """Handle a delivery of the transport, frame by frame."""
-        if self.aside.busy:
-            self.aside.wait(frames)
+        if self.decode_thread.busy:
+            self.decode_thread.wait(frames)
             return
         self.frames += len(frames)
-        parse, watch, size = messages.parse, self.watch, 0
+        parse, watch, size = wire_messages.parse, self.watch, 0
         stream = None if self._shut or watch is not None else self._routes.stream
         head = b"" if stream is None else stream.head
-        asked = self._endpoint.asked if watch is None else None
+        pending = self._open.outgoing if watch is None else None
         self._outbox.corked = True
         try:
             each = iter(frames)
@@ -136,13 +136,13 @@ class Receiving:
                     else:
                         self._handle(stream, params, raw)
                         continue
-                if asked and len(frame) < GIANT and frame[-1] == BRACE and self._asking.take(frame):
+                if pending and len(frame) < GIANT and frame[-1] == BRACE and self._outgoing.take(frame):
                     continue
                 if len(frame) > LIGHT and is_heavy(frame):
-                    self.aside.read(frame, keep=watch is not None)
+                    self.decode_thread.read(frame, keep=watch is not None)
                     later = list(each)
                     self.frames -= len(later)
-                    self.aside.wait(later)
+                    self.decode_thread.wait(later)
                     return
                 message = parse(frame)
                 self._take(message, frame, len(frame))
@@ -154,12 +154,12 @@ class Receiving:
         if self.watch is not None:
             self.watch.frame(IN, frame, message)
         # The most frequent first: a struct's class takes 700 instructions to say that it is not the one.
-        if isinstance(message, Call):
+        if isinstance(message, RequestFrame):
             self._called(message, size)
-        elif isinstance(message, Tell):
+        elif isinstance(message, NotificationFrame):
             self._told(message)
-        elif isinstance(message, Answer):
-            if not self._asking.answered(message):
+        elif isinstance(message, ResponseFrame):
+            if not self._outgoing.answered(message):
                 self._note(f"an answer to no open request: {message.id!r}")
         else:
             self._misread(message, frame)
@@ -173,7 +173,7 @@ class Receiving:
 
     # Notifications
 
-    def _told(self, message: Tell) -> None:
+    def _told(self, message: NotificationFrame) -> None:
         route = self._routes.tells.get(message.method)
         if route is None or self._shut:
             route = self._odd_tell(message, route)
@@ -217,7 +217,7 @@ class Receiving:
             log.exception("handling the arrival of %s failed", route.method)
             pass_on(error)
 
-    def _odd_tell(self, message: Tell, route: Route | None) -> Route | None:
+    def _odd_tell(self, message: NotificationFrame, route: Route | None) -> Route | None:
         """The route of a notification that has none of its own, or that came before the handshake; None to drop it."""
         if self._shut and self._gate is not None and message.method != CANCEL_REQUEST:
             passage = self._gate.passage(message)
@@ -240,17 +240,17 @@ class Receiving:
 
     def _act_now(self, route: Route, params: Any) -> None:
         """Handle a notification before those that wait in its lane, but after the start of all earlier requests."""
-        self._answering.begin_all_of(route.lane_of(params))
+        self._incoming.begin_all_of(route.lane_of(params))
         act = functools.partial(
             self._tasks.call, functools.partial(route.tell, params), f"the handler of {route.method}"
         )
-        if self._answering.unstepped:
+        if self._incoming.unstepped:
             # Their tasks have their first step in this turn of the loop; this must find them started.
             self._loop.call_soon(act)
         else:
             act()
 
-    def _cancel_requested(self, message: Tell) -> None:
+    def _cancel_requested(self, message: NotificationFrame) -> None:
         try:
             wanted = decode(EMPTY if message.params is None else message.params, CancelRequestNotification)
         except DecodeError as error:
@@ -259,12 +259,12 @@ class Receiving:
             if self._gate is not None and self._gate.keeps(wanted.request_id):
                 self._gate.keep(message)
                 self._backlog.add(_kept(message))
-            elif not self._answering.cancel(wanted.request_id):
+            elif not self._incoming.cancel(wanted.request_id):
                 self._note(f"{CANCEL_REQUEST}: no open request has the id {wanted.request_id!r}")
 
     # Requests
 
-    def _called(self, message: Call, size: int) -> None:
+    def _called(self, message: RequestFrame, size: int) -> None:
         route = self._routes.calls.get(message.method) or self._routes.call(message.method)
         on_answered = None
         if self._gate is not None and (self._shut or route is None or route.handshake):
@@ -272,12 +272,12 @@ class Receiving:
             if not self._passes(self._gate, message, handshake=handshake):
                 return
             on_answered = self._handshake_answered if handshake else None
-        if not self._answering.called(message, route, size, on_answered):
+        if not self._incoming.called(message, route, size, on_answered):
             self._refuse(message.id, f"id {message.id!r} is already in use by an unanswered request")
-        elif self._heard and (owed := self._endpoint.owed.get(key_of(message.id))) is not None:
-            self._asking.hear(owed.lane)
+        elif self._heard and (request := self._open.incoming.get(key_of(message.id))) is not None:
+            self._outgoing.hear(request.lane)
 
-    def _passes(self, gate: Gate, message: Call, *, handshake: bool) -> bool:
+    def _passes(self, gate: HandshakeGate, message: RequestFrame, *, handshake: bool) -> bool:
         """Whether a request may be handled now. One that may not waits at the gate, or is refused."""
         passage = gate.passage(message, handshake=handshake)
         if passage == "refuse":
@@ -295,25 +295,25 @@ class Receiving:
         for message in waiting:
             size = _kept(message)
             self._backlog.remove(size)
-            if isinstance(message, Tell):
+            if isinstance(message, NotificationFrame):
                 self._told(message)
             else:
                 self._called(message, size)
 
     def _refuse(self, request_id: RequestId | None, problem: str) -> None:
         self._note(f"refused: {problem}")
-        asker = None if self._endpoint.owes(request_id) else request_id
-        self._outbox.answer(messages.error_answer(asker, INVALID_REQUEST, f"Invalid request: {problem}"))
+        asker = None if self._open.has_incoming(request_id) else request_id
+        self._outbox.answer(wire_messages.encode_error(asker, INVALID_REQUEST, f"Invalid request: {problem}"))
 
     # Bad input
 
     def _misread(self, message: Malformed, frame: bytes) -> None:
         self.malformed += 1
         self._note(f"malformed: {message.problem}")
-        self._asking.spoiled(message.pending, f"malformed: {message.problem}")
+        self._outgoing.spoiled(message.pending, f"malformed: {message.problem}")
         if self._role == "client" and message.code == PARSE_ERROR:
             self._pollute(frame)
-        elif (reply := message.reply(named=not self._endpoint.owes(message.id))) is not None:
+        elif (reply := message.reply(named=not self._open.has_incoming(message.id))) is not None:
             self._outbox.answer(reply)
 
     def _pollute(self, frame: bytes) -> None:
@@ -330,7 +330,7 @@ class Receiving:
         problem = f"a message of {frame.length:,} bytes is over the limit"
         self._note(problem)
         if frame.has_id and not frame.has_method:
-            self._asking.spoiled(frame.id, problem.removeprefix("a message "))
+            self._outgoing.spoiled(frame.id, problem.removeprefix("a message "))
         elif self._role == "agent" or frame.has_method:
             self._refuse(frame.id, problem)
 
@@ -339,6 +339,6 @@ class Receiving:
             self.watch.note(IN, note)
 
 
-def _kept(message: Call | Tell) -> int:
+def _kept(message: RequestFrame | NotificationFrame) -> int:
     """About how many bytes a message takes while it waits."""
     return WEIGHT + len(message.method) + (0 if message.params is None else len(memoryview(message.params)))

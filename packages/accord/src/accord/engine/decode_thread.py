@@ -13,11 +13,11 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 
-from accord.engine.intake import Intake
+from accord.engine.read_pause import ReadPause
 from accord.errors import INVALID_REQUEST
-from accord.jsonrpc import slices
-from accord.jsonrpc.frames import Oversized
-from accord.jsonrpc.messages import Malformed, Message
+from accord.jsonrpc import chunked_decode
+from accord.jsonrpc.line_frames import Oversized
+from accord.jsonrpc.wire_messages import Malformed, Message
 
 log = logging.getLogger("accord")
 
@@ -25,12 +25,12 @@ START = 1024
 """Bytes of a frame that are kept for the notes about it."""
 
 
-class Aside:
+class DecodeThread:
     """Reads the heavy frames of one connection, one after the other."""
 
     def __init__(
         self,
-        intake: Intake,
+        read_pause: ReadPause,
         loop: asyncio.AbstractEventLoop,
         handle: Callable[[Message | Malformed, bytes, int], None],
         receive: Callable[[Sequence[bytes | Oversized]], None],
@@ -39,7 +39,7 @@ class Aside:
         """Whether a frame is being read, so that later frames have to wait."""
         self.on_idle: Callable[[], object] | None = None
         """Called once, when no frame is left."""
-        self._intake = intake
+        self._read_pause = read_pause
         self._loop = loop
         self._handle = handle
         self._receive = receive
@@ -49,7 +49,7 @@ class Aside:
     def read(self, frame: bytes, *, keep: bool) -> None:
         """Read this frame; it is handled when that is done. Only its start is kept unless the whole is needed."""
         self.busy = True
-        self._intake.hold()
+        self._read_pause.hold()
         args = ([frame], frame if keep else frame[:START], len(frame), contextvars.copy_context())
         threading.Thread(target=self._read, args=args, name="accord reads a heavy message", daemon=True).start()
 
@@ -64,7 +64,7 @@ class Aside:
 
     def _read(self, frames: list[bytes], kept: bytes, size: int, context: contextvars.Context) -> None:
         try:
-            message = slices.read(frames)
+            message = chunked_decode.read(frames)
         except Exception as error:
             log.exception("reading a message of %s bytes failed", f"{size:,}")
             message = Malformed(INVALID_REQUEST, f"it could not be read: {error}")
@@ -80,7 +80,7 @@ class Aside:
         if frames:
             self._receive(frames)
         if not self.busy:
-            self._intake.let_go()
+            self._read_pause.let_go()
             if (on_idle := self.on_idle) is not None:
                 self.on_idle = None
                 on_idle()

@@ -11,8 +11,8 @@ from unittest import mock
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
-from accord.jsonrpc import frames
-from accord.jsonrpc.frames import FrameReader, Outline, Oversized, as_id
+from accord.jsonrpc import line_frames
+from accord.jsonrpc.line_frames import FrameReader, Outline, Oversized, as_id
 
 BOM = b"\xef\xbb\xbf"
 FEW_KB = 8 * 1024
@@ -20,7 +20,7 @@ FEW_KB = 8 * 1024
 unhurried = settings(deadline=None)
 
 
-def read(*chunks: bytes, limit: int = frames.LIMIT) -> list[bytes | Oversized]:
+def read(*chunks: bytes, limit: int = line_frames.LIMIT) -> list[bytes | Oversized]:
     reader = FrameReader(limit)
     return [frame for chunk in chunks for frame in reader.feed(chunk)] + reader.finish()
 
@@ -271,9 +271,9 @@ def known_about(members: dict[str, Any]) -> tuple[object, bool, bool]:
     return as_id(members.get("id")), "id" in members, members.get("method") is not None
 
 
-def outlined(*pieces: bytes, block: int = frames._BLOCK) -> dict[str, Any]:
+def outlined(*pieces: bytes, block: int = line_frames._BLOCK) -> dict[str, Any]:
     outline = Outline()
-    with mock.patch.object(frames, "_BLOCK", block):
+    with mock.patch.object(line_frames, "_BLOCK", block):
         for piece in pieces:
             outline.feed(piece)
     return outline.members()

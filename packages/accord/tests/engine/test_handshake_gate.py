@@ -7,12 +7,12 @@ import sys
 
 import pytest
 
-from accord.engine.gate import Gate
-from accord.jsonrpc.messages import Call, Tell
+from accord.engine.handshake_gate import HandshakeGate
+from accord.jsonrpc.wire_messages import NotificationFrame, RequestFrame
 
-HANDSHAKE = Call(1, "initialize")
-CALL = Call(2, "session/new")
-TELL = Tell("session/update")
+HANDSHAKE = RequestFrame(1, "initialize")
+CALL = RequestFrame(2, "session/new")
+TELL = NotificationFrame("session/update")
 
 #            before    during    after
 TABLE = {
@@ -34,7 +34,7 @@ def passage(gate, message):
 
 
 def gate_in(state):
-    gate = Gate()
+    gate = HandshakeGate()
     if state != "before":
         assert passage(gate, HANDSHAKE) == "pass"
     if state == "after":
@@ -59,7 +59,7 @@ def test_a_cell_says_the_same_twice_but_for_the_handshake_that_passes(state, mes
 
 def test_the_messages_that_waited_are_returned_in_order_and_once():
     gate = gate_in("during")
-    waiting = [CALL, TELL, Call("3", "session/load"), TELL]
+    waiting = [CALL, TELL, RequestFrame("3", "session/load"), TELL]
     for message in waiting:
         passage(gate, message)
     assert gate.answered(well=True) == waiting

@@ -1,6 +1,6 @@
-"""`Owed`: a request of the peer, from its arrival until it is answered.
+"""`IncomingRequest`: a request of the peer, from its arrival until it is answered.
 
-A request goes through these states; `answering` moves it on:
+A request goes through these states; `incoming_requests` moves it on:
 
     arrived ──▶ waits to begin ──▶ its handler runs ──▶ answered
 
@@ -17,26 +17,26 @@ from typing import Any, Protocol
 import msgspec
 
 from accord.engine.routes import Route
-from accord.jsonrpc.frames import RequestId
+from accord.jsonrpc.line_frames import RequestId
 
 
-class Home(Protocol):
+class RequestOwner(Protocol):
     """The part of a connection that answers its requests: `Answering`."""
 
-    def answer_now(self, owed: Owed, result: Any) -> None:
+    def answer_now(self, request: IncomingRequest, result: Any) -> None:
         """Answer with this while the handler goes on."""
         ...
 
-    def do_what_comes_after(self, owed: Owed) -> None:
+    def do_what_comes_after(self, request: IncomingRequest) -> None:
         """Call the functions that wait until the answer was sent."""
         ...
 
-    def failure(self, owed: Owed, error: BaseException) -> tuple[int, str, Any]:
+    def failure(self, request: IncomingRequest, error: BaseException) -> tuple[int, str, Any]:
         """The code, message and data that tell the peer of this error of a handler."""
         ...
 
 
-class Owed(msgspec.Struct, eq=False):
+class IncomingRequest(msgspec.Struct, eq=False):
     """A request of the peer that has no answer yet."""
 
     id: RequestId
@@ -45,7 +45,7 @@ class Owed(msgspec.Struct, eq=False):
     method: str
     route: Route | None
     """Its route; None if no handler takes it."""
-    home: Home
+    owner: RequestOwner
     size: int
     """Bytes of its frame; 0 while it is held."""
     on_answered: Callable[[bool], None] | None
@@ -105,4 +105,4 @@ class Owed(msgspec.Struct, eq=False):
             self.after_answer = []
         self.after_answer.append(do)
         if not self.running:
-            self.home.do_what_comes_after(self)
+            self.owner.do_what_comes_after(self)

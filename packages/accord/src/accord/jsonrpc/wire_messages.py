@@ -1,13 +1,12 @@
 """JSON text into messages and back.
 
-    frame ──▶ parse ──┬─ one strict decoder ──────────────▶ Call | Tell | Answer
+    frame ──▶ parse ──┬─ one strict decoder ──────────────▶ RequestFrame | NotificationFrame | ResponseFrame
                       ├─ refused ──▶ read with care ──┬───▶ the same, its text repaired
                       │                               └───▶ Malformed, which carries its reply
-                      └─ past the bounds (see `bounds`) ──▶ Malformed
+                      └─ past its limits (`structure_limits`) ──────▶ Malformed
 
-A `Call` is a request, and a `Tell` is a notification. `parse` takes any bytes, never raises, and reads only the
-envelope: params and results stay raw JSON, as views of the frame, until they are decoded to their types. The work is
-linear in the number of bytes, on both ways.
+`parse` takes any bytes, never raises, and reads only the envelope: params and results stay raw JSON, as views of the
+frame, until they are decoded to their types. The work is linear in the number of bytes, on both ways.
 
 Some deviations are accepted, because peers send them:
 
@@ -29,9 +28,9 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from accord.errors import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR
-from accord.jsonrpc.bounds import SMALL, excess
-from accord.jsonrpc.frames import RequestId, as_id
+from accord.jsonrpc.line_frames import RequestId, as_id
 from accord.jsonrpc.members import Members, RawOrNone, TooDamagedError, members_of, outline
+from accord.jsonrpc.structure_limits import SMALL, excess
 
 
 class ErrorObject(msgspec.Struct, frozen=True, gc=False):
@@ -42,23 +41,25 @@ class ErrorObject(msgspec.Struct, frozen=True, gc=False):
     data: Any = None
 
 
-class Call(msgspec.Struct, frozen=True, gc=False, tag_field="jsonrpc", tag="2.0", forbid_unknown_fields=True):
-    """A message that expects an answer under its id."""
+class RequestFrame(msgspec.Struct, frozen=True, gc=False, tag_field="jsonrpc", tag="2.0", forbid_unknown_fields=True):
+    """A request: it expects a response with its id."""
 
     id: RequestId
     method: str
     params: RawOrNone = None
 
 
-class Tell(msgspec.Struct, frozen=True, gc=False, tag_field="jsonrpc", tag="2.0", forbid_unknown_fields=True):
-    """A message that expects no answer."""
+class NotificationFrame(
+    msgspec.Struct, frozen=True, gc=False, tag_field="jsonrpc", tag="2.0", forbid_unknown_fields=True
+):
+    """A notification: it gets no response."""
 
     method: str
     params: RawOrNone = None
 
 
-class Answer(msgspec.Struct, frozen=True, gc=False):
-    """The answer to a call: a result (the raw JSON `null` is one) or an error.
+class ResponseFrame(msgspec.Struct, frozen=True, gc=False):
+    """The response to a request: a result (the raw JSON `null` is one) or an error.
 
     An error whose id is None says that the peer could not read a message of ours.
     """
@@ -84,32 +85,33 @@ class Malformed(msgspec.Struct, frozen=True, gc=False):
         """The frame to send back, if one may be sent; not `named` where an unanswered request has the same id."""
         if not self.answerable:
             return None
-        return error_answer(self.id if named else None, self.code, f"{_TITLES[self.code]}: {self.problem}")
+        return encode_error(self.id if named else None, self.code, f"{_TITLES[self.code]}: {self.problem}")
 
 
-Message: TypeAlias = Call | Tell | Answer
+Message: TypeAlias = RequestFrame | NotificationFrame | ResponseFrame
 
 
 def parse(frame: bytes) -> Message | Malformed:
     """The message in this frame.
 
     >>> parse(b'{"jsonrpc":"2.0","id":1,"method":"session/new"}')
-    Call(id=1, method='session/new', params=None)
+    RequestFrame(id=1, method='session/new', params=None)
     >>> parse(b"[]").problem
     'ACP has no batches; send each message on its own'
     """
     if len(frame) > SMALL:
         if problem := excess(frame):
             return _unreadable(frame, problem)
-    # A stream consists of tells, and most peers write the method as the second member. Such a tell is decoded without
-    # an envelope, and so is a call that begins with its id and its method. Others are refused here, and read below.
+    # A stream consists of notifications, and most peers write the method as the second member. Such a one is decoded
+    # without an envelope, and so is a request that begins with its id and its method. Others are refused here, and
+    # read below.
     else:
         try:
             if frame[_END] == _TWO_BRACES:
                 if frame[_SECOND_NAME] == _M:
-                    return _decode_tell(frame)
+                    return _decode_notification(frame)
                 if frame.find(_METHOD, *_AFTER_VERSION) > 0:  # `in` raises an error and drops it, for any bytes
-                    return _decode_call(frame)
+                    return _decode_request(frame)
         except _OTHER:
             pass
     try:
@@ -121,40 +123,42 @@ def parse(frame: bytes) -> Message | Malformed:
     method, request_id = envelope.method, envelope.id
     if method is None:
         if request_id is not UNSET and (envelope.result is None) is not (envelope.error is None):
-            return Answer(request_id, envelope.result, envelope.error)
+            return ResponseFrame(request_id, envelope.result, envelope.error)
     elif envelope.result is None and envelope.error is None:
         params = envelope.params
         if params is None or frame[_END] == _TWO_BRACES or memoryview(params)[0] == _BRACE:
-            return Tell(method, params) if request_id is UNSET else Call(request_id, method, params)
+            return (
+                NotificationFrame(method, params) if request_id is UNSET else RequestFrame(request_id, method, params)
+            )
     return _parse_with_care(frame)
 
 
-def call(request_id: RequestId, method: str, params: bytes | Raw | None = None) -> bytes:
-    """The frame of a call whose params are encoded already."""
+def encode_request(request_id: RequestId, method: str, params: bytes | Raw | None = None) -> bytes:
+    """Encode a request whose params are JSON already."""
     if params is None:
         return b"".join((_ID, _json(request_id), _method(method), b"}"))
     return b"".join((_ID, _json(request_id), _method(method), _PARAMS, params, b"}"))
 
 
-def tell(method: str, params: bytes | Raw | None = None) -> bytes:
-    """The frame of a tell whose params are encoded already."""
+def encode_notification(method: str, params: bytes | Raw | None = None) -> bytes:
+    """Encode a notification whose params are JSON already."""
     if params is None:
         return b"".join((_VERSION, _method(method), b"}"))
     return b"".join((_VERSION, _method(method), _PARAMS, params, b"}"))
 
 
-def tell_head(method: str) -> bytes:
-    """The start of a tell's frame, up to its params, as most peers spell it."""
+def notification_head(method: str) -> bytes:
+    """Return the start of a notification's frame, up to its params, as most peers spell it."""
     return b"".join((_VERSION, _method(method), _PARAMS))
 
 
-def answer(request_id: RequestId, result: bytes | Raw) -> bytes:
-    """The frame of an answer whose result is encoded already."""
+def encode_response(request_id: RequestId, result: bytes | Raw) -> bytes:
+    """Encode a response whose result is JSON already."""
     return b"".join((_ID, _json(request_id), _RESULT, result, b"}"))
 
 
-def error_answer(request_id: RequestId | None, code: int, message: str, data: Any = None) -> bytes:
-    """The frame of an answer that is an error.
+def encode_error(request_id: RequestId | None, code: int, message: str, data: Any = None) -> bytes:
+    """Encode a response that is an error.
 
     Data that cannot be written as JSON is left out: the answer matters more.
     """
@@ -162,8 +166,8 @@ def error_answer(request_id: RequestId | None, code: int, message: str, data: An
     return b"".join((_ID, _json(request_id), error, _data(data), b"}}"))
 
 
-def raw_error_answer(request_id: RequestId | None, error: bytes | Raw) -> bytes:
-    """The frame of an answer that is an error, whose object is encoded already."""
+def encode_raw_error(request_id: RequestId | None, error: bytes | Raw) -> bytes:
+    """Encode a response that is an error, whose error object is JSON already."""
     return b"".join((_ID, _json(request_id), b',"error":', error, b"}"))
 
 
@@ -193,23 +197,23 @@ class _NoMessage(msgspec.Struct, tag_field="jsonrpc", tag="", forbid_unknown_fie
     pass
 
 
-class TellFrame(msgspec.Struct, gc=False, tag_field="jsonrpc", tag="2.0"):
-    """A tell whose params are not encoded yet: encoding this gives its frame in one pass, without a copy."""
+class UnencodedNotification(msgspec.Struct, gc=False, tag_field="jsonrpc", tag="2.0"):
+    """A notification whose params are not encoded yet: encoding it gives its frame in one pass, without a copy."""
 
     method: str
     params: Any
 
 
-class CallFrame(msgspec.Struct, gc=False, tag_field="jsonrpc", tag="2.0"):
-    """A call whose params are not encoded yet; `UNSET` for none."""
+class UnencodedRequest(msgspec.Struct, gc=False, tag_field="jsonrpc", tag="2.0"):
+    """A request whose params are not encoded yet; `UNSET` for none."""
 
     id: RequestId
     method: str
     params: Any
 
 
-class AnswerFrame(msgspec.Struct, gc=False, tag_field="jsonrpc", tag="2.0"):
-    """An answer whose result is not encoded yet."""
+class UnencodedResponse(msgspec.Struct, gc=False, tag_field="jsonrpc", tag="2.0"):
+    """A response whose result is not encoded yet."""
 
     id: RequestId
     result: Any
@@ -237,19 +241,19 @@ def _parse_with_care(frame: bytes) -> Message | Malformed:
     if members is None or values is None:
         is_batch = frame.removeprefix(_BOM).lstrip()[:1] == b"["
         return Malformed(INVALID_REQUEST, _NO_BATCHES if is_batch else "a message must be an object")
-    if _is_answer(values):
-        return _read_answer(values, members)
+    if _is_response(values):
+        return _read_response(values, members)
     return _read_request(values, members)
 
 
 def _unreadable(frame: bytes, problem: str) -> Malformed:
     members = outline(frame)
-    if _is_answer(members):
+    if _is_response(members):
         return Malformed(INVALID_REQUEST, problem, answerable=False, pending=_pending(members))
     return Malformed(INVALID_REQUEST, problem, id=as_id(members.get("id")), pending=_pending(members))
 
 
-def _read_request(values: dict[str, Any], members: Members) -> Call | Tell | Malformed:
+def _read_request(values: dict[str, Any], members: Members) -> RequestFrame | NotificationFrame | Malformed:
     request_id = as_id(values.get("id"))
     method: Any = values.get("method")
     params: Any = values.get("params")
@@ -265,10 +269,10 @@ def _read_request(values: dict[str, Any], members: Members) -> Call | Tell | Mal
         asker = None if _has_outcome(values) else request_id
         return Malformed(INVALID_REQUEST, problem, id=asker, pending=_pending(values))
     raw = None if params is None else members.params
-    return Tell(method, raw) if request_id is None else Call(request_id, method, raw)
+    return NotificationFrame(method, raw) if request_id is None else RequestFrame(request_id, method, raw)
 
 
-def _read_answer(values: dict[str, Any], members: Members) -> Answer | Malformed:
+def _read_response(values: dict[str, Any], members: Members) -> ResponseFrame | Malformed:
     request_id, result, error = as_id(values.get("id")), values.get("result"), values.get("error")
     # JSON-RPC, Response object: the id is null if the other side could not tell it from what we sent.
     unread = error is not None and values.get("id") is None
@@ -281,8 +285,8 @@ def _read_answer(values: dict[str, Any], members: Members) -> Answer | Malformed
     if problem:
         return Malformed(INVALID_REQUEST, problem, answerable=False, pending=request_id)
     if error is not None:
-        return Answer(request_id, error=_error_object(error))
-    return Answer(request_id, members.result)
+        return ResponseFrame(request_id, error=_error_object(error))
+    return ResponseFrame(request_id, members.result)
 
 
 def _error_object(error: Any) -> ErrorObject:
@@ -299,7 +303,7 @@ def _error_object(error: Any) -> ErrorObject:
     )
 
 
-def _is_answer(values: dict[str, Any]) -> bool:
+def _is_response(values: dict[str, Any]) -> bool:
     """Whether this was meant as an answer, even if it is malformed.
 
     An id alone counts as one: JavaScript leaves out a result that is undefined.
@@ -314,15 +318,17 @@ def _has_outcome(values: dict[str, Any]) -> bool:
 
 
 def _pending(values: dict[str, Any]) -> RequestId | None:
-    return as_id(values.get("id")) if _is_answer(values) or _has_outcome(values) else None
+    return as_id(values.get("id")) if _is_response(values) or _has_outcome(values) else None
 
 
 def _first_of(*checks: tuple[bool, str]) -> str | None:
     return next((problem for is_wrong, problem in checks if is_wrong), None)
 
 
-_decode_tell = cast("msgspec.json.Decoder[Tell]", msgspec.json.Decoder(Tell | _NoMessage)).decode
-_decode_call = cast("msgspec.json.Decoder[Call]", msgspec.json.Decoder(Call | _NoMessage)).decode
+_decode_notification = cast(
+    "msgspec.json.Decoder[NotificationFrame]", msgspec.json.Decoder(NotificationFrame | _NoMessage)
+).decode
+_decode_request = cast("msgspec.json.Decoder[RequestFrame]", msgspec.json.Decoder(RequestFrame | _NoMessage)).decode
 _decode = msgspec.json.Decoder(_Envelope).decode
 _REFUSALS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _OTHER = (*_REFUSALS, IndexError)
