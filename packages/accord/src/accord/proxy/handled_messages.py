@@ -167,7 +167,7 @@ class HandledNotification:
 class HandledRequest:
     """A request that goes through handlers, or waits for earlier messages, until it is answered or sent on."""
 
-    home = None
+    owner = None
 
     def __init__(
         self,
