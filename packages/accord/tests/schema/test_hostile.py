@@ -4,10 +4,10 @@ import json
 import sys
 
 import pytest
-from accord.jsonrpc.bounds import DAMAGED, MISFIT
 
 from accord import v1, v2
 from accord.errors import DecodeError
+from accord.jsonrpc.structure_limits import DAMAGED, MISFIT
 from accord.schema import tolerant
 from accord.schema.codec import decode
 

@@ -13,7 +13,7 @@ from accord.http.headers import (
     SESSION_ID,
     session_of,
 )
-from accord.jsonrpc.messages import Call, Tell, parse
+from accord.jsonrpc.wire_messages import NotificationFrame, RequestFrame, parse
 from accord_check.passive.observer import Bench
 
 COOKIE = "accord-check"
