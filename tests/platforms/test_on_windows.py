@@ -17,7 +17,7 @@ from accord.project.roots import Roots
 from accord.services.files.files import Files
 from accord.transports.process import ProcessTransport
 from accord.transports.programs import program_file
-from accord_tools.registry.installing.tools import run_tool
+from accord_tools.registry.package_installers import run_tool
 
 pytestmark = pytest.mark.skipif(sys.platform != "win32", reason="shows what Windows does")
 

@@ -7,9 +7,9 @@ import sys
 import pytest
 
 from accord.testing.registry import LocalRegistry
-from accord_tools.registry.index import load_index
-from accord_tools.registry.installing.install import InstallOptions, install
-from accord_tools.registry.progress import Progress
+from accord_tools.registry import Progress
+from accord_tools.registry.agent_index import load_index
+from accord_tools.registry.install_agent import InstallOptions, install
 from tests.cli.conftest import User
 from tests.cli.pseudo_terminal import start_terminals
 from tests.forked_programs import forked_programs, fresh_programs  # noqa: F401

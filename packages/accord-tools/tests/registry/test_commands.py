@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from accord.testing.registry import Answer
-from accord_tools.registry.packages import read_package
-from accord_tools.registry.platforms import here as this_platform
+from accord_tools.registry.choose_agent import here as this_platform
+from accord_tools.registry.entry import read_package
 from tests.registry.conftest import DEMO
 
 NPX = {"npx": {"package": "helper@1.0.0", "args": ["--acp"]}}

@@ -11,9 +11,8 @@ import sys
 import pytest
 
 from accord.testing.registry import Answer
-from accord_tools.registry import installed
-from accord_tools.registry.errors import RegistryError
-from accord_tools.registry.installing.npm import program_name
+from accord_tools.registry import RegistryError, installed_agents
+from accord_tools.registry.package_installers import program_name
 from tests.named_tests import named
 from tests.registry.conftest import DEMO
 
@@ -129,7 +128,7 @@ def test_an_archive_that_redirects_to_plain_http_is_refused(registry, put_in):
     )
     with pytest.raises(RegistryError, match="a redirect must go to https"):
         put_in("a")
-    assert not installed.versions_of("a")
+    assert not installed_agents.versions_of("a")
 
 
 @pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")

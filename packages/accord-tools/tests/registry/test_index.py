@@ -9,8 +9,8 @@ import pytest
 from accord.errors import ConfigurationError
 from accord.folders import cache_folder
 from accord.testing.registry import Answer
-from accord_tools.registry.errors import RegistryError
-from accord_tools.registry.index import ago, load_index
+from accord_tools.registry import RegistryError
+from accord_tools.registry.agent_index import ago, load_index
 
 NPX = {"npx": {"package": "a@1.0.0"}}
 

@@ -16,11 +16,9 @@ from pathlib import Path
 import pytest
 
 from accord.testing.registry import Answer, tar_archive
-from accord_tools.registry import agreed, installed
-from accord_tools.registry.errors import InstallError, RegistryError
-from accord_tools.registry.index import load_index
-from accord_tools.registry.installing import archive as archives
-from accord_tools.registry.platforms import here as this_platform
+from accord_tools.registry import InstallError, RegistryError, archives, checksums, installed_agents
+from accord_tools.registry.agent_index import load_index
+from accord_tools.registry.choose_agent import here as this_platform
 from tests.registry.conftest import DEMO
 
 PROGRAM = "#!/bin/sh\necho started\n"
@@ -38,7 +36,7 @@ def output_of(agent):
 
 def left(agent_id):
     """The folders in which versions of an agent are, finished or not."""
-    folder = installed.folder_of(agent_id)
+    folder = installed_agents.folder_of(agent_id)
     return sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.exists() else []
 
 
@@ -52,7 +50,7 @@ def test_an_archive_is_installed_and_its_program_starts(registry, put_in, form):
     assert output_of(agent) == "started\n"
     assert agent.argv[1:] == ["acp"]
     assert agent.env == {"X": "1"}
-    assert installed.current("a") == agent
+    assert installed_agents.current("a") == agent
 
 
 def test_only_the_program_is_made_executable(registry, put_in):
@@ -132,7 +130,7 @@ def test_an_archive_that_is_gone_says_so_and_the_old_version_stays(registry, put
     del registry.answers["/download/v1.1.0/a.tar.gz"]
     with pytest.raises(RegistryError, match=r"answered 404 .*newer or older"):
         put_in("a")
-    assert installed.current("a") == old
+    assert installed_agents.current("a") == old
     assert output_of(old) == "started\n"
     assert left("a") == ["1.0.0-binary"]
 
@@ -196,16 +194,15 @@ def test_a_new_version_stands_beside_the_old_one(registry, put_in):
     put_in("a")
     registry.add_archive("a", {"a": PROGRAM}, "./a", version="1.10.0")
     put_in("a")
-    assert [agent.version for agent in installed.versions_of("a")] == ["1.10.0", "1.9.0"]
-    assert installed.current("a").version == "1.10.0"
+    assert [agent.version for agent in installed_agents.versions_of("a")] == ["1.10.0", "1.9.0"]
+    assert installed_agents.current("a").version == "1.10.0"
 
 
 def test_a_version_that_is_in_use_is_removed_only_when_it_is_free(registry, put_in, here):
     registry.add_archive("a", {"a": PROGRAM}, "./a")
     agent = put_in("a")
-    code = (
-        "import sys; from accord_tools.registry import finding; finding.hold_installed('a'); print('held', flush=True)"
-    )
+    code = "import sys; from accord_tools.registry.installed_agents import hold_installed; hold_installed('a')"
+        "; print('held', flush=True)"
     user = subprocess.Popen(
         [sys.executable, "-c", f"{code}; sys.stdout.flush(); sys.stdin.read()"],
         stdin=subprocess.PIPE,
@@ -213,11 +210,11 @@ def test_a_version_that_is_in_use_is_removed_only_when_it_is_free(registry, put_
         text=True,
     )
     assert user.stdout.readline() == "held\n"
-    assert installed.remove("a") == ["1.0.0-binary"]
-    assert installed.current("a") is None
+    assert installed_agents.remove("a") == ["1.0.0-binary"]
+    assert installed_agents.current("a") is None
     assert Path(agent.argv[0]).exists()
     user.communicate("")
-    assert installed.remove("a") == []
+    assert installed_agents.remove("a") == []
     assert not Path(agent.argv[0]).exists()
 
 
@@ -237,9 +234,9 @@ def test_two_installations_at_once_install_it_once(registry, put_in, here):
 
 def test_what_an_interrupted_installation_left_is_removed(registry, put_in):
     registry.add_archive("a", {"a": PROGRAM}, "./a")
-    folder = installed.new_folder("a", "0.9.0", "binary")
+    folder = installed_agents.new_folder("a", "0.9.0", "binary")
     (folder / "half").write_text("x")
-    assert installed.current("a") is None
+    assert installed_agents.current("a") is None
     put_in("a")
     assert left("a") == ["1.0.0-binary"]
 
@@ -248,7 +245,7 @@ def test_a_strange_version_and_a_reserved_id_get_safe_folders(registry, put_in, 
     registry.add_archive("con", {"a": PROGRAM}, "./a", version="../../../up")
     agent = put_in("con")
     assert agent.folder.parent == here / "data" / "accord" / "agents" / "con_"
-    assert [it.id for it in installed.all_installed()] == ["con"]
+    assert [it.id for it in installed_agents.all_installed()] == ["con"]
     registry.add_archive("constructor", {"a": PROGRAM}, "./a")
     assert put_in("constructor").id == "constructor"
 
@@ -271,7 +268,7 @@ def test_the_same_version_with_other_content_is_refused_until_it_is_forgotten(re
     registry.add_archive("a", {"a": PROGRAM + "# changed\n"}, "./a", with_hash=False)
     with pytest.raises(RegistryError, match=r"a 1.0.0 has changed since it was first installed here"):
         put_in("a", again=True)
-    assert agreed.forget("a") == 1
+    assert checksums.forget("a") == 1
     assert put_in("a", again=True).version == "1.0.0"
 
 
@@ -285,11 +282,11 @@ def test_a_checksum_can_be_required(registry, put_in):
 
 def test_other_content_than_the_lock_file_has_is_refused(registry, put_in):
     registry.add_archive("a", {"a": PROGRAM}, "./a")
-    lock = agreed.LockedAgent("a", "1.0.0", "binary", {this_platform().key: "sha256:00"})
+    lock = checksums.LockedAgent("a", "1.0.0", "binary", {this_platform().key: "sha256:00"})
     with pytest.raises(RegistryError, match=r"a 1.0.0 is not what the lock file has: it must be sha256:00"):
         put_in("a", locked=lock)
     with pytest.raises(RegistryError, match="the lock file has no integrity of a for"):
-        put_in("a", locked=agreed.LockedAgent("a", "1.0.0", "binary", {"plan9-mips": "sha256:00"}))
+        put_in("a", locked=checksums.LockedAgent("a", "1.0.0", "binary", {"plan9-mips": "sha256:00"}))
     assert left("a") == []
 
 
@@ -411,14 +408,14 @@ def test_a_package_with_unexpected_content_never_runs_its_scripts(registry, put_
     scripts = {"postinstall": f"node -e \"require('fs').writeFileSync('{ran}', '')\""}
     registry.add_npm_package("helper", "1.0.0", {"run.js": NODE_PROGRAM}, "run.js", scripts=scripts)
     registry.add_entry("h", {"npx": {"package": "helper@1.0.0"}})
-    lock = agreed.LockedAgent("h", "1.0.0", "npx", {agreed.ANY: "sha512-other"})
+    lock = checksums.LockedAgent("h", "1.0.0", "npx", {checksums.ANY: "sha512-other"})
     with pytest.raises(RegistryError, match=r"h 1.0.0 is not what the lock file has"):
         put_in("h", locked=lock)
-    agreed.agree("h", "1.0.0", agreed.ANY, "npx", "sha512-other")
+    checksums.agree("h", "1.0.0", checksums.ANY, "npx", "sha512-other")
     with pytest.raises(RegistryError, match=r"h 1.0.0 has changed since it was first installed here"):
         put_in("h")
     assert not ran.exists()
-    agreed.forget("h")
+    checksums.forget("h")
     put_in("h")
     assert ran.exists()
 

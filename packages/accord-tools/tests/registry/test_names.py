@@ -181,7 +181,7 @@ async def test_connect_installs_nothing_and_asks_no_registry(registry, here, dem
 
 
 async def test_connect_says_how_to_install_an_agent_that_the_kept_list_has(registry, here, demo):
-    from accord_tools.registry.index import load_index
+    from accord_tools.registry.agent_index import load_index
 
     load_index()
     with pytest.raises(ConfigurationError, match="accord agents install demo"):

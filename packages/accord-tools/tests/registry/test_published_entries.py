@@ -2,12 +2,10 @@
 
 import pytest
 
-from accord_tools.registry.entry import RegistryEntry, read_entry
-from accord_tools.registry.errors import InstallError
-from accord_tools.registry.launching import choose, program_path
-from accord_tools.registry.platforms import PLATFORMS, Platform, here
-from accord_tools.registry.publishing.rules import check_entry
-from accord_tools.registry.versions import is_newer, order_of
+from accord_tools.registry import InstallError
+from accord_tools.registry.choose_agent import PLATFORMS, Platform, choose, here, program_path
+from accord_tools.registry.entry import RegistryEntry, is_newer, order_of, read_entry
+from accord_tools.registry.entry_rules import check_entry
 from tests.registry.published import COMMANDS, ENTRIES
 
 SYSTEMS = ("linux-x86_64", "darwin-aarch64", "windows-x86_64")

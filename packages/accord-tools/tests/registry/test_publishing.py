@@ -8,9 +8,8 @@ import sys
 
 import pytest
 
-from accord_tools.registry.platforms import here as this_platform
-from accord_tools.registry.publishing.icon import SKELETON, check_icon
-from accord_tools.registry.publishing.rules import check_entry
+from accord_tools.registry.choose_agent import here as this_platform
+from accord_tools.registry.entry_rules import SKELETON, check_entry, check_icon
 
 URL = "https://github.com/me/good/releases/download/v1.2.3/good-{}.tar.gz"
 GOOD = {

@@ -11,9 +11,8 @@ import zipfile
 import pytest
 
 from accord.testing.registry import tar_archive, zip_archive
-from accord_tools.registry import unpacking
-from accord_tools.registry.errors import InstallError, UnsafeArchive
-from accord_tools.registry.unpacking import form_of, unpack
+from accord_tools.registry import InstallError, UnsafeArchive, archives
+from accord_tools.registry.archives import form_of, unpack
 
 
 @pytest.fixture
@@ -145,20 +144,20 @@ def test_a_file_where_a_folder_is_needed_is_refused(unpacked):
 
 @pytest.mark.parametrize("form", ["tar", "zip"])
 def test_an_archive_that_grows_too_much_is_refused(unpacked, monkeypatch, form):
-    monkeypatch.setattr(unpacking, "FREE_GROWTH", 1_000_000)
+    monkeypatch.setattr(archives, "FREE_GROWTH", 1_000_000)
     bomb = {"a": bytes(3_000_000)}
     with pytest.raises(UnsafeArchive, match="grows to more than 200 times"):
         unpacked(zip_archive(bomb) if form == "zip" else tar_archive(bomb, "bz2"), form)
 
 
 def test_an_archive_with_too_many_members_is_refused(unpacked, monkeypatch):
-    monkeypatch.setattr(unpacking, "MOST_MEMBERS", 3)
+    monkeypatch.setattr(archives, "MOST_MEMBERS", 3)
     with pytest.raises(UnsafeArchive, match="more than 3 members"):
         unpacked(tar_archive({str(n): "" for n in range(4)}))
 
 
 def test_an_archive_with_too_many_bytes_is_refused(unpacked, monkeypatch):
-    monkeypatch.setattr(unpacking, "MOST_BYTES", 10)
+    monkeypatch.setattr(archives, "MOST_BYTES", 10)
     with pytest.raises(UnsafeArchive, match="more than 10 bytes"):
         unpacked(tar_archive({"a": "123456", "b": "123456"}))
 
@@ -203,7 +202,7 @@ def test_a_zip_with_a_huge_directory_is_refused_before_it_is_read(tmp_path):
 
 
 def test_the_members_of_a_zip_are_counted_before_one_is_written(tmp_path, monkeypatch):
-    monkeypatch.setattr(unpacking, "MOST_MEMBERS", 2)
+    monkeypatch.setattr(archives, "MOST_MEMBERS", 2)
     (tmp_path / "a.zip").write_bytes(zip_archive({"a": "1", "b": "2", "c": "3"}))
     with pytest.raises(UnsafeArchive, match="more than 2 members"):
         unpack(tmp_path / "a.zip", "zip", tmp_path / "out")

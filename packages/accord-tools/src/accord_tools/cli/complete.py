@@ -166,7 +166,7 @@ def _values(action: argparse.Action) -> Iterator[str]:
 
 def _agents() -> Iterator[str]:
     from accord_tools.configuration.known_agents import KnownAgents
-    from accord_tools.registry.installed import all_installed
+    from accord_tools.registry.installed_agents import all_installed
 
     try:
         known = list(KnownAgents.of())

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 from accord.printable import columns, cut, label
 from accord_tools.cli import printing, streams
 from accord_tools.cli.lending import has_user
-from accord_tools.registry.progress import Progress
+from accord_tools.registry import Progress
 
 if TYPE_CHECKING:
+    from accord_tools.registry import InstallError, NotInstalled
+    from accord_tools.registry.agent_index import AgentIndex
+    from accord_tools.registry.choose_agent import Distribution
     from accord_tools.registry.entry import RegistryEntry
-    from accord_tools.registry.errors import InstallError, NotInstalled
-    from accord_tools.registry.index import AgentIndex
-    from accord_tools.registry.installed import InstalledAgent
-    from accord_tools.registry.installing.install import InstallOptions
-    from accord_tools.registry.launching import Choice
+    from accord_tools.registry.install_agent import InstallOptions
+    from accord_tools.registry.installed_agents import InstalledAgent
 
 EVERY = 0.1
 """Seconds between two drawings of the progress."""
@@ -30,8 +30,8 @@ EVERY = 0.1
 
 def ask_to_install(options: argparse.Namespace, error: NotInstalled) -> None:
     """Install the agent that was named, if the user says yes or has said it with --yes; raises the error otherwise."""
-    from accord_tools.registry.index import load_index
-    from accord_tools.registry.installing.install import InstallOptions
+    from accord_tools.registry.agent_index import load_index
+    from accord_tools.registry.install_agent import InstallOptions
 
     if not (options.installs or has_user()):
         raise error
@@ -43,7 +43,7 @@ def ask_to_install(options: argparse.Namespace, error: NotInstalled) -> None:
 
 def confirmed(entry: RegistryEntry, index: AgentIndex, options: InstallOptions, *, says_yes: bool) -> bool:
     """Show what would be installed, and ask unless the user has said yes. Without a terminal the answer is no."""
-    from accord_tools.registry.installing.install import chosen
+    from accord_tools.registry.install_agent import chosen
 
     wanted, choice = chosen(entry, options)
     printing.complain("\n".join(described(wanted, choice, index.source_of(entry).shown)))
@@ -56,10 +56,10 @@ def confirmed(entry: RegistryEntry, index: AgentIndex, options: InstallOptions, 
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def described(entry: RegistryEntry, choice: Choice, registry: str) -> list[str]:
+def described(entry: RegistryEntry, choice: Distribution, registry: str) -> list[str]:
     """What an installation would bring, in lines for people."""
-    from accord_tools.registry.packages import in_words
-    from accord_tools.registry.platforms import here
+    from accord_tools.registry.choose_agent import here
+    from accord_tools.registry.entry import in_words
 
     kind = choice.kind
     hashes = {
@@ -81,8 +81,8 @@ def described(entry: RegistryEntry, choice: Choice, registry: str) -> list[str]:
 
 def installed(entry: RegistryEntry, index: AgentIndex, options: InstallOptions) -> InstalledAgent:
     """Install an agent, and show the progress on standard error. Raises RegistryError after its log was shown."""
-    from accord_tools.registry.errors import InstallError
-    from accord_tools.registry.installing.install import install
+    from accord_tools.registry import InstallError
+    from accord_tools.registry.install_agent import install
 
     progress = ShownProgress()
     try:

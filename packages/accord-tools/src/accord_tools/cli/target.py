@@ -135,7 +135,7 @@ def settings_of(options: argparse.Namespace) -> AgentSettings | None:
     from accord_tools.cli.trusting import ask_for_trust
     from accord_tools.configuration.resolving import python_file
     from accord_tools.configuration.trust import NotTrusted
-    from accord_tools.registry.errors import NotInstalled
+    from accord_tools.registry import NotInstalled
 
     try:
         settings = _resolved_after(

@@ -16,7 +16,7 @@ from accord.transports.launch import Inherit
 from accord_tools.configuration.environment import inherited, variables
 from accord_tools.configuration.resolving import UnknownAgent, resolve
 from accord_tools.configuration.settings import AgentSettings, is_path
-from accord_tools.registry.finding import PREFIX
+from accord_tools.registry.installed_agents import PREFIX
 
 
 def named_target(

@@ -31,8 +31,8 @@ from accord.transports.programs import program_file
 from accord_tools.configuration.environment import inherited, variables, without_secrets
 from accord_tools.configuration.known_agents import KnownAgents
 from accord_tools.configuration.settings import AgentSettings
-from accord_tools.registry.errors import NotInstalled
-from accord_tools.registry.finding import PREFIX, find_listed, hold_installed, registry_names
+from accord_tools.registry import NotInstalled
+from accord_tools.registry.installed_agents import PREFIX, find_listed, hold_installed, registry_names
 
 
 class UnknownAgent(ConfigurationError):

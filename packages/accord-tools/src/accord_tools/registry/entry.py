@@ -1,9 +1,13 @@
-"""`RegistryEntry`: an agent as the index describes it, read leniently. PURE.
+"""`RegistryEntry`: an agent as the index describes it, read leniently, with its packages and versions. PURE.
 
 The published index has entries that break the registry's own rules, and later versions of it will have more. The rule
 here: what can be used is used. An unknown key is ignored, a distribution that cannot be understood is left out with a
 note, and only an entry without an id or without any distribution that we know is not usable. It stays in the list,
-with the reason. `publishing.rules` is the strict reading, for authors.
+with the reason. `entry_rules` is the strict reading, for authors.
+
+Published versions are not always semantic versions: real ones are `1.50.1`, `2026.10.01` and `3000.5.20`. So they are
+compared as numbers. An unknown form must not hide an agent: what is not a number is compared after the numbers, as
+text.
 """
 
 from __future__ import annotations
@@ -11,9 +15,88 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
-from accord_tools.registry.packages import Kind
+Kind = Literal["binary", "npx", "uvx"]
+
+KINDS: tuple[Kind, ...] = ("binary", "npx", "uvx")
+
+# A version, a range or a tag. npm would read other texts as an alias (npm:), a folder, a file or an address.
+_NPM_VERSION = r"(?!(?i:.*\.(?:tgz|tar|tar\.gz))$)[A-Za-z0-9^~<>=*][^@\s/\\:]*"
+_NPM = re.compile(
+    r"(?P<name>(?:@[a-z0-9~-][a-z0-9._~-]*/)?[A-Za-z0-9~-][A-Za-z0-9._~-]*)"
+    rf"(?:@(?P<version>{_NPM_VERSION}))?"
+)
+_PYPI = re.compile(
+    r"(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)(?P<extras>\[[A-Za-z0-9._, -]+\])?"
+    r"(?:(?:==|@)\s*(?P<version>[^@=\s/\\:]+))?"
+)
+
+
+class PackageName(NamedTuple):
+    """A package and the version that is asked for; None for the newest."""
+
+    name: str
+    version: str | None = None
+    extras: str = ""
+
+    @property
+    def short(self) -> str:
+        """The name without its scope, which is the usual name of its program."""
+        return self.name.rpartition("/")[2]
+
+
+def read_package(kind: str, written: str) -> PackageName | None:
+    """The package that an entry names; None for a form that npm or PyPI does not have.
+
+    >>> read_package("npx", "@google/gemini-cli@0.56.0")
+    PackageName(name='@google/gemini-cli', version='0.56.0', extras='')
+    >>> read_package("uvx", "fast-agent-acp==0.10.1").version
+    '0.10.1'
+    """
+    found = (_NPM if kind == "npx" else _PYPI).fullmatch(written.strip())
+    if found is None or found["name"].startswith("-") or (found["version"] or "").startswith("-"):
+        return None
+    return PackageName(found["name"], found["version"], (found["extras"] or "") if kind == "uvx" else "")
+
+
+def in_words(kind: Kind) -> str:
+    """Where agents of this kind come from, for people."""
+    return {"binary": "a download", "npx": "npm", "uvx": "PyPI"}[kind]
+
+
+_NUMBER = re.compile(r"\d+")
+_UNSAFE = re.compile(r"[^0-9A-Za-z.+_-]")
+
+
+def order_of(version: str) -> tuple[tuple[int, ...], bool, tuple[tuple[int, str], ...]]:
+    """The key by which versions are sorted; a preview comes before its release.
+
+    >>> sorted(["0.10.0", "0.9.1", "0.10.0-preview.2"], key=order_of)
+    ['0.9.1', '0.10.0-preview.2', '0.10.0']
+    """
+    release, dash, preview = version.partition("-")
+    numbers = [int(it) for it in _NUMBER.findall(release)[:8] if len(it) < 20]
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    parts = tuple((int(it), "") if it.isdecimal() and len(it) < 20 else (-1, it) for it in preview.split("."))
+    return tuple(numbers), not dash, parts
+
+
+def is_newer(version: str, than: str) -> bool:
+    """Whether one version is newer than another."""
+    return order_of(version) > order_of(than)
+
+
+def folder_part(version: str) -> str:
+    """A version as a part of a folder's name, whatever it holds.
+
+    >>> folder_part("../../1.0")
+    '_.._.._1.0'
+    """
+    safe = _UNSAFE.sub("_", version)[:80]
+    return safe if safe[:1].isalnum() else f"_{safe}"
+
 
 ID = re.compile(r"[a-z][a-z0-9-]*")
 LONGEST_ID = 100

@@ -349,10 +349,10 @@ async def registry_entries(known: Iterable[AgentChoice]) -> list[Entry]:
 
 
 def _entries(known: set[str]) -> list[Entry]:
-    from accord_tools.registry import installed
-    from accord_tools.registry.index import load_index
+    from accord_tools.registry import installed_agents
+    from accord_tools.registry.agent_index import load_index
 
-    here = {agent.id: agent for agent in installed.all_installed()}
+    here = {agent.id: agent for agent in installed_agents.all_installed()}
     entries = [
         Entry(agent.name or agent.id, RegistryChoice(agent.id, True), f"{agent.id} {agent.version}", group="Installed")
         for agent in here.values()

@@ -19,11 +19,10 @@ from accord_tools.cli.installing import confirmed, described, installed as insta
 from accord_tools.cli.printing import print_table
 
 if TYPE_CHECKING:
-    from accord_tools.registry.agreed import LockedAgent
-    from accord_tools.registry.entry import RegistryEntry
-    from accord_tools.registry.index import AgentIndex
-    from accord_tools.registry.installed import InstalledAgent
-    from accord_tools.registry.packages import Kind
+    from accord_tools.registry.agent_index import AgentIndex
+    from accord_tools.registry.checksums import LockedAgent
+    from accord_tools.registry.entry import Kind, RegistryEntry
+    from accord_tools.registry.installed_agents import InstalledAgent
 
 KINDS = ["binary", "npx", "uvx"]
 REQUIRE_HASH = "refuse an agent, or any package that it needs, without a checksum in its index"
@@ -38,7 +37,7 @@ def index_arguments(parser: argparse.ArgumentParser) -> None:
 
 def index_of(options: argparse.Namespace) -> AgentIndex:
     """The registry's list; what went wrong with it is said on standard error."""
-    from accord_tools.registry.index import FRESH, load_index
+    from accord_tools.registry.agent_index import FRESH, load_index
 
     if options.offline and options.refresh:
         raise WrongUsage("--offline and --refresh exclude each other")
@@ -55,7 +54,7 @@ def index_of(options: argparse.Namespace) -> AgentIndex:
 
 def entry_of(index: AgentIndex, name: str) -> RegistryEntry:
     """The agent that a name means; an unknown name is wrong usage."""
-    from accord_tools.registry.finding import ALIASES, split_name
+    from accord_tools.registry.installed_agents import ALIASES, split_name
 
     agent_id = (split_name(name) or (name, None))[0]
     entry = index.find(agent_id) or index.find(ALIASES.get(agent_id, agent_id))
@@ -79,14 +78,14 @@ def search_arguments(parser: argparse.ArgumentParser) -> None:
 
 def search(options: argparse.Namespace) -> int:
     """List the agents of the registry that match."""
-    from accord_tools.registry import installed
-    from accord_tools.registry.platforms import PLATFORMS, Platform, here
+    from accord_tools.registry import installed_agents
+    from accord_tools.registry.choose_agent import PLATFORMS, Platform, here
 
     if options.platform is not None and options.platform not in PLATFORMS:
         raise WrongUsage(f"--platform must be one of {', '.join(PLATFORMS)}, got {options.platform!r}")
     platform = here() if options.platform is None else Platform.of(options.platform)
     index = index_of(options)
-    here_now = {agent.id: agent for agent in installed.all_installed()}
+    here_now = {agent.id: agent for agent in installed_agents.all_installed()}
     found = [entry for entry in index if _matches(entry, options) and (not options.installed or entry.id in here_now)]
     found.sort(key=lambda entry: entry.id)
     if options.json:
@@ -119,15 +118,14 @@ def _row(entry: RegistryEntry, agent: InstalledAgent | None, platform: str) -> t
 
 
 def _kinds_for(entry: RegistryEntry, platform: str) -> list[Kind]:
-    from accord_tools.registry.launching import choices
-    from accord_tools.registry.platforms import Platform
+    from accord_tools.registry.choose_agent import Platform, choices
 
     return [choice.kind for choice in choices(entry, Platform.of(platform))]
 
 
 def state_of(entry: RegistryEntry, agent: InstalledAgent | None, kinds: Iterable[Kind]) -> str:
     """Whether an agent is installed, can be, or why not."""
-    from accord_tools.registry.versions import is_newer
+    from accord_tools.registry.entry import is_newer
 
     if agent is not None:
         return f"installed {agent.version}" if is_newer(entry.version, agent.version) else "installed"
@@ -165,10 +163,10 @@ def info_arguments(parser: argparse.ArgumentParser) -> None:
 
 def info(options: argparse.Namespace) -> int:
     """Show everything about one agent of the registry."""
-    from accord_tools.registry import finding, installed
-    from accord_tools.registry.platforms import here
+    from accord_tools.registry import installed_agents
+    from accord_tools.registry.choose_agent import here
 
-    agent = finding.find_installed(options.name)
+    agent = installed_agents.find_installed(options.name)
     try:
         entry = entry_of(index := index_of(options), options.name)
     except WrongUsage:
@@ -177,7 +175,7 @@ def info(options: argparse.Namespace) -> int:
         printing.say("\n".join(_installed_lines([agent])))
         printing.say("The registry does not list it any more; the installed version stays usable.")
         return ENDED_WELL
-    versions = installed.versions_of(entry.id)
+    versions = installed_agents.versions_of(entry.id)
     if options.json:
         about = plain(entry, agent, here().key)
         about["commands"] = _commands(entry)
@@ -189,15 +187,13 @@ def info(options: argparse.Namespace) -> int:
 
 
 def _commands(entry: RegistryEntry) -> dict[str, list[str]]:
-    from accord_tools.registry.launching import choices
-    from accord_tools.registry.platforms import here
+    from accord_tools.registry.choose_agent import choices, here
 
     return {choice.kind: choice.command(here()) for choice in choices(entry, here())}
 
 
 def _lines(entry: RegistryEntry, index: AgentIndex) -> list[str]:
-    from accord_tools.registry.launching import choose
-    from accord_tools.registry.platforms import here
+    from accord_tools.registry.choose_agent import choose, here
 
     lines = [label(f"{entry.name} {entry.version}", 100), label(entry.description, 500), ""]
     choice = choose(entry, here())
@@ -257,8 +253,8 @@ def install(options: argparse.Namespace) -> int:
 def _install_one(
     options: argparse.Namespace, index: AgentIndex, name: str, locks: dict[str, LockedAgent] | None
 ) -> None:
-    from accord_tools.registry.finding import split_name
-    from accord_tools.registry.installing.install import InstallOptions, already_installed
+    from accord_tools.registry.install_agent import InstallOptions, already_installed
+    from accord_tools.registry.installed_agents import split_name
 
     entry = entry_of(index, name)
     lock = None
@@ -297,11 +293,11 @@ def update_arguments(parser: argparse.ArgumentParser) -> None:
 
 def update(options: argparse.Namespace) -> int:
     """Install newer versions of what is installed."""
-    from accord_tools.registry import installed
-    from accord_tools.registry.finding import find_installed
-    from accord_tools.registry.versions import is_newer
+    from accord_tools.registry import installed_agents
+    from accord_tools.registry.entry import is_newer
+    from accord_tools.registry.installed_agents import find_installed
 
-    agents = [_known(name, find_installed(name)) for name in options.names] or list(installed.all_installed())
+    agents = [_known(name, find_installed(name)) for name in options.names] or list(installed_agents.all_installed())
     index = index_of(options)
     newer = [
         (agent, entry)
@@ -331,8 +327,8 @@ def _known(name: str, agent: InstalledAgent | None) -> InstalledAgent:
 
 def _updated(agent: InstalledAgent, index: AgentIndex, require_hash: bool, version: str) -> bool:
     """Update one agent; a failure leaves the version that is there, and does not stop the others."""
-    from accord_tools.registry import installed
-    from accord_tools.registry.installing.install import InstallOptions
+    from accord_tools.registry import installed_agents
+    from accord_tools.registry.install_agent import InstallOptions
 
     entry = index.find(agent.id)
     if entry is None:
@@ -344,8 +340,8 @@ def _updated(agent: InstalledAgent, index: AgentIndex, require_hash: bool, versi
         printing.complain(f"{agent.id}: {one_line(error)}; {agent.version} stays")
         return False
     if new.folder != agent.folder:
-        installed.mark_replaced(agent)
-        in_use = installed.sweep(agent.id)
+        installed_agents.mark_replaced(agent)
+        in_use = installed_agents.sweep(agent.id)
         later = "; the old version is in use, and is removed later" if in_use else ""
         printing.say(f"Updated {agent.id} from {agent.version} to {new.version}{later}.")
     else:
@@ -355,14 +351,14 @@ def _updated(agent: InstalledAgent, index: AgentIndex, require_hash: bool, versi
 
 def remove_installed(name: str) -> bool:
     """Remove an agent of the registry that is installed; False if there is none of this name."""
-    from accord_tools.registry import installed
-    from accord_tools.registry.finding import find_installed, split_name
+    from accord_tools.registry import installed_agents
+    from accord_tools.registry.installed_agents import find_installed, split_name
 
     agent = find_installed(name)
     if agent is None:
         return False
     version = (split_name(name) or ("", None))[1]
-    in_use = installed.remove(agent.id, version)
+    in_use = installed_agents.remove(agent.id, version)
     what = f"{agent.id} {version}" if version else agent.id
     printing.say(
         f"Removed {what}." if not in_use else f"{what} is in use; it is removed when no program uses it any more."
@@ -392,26 +388,26 @@ def lock_arguments(parser: argparse.ArgumentParser) -> None:
 
 def lock(options: argparse.Namespace) -> int:
     """Write what is installed into .accord/agents.lock."""
-    from accord_tools.registry import agreed, installed
-    from accord_tools.registry.finding import find_installed
-    from accord_tools.registry.platforms import here
+    from accord_tools.registry import checksums, installed_agents
+    from accord_tools.registry.choose_agent import here
+    from accord_tools.registry.installed_agents import find_installed
 
     path = lock_path()
-    old = agreed.read_lock(path) if path.exists() else {}
+    old = checksums.read_lock(path) if path.exists() else {}
     names: list[str] = options.names or list(old)
-    agents = [_known(name, find_installed(name)) for name in names] or list(installed.all_installed())
+    agents = [_known(name, find_installed(name)) for name in names] or list(installed_agents.all_installed())
     if not agents:
         raise WrongUsage("no agent is installed, so there is nothing to lock")
     locked = dict(old)
     for agent in agents:
         if not agent.integrity:
             raise AccordError(f"{agent.id} was installed without a checksum, so it cannot be locked")
-        place = agreed.ANY if agent.kind == "npx" else here().key
+        place = checksums.ANY if agent.kind == "npx" else here().key
         before = old.get(agent.id)
         is_same = before is not None and (before.version, before.kind) == (agent.version, agent.kind)
         kept = before.integrity if before is not None and is_same else {}
-        locked[agent.id] = agreed.LockedAgent(agent.id, agent.version, agent.kind, {**kept, place: agent.integrity})
-    agreed.write_lock(path, list(locked.values()))
+        locked[agent.id] = checksums.LockedAgent(agent.id, agent.version, agent.kind, {**kept, place: agent.integrity})
+    checksums.write_lock(path, list(locked.values()))
     printing.say(f"Locked {', '.join(agent.id for agent in agents)} in {path}.")
     return ENDED_WELL
 
@@ -419,7 +415,7 @@ def lock(options: argparse.Namespace) -> int:
 def lock_path() -> Path:
     """The lock file of the project: beside the project's file with agents, or in this folder."""
     from accord_tools.configuration.agents_file import project_file
-    from accord_tools.registry.agreed import LOCK_FILE
+    from accord_tools.registry.checksums import LOCK_FILE
 
     for folder in (Path.cwd(), *Path.cwd().parents):
         if (folder / LOCK_FILE).is_file():
@@ -429,7 +425,7 @@ def lock_path() -> Path:
 
 
 def _locks() -> dict[str, LockedAgent]:
-    from accord_tools.registry.agreed import read_lock
+    from accord_tools.registry.checksums import read_lock
 
     return read_lock(lock_path())
 
@@ -440,9 +436,9 @@ def forget_arguments(parser: argparse.ArgumentParser) -> None:
 
 def forget(options: argparse.Namespace) -> int:
     """Forget the checksums of an agent's versions that were installed here."""
-    from accord_tools.registry import agreed
+    from accord_tools.registry import checksums
 
-    count = agreed.forget(options.name)
+    count = checksums.forget(options.name)
     if count == 0:
         raise WrongUsage(f"no checksum of {options.name!r} is remembered")
     printing.say(f"Forgot {count} checksums of {options.name}.")

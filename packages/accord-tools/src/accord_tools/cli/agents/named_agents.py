@@ -27,7 +27,7 @@ from accord_tools.cli.printing import print_table
 if TYPE_CHECKING:
     from accord_tools.configuration.known_agents import KnownAgent
     from accord_tools.configuration.settings import AgentSettings
-    from accord_tools.registry.installed import InstalledAgent
+    from accord_tools.registry.installed_agents import InstalledAgent
 
 CLIENTS = ["zed", "jetbrains", "acpx"]
 
@@ -66,15 +66,15 @@ def _row(agent: KnownAgent) -> tuple[str, str, str, str]:
 
 
 def _installed() -> list[InstalledAgent]:
-    from accord_tools.registry.installed import all_installed
+    from accord_tools.registry.installed_agents import all_installed
 
     return list(all_installed())
 
 
 def _listed() -> dict[str, str]:
     """The versions that the registry lists, as far as its list is kept on this machine."""
-    from accord_tools.registry.errors import RegistryError
-    from accord_tools.registry.index import load_index
+    from accord_tools.registry import RegistryError
+    from accord_tools.registry.agent_index import load_index
 
     try:
         return {entry.id: entry.version for entry in load_index(offline=True)}
@@ -83,8 +83,7 @@ def _listed() -> dict[str, str]:
 
 
 def _installed_row(agent: InstalledAgent, listed: dict[str, str]) -> tuple[str, str, str, str]:
-    from accord_tools.registry.packages import in_words
-    from accord_tools.registry.versions import is_newer
+    from accord_tools.registry.entry import in_words, is_newer
 
     new = listed.get(agent.id, agent.version)
     more = f"; {new} is available" if is_newer(new, agent.listed or agent.version) else ""
@@ -117,7 +116,7 @@ def _state(agent: KnownAgent) -> str:
     if not is_trusted(agent.file):
         return "not trusted"
     if agent.settings.registry is not None:
-        from accord_tools.registry.installed import current
+        from accord_tools.registry.installed_agents import current
 
         return "installed" if current(agent.settings.registry) is not None else "not installed"
     return "url" if agent.settings.url else "found" if found(agent) else "not found"

@@ -21,16 +21,16 @@ from accord_tools.cli import printing
 from accord_tools.cli.agents.installable_agents import entry_of
 from accord_tools.cli.endings import ENDED_WELL, FAILED, WrongUsage
 from accord_tools.cli.installing import ShownProgress
-from accord_tools.registry.errors import RegistryError
+from accord_tools.registry import RegistryError
 
 if TYPE_CHECKING:
     from accord_check import Report
+    from accord_tools.registry import Progress
+    from accord_tools.registry.agent_index import IndexSource
     from accord_tools.registry.entry import RegistryEntry
-    from accord_tools.registry.progress import Progress
-    from accord_tools.registry.publishing.build import SourceEntry
-    from accord_tools.registry.publishing.findings import Finding
-    from accord_tools.registry.publishing.verify import Verified
-    from accord_tools.registry.sources import IndexSource
+    from accord_tools.registry.entry_rules import EntryFinding
+    from accord_tools.registry.publish_registry import SourceEntry
+    from accord_tools.registry.verify_agent import Verified
 
 FORMATS = ["text", "json", "sarif"]
 
@@ -89,15 +89,15 @@ def check(options: argparse.Namespace) -> int:
             f"{_count(len(sources), 'agent')}, {_count(errors, 'error')}, {_count(len(found) - errors, 'warning')}"
         )
     else:
-        from accord_tools.registry.publishing.findings import as_json, as_sarif
+        from accord_tools.registry.entry_rules import as_json, as_sarif
 
         value = as_json(found) if options.format == "json" else as_sarif(found, __version__)
         printing.say(json.dumps(value, indent=2, ensure_ascii=False))
     return FAILED if any(finding.level == "error" for finding in found) else ENDED_WELL
 
 
-def _checked_sources(place: str, *, is_online: bool) -> tuple[list[SourceEntry], list[Finding]]:
-    from accord_tools.registry.publishing.build import check_sources, read_sources
+def _checked_sources(place: str, *, is_online: bool) -> tuple[list[SourceEntry], list[EntryFinding]]:
+    from accord_tools.registry.publish_registry import check_sources, read_sources
 
     path = Path(place)
     if not path.exists():
@@ -105,7 +105,7 @@ def _checked_sources(place: str, *, is_online: bool) -> tuple[list[SourceEntry],
     sources = read_sources(path)
     found = check_sources(sources, path if path.is_dir() else path.parent)
     if is_online:
-        from accord_tools.registry.publishing.online import check_online
+        from accord_tools.registry.publish_registry import check_online
 
         found += check_online(sources, path if path.is_dir() else path.parent)
     return sources, found
@@ -124,7 +124,7 @@ def build_arguments(parser: argparse.ArgumentParser) -> None:
 
 def build(options: argparse.Namespace) -> int:
     """Build registry.json and the icons from a folder of agents."""
-    from accord_tools.registry.publishing.build import build as build_files
+    from accord_tools.registry.publish_registry import build as build_files
 
     sources, found = _checked_sources(options.place, is_online=False)
     errors = [finding for finding in found if finding.level == "error"]
@@ -142,7 +142,7 @@ def build(options: argparse.Namespace) -> int:
 
 def _hash_of(archive: str) -> str:
     """The SHA-256 of an archive, which is downloaded for it."""
-    from accord_tools.registry.fetching import download
+    from accord_tools.registry.downloads import download
 
     progress = ShownProgress()
     progress.step(f"Downloading {archive}")
@@ -163,7 +163,7 @@ def new_arguments(parser: argparse.ArgumentParser) -> None:
 def new(options: argparse.Namespace) -> int:
     """Write an entry, an icon and a job that checks them."""
     from accord_tools.registry.entry import ID
-    from accord_tools.registry.publishing.icon import SKELETON
+    from accord_tools.registry.entry_rules import SKELETON
 
     if not ID.fullmatch(options.id):
         raise WrongUsage(f"ID must have lower-case letters, digits and -, and begin with a letter; got {options.id!r}")
@@ -188,7 +188,7 @@ def new(options: argparse.Namespace) -> int:
 
 
 def _skeleton(options: argparse.Namespace) -> dict[str, object]:
-    from accord_tools.registry.packages import read_package
+    from accord_tools.registry.entry import read_package
 
     version = "0.1.0"
     distribution: dict[str, object] = {}
@@ -240,7 +240,7 @@ def verify(options: argparse.Namespace) -> int:
     """Install an agent into a folder that is removed again, start it, and ask what the registry asks."""
     if not options.no_check:
         _require_checker()
-    from accord_tools.registry.publishing.verify import verify as verify_entry
+    from accord_tools.registry.verify_agent import verify as verify_entry
 
     entry, source = _entry_of(options.what)
     progress = ShownProgress()
@@ -307,7 +307,7 @@ def _show_verified(entry: RegistryEntry, result: Verified, report: Report | None
 
 
 def _plain_verified(result: Verified, report: Report | None) -> dict[str, Any]:
-    from accord_tools.registry.publishing.findings import as_json
+    from accord_tools.registry.entry_rules import as_json
 
     check = None
     if report is not None:
@@ -326,10 +326,9 @@ def _plain_verified(result: Verified, report: Report | None) -> dict[str, Any]:
 
 def _entry_of(what: str) -> tuple[RegistryEntry, IndexSource]:
     """The entry of an id, or of a folder."""
+    from accord_tools.registry.agent_index import IndexSource, load_index
     from accord_tools.registry.entry import read_entry
-    from accord_tools.registry.index import load_index
-    from accord_tools.registry.publishing.build import read_sources
-    from accord_tools.registry.sources import IndexSource
+    from accord_tools.registry.publish_registry import read_sources
 
     if not Path(what).exists():
         index = load_index()

@@ -1,5 +1,9 @@
 """Checksums that an installation must match: those of the first installation here, and those of a team's lock file.
 
+An installer first finds out what would be installed, without running any of it: npm and uv write a lock file for that,
+an archive is downloaded. Then it asks `InstallRequirements.judge`. So a package with other content than expected never
+runs a script.
+
 The registry is not signed. Its index comes over TLS, and a checksum in it protects only against an archive that was
 changed on its way or at its host. So what was installed once is remembered: the same version with other content is
 refused. A team goes further with `agents.lock`, which stands in the project's repository:
@@ -13,15 +17,52 @@ npm is the same on `any`.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
 from accord.folders import locked, state_folder
 from accord.services.files.atomic import replace_own
-from accord_tools.registry.errors import RegistryError
-from accord_tools.registry.packages import Kind
+from accord_tools.registry import InstallError, RegistryError
+from accord_tools.registry.entry import Kind
+
+
+@dataclass(frozen=True)
+class Built:
+    """The program that an installer made, and the digest of its content."""
+
+    argv: list[str]
+    """The program, and the arguments that it needs before those of the entry."""
+    integrity: str
+    """The digest of the content, such as `sha512-...` of npm; empty if there is none."""
+    version: str
+    """The version that was installed."""
+
+
+SHOWN = 5
+"""Packages without a checksum that an error names."""
+
+
+@dataclass(frozen=True)
+class InstallRequirements:
+    """What the user, a team's lock file and earlier installations ask of what is installed."""
+
+    judge: Callable[[str, str], None] = lambda _version, _integrity: None
+    """Takes the version and the integrity; raises RegistryError if they are not what is expected."""
+    require_hash: bool = False
+    """Whether everything that is installed must have a checksum in the index that it comes from."""
+
+
+def refuse_unhashed(packages: Sequence[str], place: str) -> None:
+    """Raise InstallError if there are packages without a checksum; `place` is where they come from."""
+    if packages:
+        named = ", ".join(sorted(packages)[:SHOWN])
+        more = f" and {len(packages) - SHOWN} more" if len(packages) > SHOWN else ""
+        raise InstallError(f"{place} has no checksum of {named}{more}, and one is required; nothing was installed")
+
 
 ANY = "any"
 """Stands for every platform, for content that is the same on all of them."""
@@ -42,14 +83,17 @@ class _LockDocument(msgspec.Struct):
     agents: list[LockedAgent] = []
 
 
-class _Seen(msgspec.Struct):
+class _Remembered(msgspec.Struct):
     version: int = 1
     digests: dict[str, str] = {}
 
 
 def check_agreed(agent_id: str, version: str, platform: str, origin: str, integrity: str) -> None:
     """Raise RegistryError if this version was installed here before with other content."""
-    if integrity and (seen := _seen().digests.get(_key(agent_id, version, platform, origin))) not in (None, integrity):
+    if integrity and (seen := _remembered().digests.get(_key(agent_id, version, platform, origin))) not in (
+        None,
+        integrity,
+    ):
         raise RegistryError(
             f"{agent_id} {version} has changed since it was first installed here: its content was {seen} and is "
             f"{integrity}. A version should never change. Ask its publisher, and if the change is right, run: "
@@ -61,21 +105,21 @@ def agree(agent_id: str, version: str, platform: str, origin: str, integrity: st
     """Remember the content of a version that was installed."""
     if not integrity:
         return
-    place = _place()
+    place = _remembered_file()
     with suppress(OSError), locked(place):
-        document = _seen()
+        document = _remembered()
         document.digests[_key(agent_id, version, platform, origin)] = integrity
         replace_own(place, msgspec.json.format(msgspec.json.encode(document)) + b"\n")
 
 
 def forget(agent_id: str) -> int:
     """Forget the content of all versions of an agent; the result is how many were remembered."""
-    place = _place()
+    place = _remembered_file()
     with locked(place):
-        document = _seen()
+        document = _remembered()
         kept = {key: value for key, value in document.digests.items() if key.split(" ")[0] != agent_id}
         forgotten = len(document.digests) - len(kept)
-        replace_own(place, msgspec.json.format(msgspec.json.encode(_Seen(digests=kept))) + b"\n")
+        replace_own(place, msgspec.json.format(msgspec.json.encode(_Remembered(digests=kept))) + b"\n")
     return forgotten
 
 
@@ -121,15 +165,15 @@ def _key(agent_id: str, version: str, platform: str, origin: str) -> str:
     return f"{agent_id} {version} {platform} {origin}"
 
 
-def _seen() -> _Seen:
+def _remembered() -> _Remembered:
     with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
-        return _decode(_place().read_bytes())
-    return _Seen()
+        return _decode(_remembered_file().read_bytes())
+    return _Remembered()
 
 
-def _place() -> Path:
+def _remembered_file() -> Path:
     return state_folder() / "agent-checksums.json"
 
 
 # Made at import: msgspec's first look at a class is not safe in two threads.
-_decode = msgspec.json.Decoder(_Seen).decode
+_decode = msgspec.json.Decoder(_Remembered).decode

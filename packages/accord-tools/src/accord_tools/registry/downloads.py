@@ -24,8 +24,7 @@ from typing import IO, Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from accord.masking import mask_urls
-from accord_tools.registry.errors import RegistryError
-from accord_tools.registry.progress import Progress
+from accord_tools.registry import Progress, RegistryError
 
 CHUNK = 256 * 1024
 PATIENCE = 30.0

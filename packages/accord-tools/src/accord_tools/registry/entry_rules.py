@@ -1,21 +1,182 @@
-"""The registry's rules for an entry, as strict as its own checks. PURE.
+"""The registry's rules for an entry and its icon, as strict as its own checks, and what breaks them. PURE.
 
 Each rule gets the entry as JSON and yields what is wrong, with the path of the value. A value of a wrong type is
-reported once, by the rule of its shape; the other rules then leave it out.
+reported once, by the rule of its shape; the other rules then leave it out. Findings print as text, JSON and SARIF. An
+icon is a square SVG of 16 by 16 in the colour of the text around it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, cast
 from urllib.parse import unquote, urlsplit
+from xml.parsers import expat
 
-from accord_tools.registry.launching import is_interpreter
-from accord_tools.registry.packages import read_package
-from accord_tools.registry.platforms import PLATFORMS
-from accord_tools.registry.publishing.findings import Finding, Level
-from accord_tools.registry.unpacking import REFUSED
+from accord_tools.registry.archives import REFUSED
+from accord_tools.registry.choose_agent import PLATFORMS, is_interpreter
+from accord_tools.registry.entry import read_package
+
+FindingLevel = Literal["error", "warning"]
+
+SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+@dataclass(frozen=True)
+class EntryFinding:
+    """One thing that the registry refuses (`error`) or warns of (`warning`)."""
+
+    file: str
+    path: str
+    """Where in the file, such as `distribution.binary.linux-x86_64.archive`; empty for the whole file."""
+    rule: str
+    message: str
+    level: FindingLevel = "error"
+
+    def __str__(self) -> str:
+        where = f"{self.file}: {self.path}" if self.path else self.file
+        return f"{where}: {self.level}: {self.message} [{self.rule}]"
+
+
+def as_json(findings: Iterable[EntryFinding]) -> list[dict[str, str]]:
+    """The findings as plain values."""
+    return [asdict(finding) for finding in findings]
+
+
+def as_sarif(findings: Iterable[EntryFinding], version: str) -> dict[str, Any]:
+    """The findings as SARIF 2.1.0, which code hosts show beside the lines of a change."""
+    found = list(findings)
+    rules = sorted({finding.rule for finding in found})
+    driver = {"name": "accord agents check", "version": version, "rules": [{"id": rule} for rule in rules]}
+    return {
+        "$schema": SARIF,
+        "version": "2.1.0",
+        "runs": [{"tool": {"driver": driver}, "results": [_result(finding) for finding in found]}],
+    }
+
+
+def _result(finding: EntryFinding) -> dict[str, Any]:
+    location: dict[str, Any] = {"physicalLocation": {"artifactLocation": {"uri": finding.file}}}
+    if finding.path:
+        location["logicalLocations"] = [{"fullyQualifiedName": finding.path}]
+    return {
+        "ruleId": finding.rule,
+        "level": finding.level,
+        "message": {"text": f"{finding.path}: {finding.message}" if finding.path else finding.message},
+        "locations": [location],
+    }
+
+
+SIDE = 16.0
+LARGEST = 64 * 1024
+PAINTS = ("fill", "stroke")
+ALLOWED = {"currentcolor", "none", "inherit"}
+_LENGTH = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*(?:px)?\s*")
+_DECLARED = re.compile(r"(?<![\w-])(fill|stroke|color|stop-color)\s*:\s*([^;}!]+)", re.IGNORECASE)
+
+SKELETON = """\
+<svg xmlns="http://www.w3.org/2000/svg" width="16" height="16" viewBox="0 0 16 16" fill="none">
+  <path d="M3 4l4 4-4 4M8 12h5" stroke="currentColor" stroke-width="1.5" stroke-linecap="round"/>
+</svg>
+"""
+"""An icon to begin with."""
+
+
+class _EntityDeclared(Exception): ...
+
+
+class _IconReader:
+    """What a reader of XML has seen of an icon."""
+
+    def __init__(self) -> None:
+        self.root: tuple[str, dict[str, str]] | None = None
+        self.paints: list[tuple[str, str]] = []
+        self.comments = 0
+        self._style: list[str] | None = None
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        plain = name.rpartition(":")[2]
+        if self.root is None:
+            self.root = (plain, attributes)
+        self.paints += [(key, value) for key, value in attributes.items() if key in PAINTS]
+        self.paints += _DECLARED.findall(attributes.get("style", ""))
+        self._style = [] if plain == "style" else self._style
+
+    def text(self, data: str) -> None:
+        if self._style is not None:
+            self._style.append(data)
+
+    def end(self, name: str) -> None:
+        if name.rpartition(":")[2] == "style" and self._style is not None:
+            self.paints += _DECLARED.findall("".join(self._style))
+            self._style = None
+
+
+def check_icon(data: bytes, file: str) -> list[EntryFinding]:
+    """What is wrong with an icon."""
+    return [EntryFinding(file, "", "icon", message, level) for message, level in _problems(data)]
+
+
+def _problems(data: bytes) -> Iterator[tuple[str, Literal["error", "warning"]]]:
+    if len(data) > LARGEST:
+        yield f"must have at most {LARGEST:,} bytes, has {len(data):,}", "error"
+        return
+    try:
+        seen = _read_icon(data)
+    except _EntityDeclared:
+        yield "must not declare entities", "error"
+        return
+    except expat.ExpatError as error:
+        yield f"must be well-formed XML: {expat.ErrorString(error.code)} in line {error.lineno}", "error"
+        return
+    if seen.root is None or seen.root[0] != "svg":
+        yield f"must have the root element svg, got {seen.root[0] if seen.root else 'nothing'}", "error"
+        return
+    if seen.comments:
+        yield "must have no comments", "error"
+    yield from _sides(seen.root[1])
+    wrong = sorted({f"{key}={value.strip()}" for key, value in seen.paints if value.strip().lower() not in ALLOWED})
+    if wrong:
+        yield f"must have only currentColor, none and inherit as colours, got {', '.join(wrong[:5])}", "error"
+    if not any(value.strip().lower() == "currentcolor" for _, value in seen.paints):
+        yield "must use currentColor, so that it is seen on any background", "error"
+
+
+def _read_icon(data: bytes) -> _IconReader:
+    seen = _IconReader()
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = seen.start
+    parser.EndElementHandler = seen.end
+    parser.CharacterDataHandler = seen.text
+
+    def comment(_: str) -> None:
+        seen.comments += 1
+
+    def entity(*_: object) -> None:
+        raise _EntityDeclared  # entities within entities could fill the memory
+
+    parser.CommentHandler = comment
+    parser.EntityDeclHandler = entity
+    parser.Parse(data, True)
+    return seen
+
+
+def _sides(root: dict[str, str]) -> Iterator[tuple[str, Literal["error", "warning"]]]:
+    """The width and the height of the root, or those of its view box."""
+    given = [_number(root.get("width")), _number(root.get("height"))]
+    box = [_number(part) for part in re.split(r"[\s,]+", root.get("viewBox", "").strip())] if "viewBox" in root else []
+    sides = given if None not in given else box[2:4] if len(box) == 4 else []
+    if len(sides) != 2 or None in sides:
+        yield "must say its size by width and height or by viewBox", "error"
+    elif sides != [SIDE, SIDE]:
+        yield f"must be 16 by 16, got {sides[0]:g} by {sides[1]:g}", "error"
+
+
+def _number(text: str | None) -> float | None:
+    found = _LENGTH.fullmatch(text) if text is not None else None
+    return float(found[1]) if found else None
+
 
 ID = re.compile(r"[a-z][a-z0-9-]*")
 VERSION = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+.*")
@@ -30,20 +191,20 @@ TARGET_KEYS = {"archive", "cmd", "args", "env", "sha256"}
 PACKAGE_KEYS = {"package", "args", "env", "cmd"}
 SYSTEMS = ("darwin", "linux", "windows")
 
-Found = Iterator[tuple[str, str, str, Level]]
+Found = Iterator[tuple[str, str, str, FindingLevel]]
 """The path, the rule, the message and the level."""
 
 
-def check_entry(raw: object, folder: str | None, file: str) -> list[Finding]:
+def check_entry(raw: object, folder: str | None, file: str) -> list[EntryFinding]:
     """What is wrong with an entry; `folder` is the name of its folder in the registry's sources."""
     if not isinstance(raw, dict):
-        return [Finding(file, "", "json", f"must be an object, got {type(raw).__name__}")]
+        return [EntryFinding(file, "", "json", f"must be an object, got {type(raw).__name__}")]
     entry = cast("dict[str, Any]", raw)
     found = [*_texts(entry), *_identity(entry, folder), *_others(entry)]
     found += _distribution(entry.get("distribution"), entry.get("version"), "distribution", is_preview=False)
     if "preview" in entry:
         found += _preview(entry["preview"])
-    return [Finding(file, path, rule, message, level) for path, rule, message, level in found]
+    return [EntryFinding(file, path, rule, message, level) for path, rule, message, level in found]
 
 
 def _texts(entry: Mapping[str, Any]) -> Found:

@@ -1,4 +1,4 @@
-"""Reads the sources of a registry, a folder for each agent, and builds the files that clients fetch.
+"""Reads the sources of a registry, a folder for each agent, checks them, and builds the files that clients fetch.
 
 The same sources give the same bytes: agents are sorted by id, keys stand in one order, and nothing says when or where
 it was built. `registry.json` leaves previews out, as the public one does.
@@ -14,10 +14,9 @@ from typing import Any, cast
 
 import msgspec
 
-from accord_tools.registry.errors import RegistryError
-from accord_tools.registry.publishing.findings import Finding
-from accord_tools.registry.publishing.icon import check_icon
-from accord_tools.registry.publishing.rules import check_entry
+from accord_tools.registry import RegistryError
+from accord_tools.registry.downloads import answers
+from accord_tools.registry.entry_rules import ADDRESSES, EntryFinding, check_entry, check_icon
 
 KEYS = (
     "id",
@@ -74,30 +73,30 @@ def _source(file: Path, folder: str | None) -> SourceEntry:
     return SourceEntry(file, folder, raw, icon if icon.is_file() else None)
 
 
-def check_sources(sources: list[SourceEntry], base: Path) -> list[Finding]:
+def check_sources(sources: list[SourceEntry], base: Path) -> list[EntryFinding]:
     """What is wrong with these entries and their icons. Files are named relative to `base`."""
-    found: list[Finding] = []
+    found: list[EntryFinding] = []
     seen: dict[str, str] = {}
     for source in sources:
         file = _shown(source.file, base)
         if source.problem:
-            found.append(Finding(file, "", "json", source.problem))
+            found.append(EntryFinding(file, "", "json", source.problem))
             continue
         found += check_entry(source.raw, source.folder, file)
         name = _id(source)
         if name is not None:
             if name in seen:
-                found.append(Finding(file, "id", "unique", f"must be unique, and {seen[name]} has it too"))
+                found.append(EntryFinding(file, "id", "unique", f"must be unique, and {seen[name]} has it too"))
             seen.setdefault(name, file)
         found += _icon(source, file, base)
     return found
 
 
-def _icon(source: SourceEntry, file: str, base: Path) -> Iterator[Finding]:
+def _icon(source: SourceEntry, file: str, base: Path) -> Iterator[EntryFinding]:
     if source.icon is not None:
         yield from check_icon(source.icon.read_bytes(), _shown(source.icon, base))
     elif source.folder is not None:
-        yield Finding(file, "", "icon", "needs an icon: icon.svg beside it")
+        yield EntryFinding(file, "", "icon", "needs an icon: icon.svg beside it")
 
 
 def _shown(file: Path, base: Path) -> str:
@@ -154,3 +153,33 @@ def _with_hashes(distribution: dict[str, Any], hash_of: Callable[[str], str]) ->
         for platform, target in targets.items()
     }
     return {**distribution, **({"binary": hashed} if hashed else {})}
+
+
+def check_online(sources: list[SourceEntry], base: Path) -> list[EntryFinding]:
+    """The addresses that do not answer. Packages are left to npm and PyPI: `accord agents verify` installs them."""
+    found: list[EntryFinding] = []
+    known: dict[str, str | None] = {}
+    for source in sources:
+        for path, address in _addresses(source.raw):
+            if address not in known:
+                known[address] = answers(address)
+            if (problem := known[address]) is not None:
+                file = source.file.resolve().relative_to(base.resolve()).as_posix()
+                found.append(EntryFinding(file, path, "online", problem))
+    return found
+
+
+def _addresses(raw: object) -> Iterator[tuple[str, str]]:
+    """The addresses of an entry, with their paths."""
+    if not isinstance(raw, dict):
+        return
+    entry = cast("dict[str, Any]", raw)
+    yield from ((key, entry[key]) for key in ADDRESSES if isinstance(entry.get(key), str))
+    distribution: Any = entry.get("distribution")
+    binary: Any = cast("dict[str, Any]", distribution).get("binary") if isinstance(distribution, dict) else None
+    if not isinstance(binary, dict):
+        return
+    for platform, target in cast("dict[str, Any]", binary).items():
+        archive: Any = cast("dict[str, Any]", target).get("archive") if isinstance(target, dict) else None
+        if isinstance(archive, str):
+            yield f"distribution.binary.{platform}.archive", archive

@@ -1,9 +1,9 @@
-"""Unpacks an archive that a stranger made, so that it can write nowhere but into its folder.
+"""Installs an agent from an archive, and unpacks it so that it can write nowhere but into its folder.
 
-Zip and tar go through the same steps: a reader makes `Member`s, and one writer checks and writes them. The writer
-refuses what a program's archive never needs: absolute paths, `..`, devices and pipes, two members of one name, more
-than `MOST_MEMBERS` members, more than `MOST_BYTES` unpacked, and more than `MOST_GROWTH` times the archive's size. What
-counts is the bytes that come out, not what a header claims.
+A stranger made the archive. Zip and tar go through the same steps: a reader makes `Member`s, and one writer checks and
+writes them. The writer refuses what a program's archive never needs: absolute paths, `..`, devices and pipes, two
+members of one name, more than `MOST_MEMBERS` members, more than `MOST_BYTES` unpacked, and more than `MOST_GROWTH`
+times the archive's size. What counts is the bytes that come out, not what a header claims.
 
 Symbolic links are made last, so that nothing is written through one, and each must lead to a place inside of the
 folder, after all of them exist. A hard link becomes a copy. Owners, and bits such as setuid, are not kept.
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import hashlib
 import lzma
 import os
 import re
@@ -27,8 +28,14 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Literal, cast
+from urllib.parse import unquote, urlsplit
 
-from accord_tools.registry.errors import InstallError, UnsafeArchive
+from accord.masking import mask_urls
+from accord_tools.registry import InstallError, Progress, UnsafeArchive
+from accord_tools.registry.checksums import Built, InstallRequirements, refuse_unhashed
+from accord_tools.registry.choose_agent import Platform, is_interpreter, program_path
+from accord_tools.registry.downloads import download
+from accord_tools.registry.entry import BinarySource
 
 MOST_MEMBERS = 50_000
 MOST_BYTES = 4 * 1024**3
@@ -210,7 +217,7 @@ def safe_parts(name: str) -> list[str]:
     return parts
 
 
-class _Bounded:
+class _BoundedFile:
     """A file that gives no large part at once: tarfile reads a header as a whole into memory, zipfile a directory."""
 
     def __init__(self, file: Any, largest: int, part: str) -> None:
@@ -237,7 +244,7 @@ def _tar(archive: Path) -> Iterator[Member]:
 
 
 def _opened_tar(plain: Any) -> tarfile.TarFile:
-    return tarfile.open(fileobj=cast("Any", _Bounded(plain, LARGEST_HEADER, "header")), mode="r:")
+    return tarfile.open(fileobj=cast("Any", _BoundedFile(plain, LARGEST_HEADER, "header")), mode="r:")
 
 
 def _decompressed(raw: IO[bytes], begins: bytes) -> gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile:
@@ -263,7 +270,7 @@ def _sort_of(info: tarfile.TarInfo) -> Sort:
 def _zip(archive: Path) -> Iterator[Member]:
     with (
         archive.open("rb") as raw,
-        zipfile.ZipFile(cast("Any", _Bounded(raw, LARGEST_DIRECTORY, "directory"))) as found,
+        zipfile.ZipFile(cast("Any", _BoundedFile(raw, LARGEST_DIRECTORY, "directory"))) as found,
     ):
         if len(found.infolist()) > MOST_MEMBERS:
             raise UnsafeArchive(f"the archive has more than {MOST_MEMBERS:,} members; nothing was installed")
@@ -284,3 +291,86 @@ def _zip(archive: Path) -> Iterator[Member]:
 
 def _opened(found: zipfile.ZipFile, info: zipfile.ZipInfo) -> Callable[[], IO[bytes]]:
     return lambda: found.open(info)
+
+
+INSIDE = "files"
+WRONG = (
+    "the checksum does not match: the registry has sha256 {wanted}, and the download has {found}. Either the registry "
+    "or the publisher has made a mistake, or someone has changed the archive. Nothing was installed"
+)
+
+
+def install_archive(
+    source: BinarySource,
+    address: str,
+    version: str,
+    folder: Path,
+    progress: Progress,
+    platform: Platform,
+    demands: InstallRequirements,
+) -> Built:
+    """Install what is at this address, or in this file."""
+    name = unquote(urlsplit(address).path.rpartition("/")[2]) if "://" in address else Path(address).name
+    form = form_of(name)
+    if form == "refused":
+        raise InstallError(f"{name} is an installer of a system, which the registry does not allow")
+    path = program_path(source.cmd, platform)
+    if demands.require_hash and source.sha256 is None:
+        refuse_unhashed([name], "the registry")
+    progress.step(f"Downloading {mask_urls(address)}")
+    got = folder / "download"
+    digest = _fetched(address, got, progress)
+    if source.sha256 is not None and digest != source.sha256:
+        raise InstallError(WRONG.format(wanted=source.sha256, found=digest))
+    integrity = f"sha256:{digest}"
+    demands.judge(version, integrity)
+    files = folder / INSIDE
+    if form == "program":
+        _place_program(got, files, path)
+    else:
+        progress.step(f"Unpacking {name}")
+        unpack(got, form, files)
+        got.unlink()
+    argv = [source.cmd] if is_interpreter(source.cmd) else [str(_program(files, path, platform))]
+    return Built(argv, integrity, version)
+
+
+def _fetched(address: str, got: Path, progress: Progress) -> str:
+    """Write the archive to a file, and return its SHA-256."""
+    with got.open("wb") as file:
+        if "://" in address:
+            return download(address, file, progress)
+        try:
+            with Path(address).open("rb") as source:
+                shutil.copyfileobj(source, file)
+        except FileNotFoundError:
+            raise InstallError(f"the archive {address} does not exist") from None
+    with got.open("rb") as written:
+        return hashlib.file_digest(written, "sha256").hexdigest()
+
+
+def _place_program(got: Path, files: Path, path: str) -> None:
+    """A download that is the program itself."""
+    place = files.joinpath(*safe_parts(path))
+    place.parent.mkdir(parents=True)
+    got.rename(place)
+
+
+def _program(files: Path, path: str, platform: Platform) -> Path:
+    """The program that `cmd` names, perhaps one folder deeper than it says."""
+    place = files / path
+    if not place.is_file():
+        only = [it for it in files.iterdir() if it.is_dir()]
+        deeper = only[0] / path if len(only) == 1 else place
+        if not deeper.is_file():
+            raise InstallError(f"the archive has no program {path!r}; it has {', '.join(_some(files))}")
+        place = deeper
+    if not platform.is_windows:
+        place.chmod(place.stat().st_mode | 0o111)
+    return place
+
+
+def _some(files: Path) -> list[str]:
+    """A few of the files of an archive, for an error."""
+    found = sorted(str(it.relative_to(files)) for it in files.rglob("*") if it.is_file())
+    return [*found[:8], *(["..."] if len(found) > 8 else [])] or ["nothing"]

@@ -19,21 +19,14 @@ from pathlib import Path
 
 from accord.folders import locked
 from accord.transports.programs import program_file
-from accord_tools.registry import agreed, installed
-from accord_tools.registry.entry import BinarySource, RegistryEntry
-from accord_tools.registry.errors import InstallError, RegistryError
-from accord_tools.registry.installed import InstalledAgent
-from accord_tools.registry.installing.archive import install_archive
-from accord_tools.registry.installing.built import Built
-from accord_tools.registry.installing.demands import Demands
-from accord_tools.registry.installing.npm import MISSING, install_npm
-from accord_tools.registry.installing.tools import LOG
-from accord_tools.registry.installing.uv import install_python_package
-from accord_tools.registry.launching import Choice, choose
-from accord_tools.registry.packages import Kind, read_package
-from accord_tools.registry.platforms import here
-from accord_tools.registry.progress import Progress
-from accord_tools.registry.sources import IndexSource
+from accord_tools.registry import InstallError, Progress, RegistryError, checksums, installed_agents
+from accord_tools.registry.agent_index import IndexSource
+from accord_tools.registry.archives import install_archive
+from accord_tools.registry.checksums import Built, InstallRequirements
+from accord_tools.registry.choose_agent import Distribution, choose, here
+from accord_tools.registry.entry import BinarySource, Kind, RegistryEntry, read_package
+from accord_tools.registry.installed_agents import InstalledAgent
+from accord_tools.registry.package_installers import LOG, MISSING, install_npm, install_python_package
 
 FAILED_LOG = "failed-installation.log"
 
@@ -49,7 +42,7 @@ class InstallOptions:
     """Whether packages of npm may run their scripts."""
     require_hash: bool = False
     """Whether to refuse what has no checksum."""
-    locked: agreed.LockedAgent | None = None
+    locked: checksums.LockedAgent | None = None
     """The agent as a team's lock file has it."""
     again: bool = False
     """Whether to install what is installed already."""
@@ -60,7 +53,7 @@ def available_kinds() -> set[Kind]:
     return {"binary", "uvx", "npx"} if program_file("npm") else {"binary", "uvx"}
 
 
-def chosen(entry: RegistryEntry, options: InstallOptions) -> tuple[RegistryEntry, Choice]:
+def chosen(entry: RegistryEntry, options: InstallOptions) -> tuple[RegistryEntry, Distribution]:
     """The entry and the distribution that would be installed. Raises InstallError if there is none."""
     if options.preview:
         if entry.preview is None:
@@ -78,7 +71,7 @@ def chosen(entry: RegistryEntry, options: InstallOptions) -> tuple[RegistryEntry
     return replace(entry, version=wanted), _of_version(entry, found, wanted)
 
 
-def _of_version(entry: RegistryEntry, choice: Choice, wanted: str) -> Choice:
+def _of_version(entry: RegistryEntry, choice: Distribution, wanted: str) -> Distribution:
     source = choice.source
     if isinstance(source, BinarySource) or choice.kind == "binary":
         raise InstallError(
@@ -89,7 +82,7 @@ def _of_version(entry: RegistryEntry, choice: Choice, wanted: str) -> Choice:
     if package is None or not wanted[:1].isalnum():
         raise InstallError(f"{wanted!r} is not a version of {source.package}")
     sign = "@" if choice.kind == "npx" else "=="
-    return Choice(choice.kind, replace(source, package=f"{package.name}{package.extras}{sign}{wanted}"))
+    return Distribution(choice.kind, replace(source, package=f"{package.name}{package.extras}{sign}{wanted}"))
 
 
 def install(entry: RegistryEntry, source: IndexSource, options: InstallOptions, progress: Progress) -> InstalledAgent:
@@ -102,21 +95,21 @@ def install(entry: RegistryEntry, source: IndexSource, options: InstallOptions, 
         known = None if options.again else _known(entry, choice)
         if known is not None:
             if options.locked is not None:
-                agreed.check_locked(options.locked, here().key, known.integrity)
-            installed.keep(known)
+                checksums.check_locked(options.locked, here().key, known.integrity)
+            installed_agents.keep(known)
             return known
-        folder = installed.new_folder(entry.id, entry.version, choice.kind)
+        folder = installed_agents.new_folder(entry.id, entry.version, choice.kind)
         try:
             agent = _install(entry, choice, source, options, folder, progress)
-            installed.keep(agent)
+            installed_agents.keep(agent)
         except OSError as error:
             raise _disk_error(error) from error
         except InstallError as error:
             raise _with_log(error, folder) from None
         finally:
-            if not (folder / installed.RECORD).exists():
+            if not (folder / installed_agents.RECORD).exists():
                 shutil.rmtree(folder, ignore_errors=True)
-        installed.sweep(entry.id)
+        installed_agents.sweep(entry.id)
         return agent
 
 
@@ -135,13 +128,13 @@ def already_installed(entry: RegistryEntry, options: InstallOptions) -> Installe
     if options.again or options.locked is not None:
         return None
     wanted, choice = chosen(entry, options)
-    agent = installed.current(wanted.id)
+    agent = installed_agents.current(wanted.id)
     known = _known(wanted, choice)
     return agent if agent is not None and known is not None and agent.folder == known.folder else None
 
 
-def _known(entry: RegistryEntry, choice: Choice) -> InstalledAgent | None:
-    for known in installed.versions_of(entry.id):
+def _known(entry: RegistryEntry, choice: Distribution) -> InstalledAgent | None:
+    for known in installed_agents.versions_of(entry.id):
         if entry.version in (known.version, known.listed) and known.kind == choice.kind and known.is_whole:
             return known
     return None
@@ -151,18 +144,18 @@ def _known(entry: RegistryEntry, choice: Choice) -> InstalledAgent | None:
 def _alone(agent_id: str) -> Generator[None]:
     """One installation of an agent at a time, on this machine."""
     try:
-        with locked(installed.folder_of(agent_id) / "installation"):
+        with locked(installed_agents.folder_of(agent_id) / "installation"):
             yield
     except PermissionError as error:
-        raise InstallError(f"cannot write {installed.folder_of(agent_id)}: {error.strerror}") from None
+        raise InstallError(f"cannot write {installed_agents.folder_of(agent_id)}: {error.strerror}") from None
 
 
 def install_into(
-    folder: Path, entry: RegistryEntry, choice: Choice, source: IndexSource, progress: Progress
+    folder: Path, entry: RegistryEntry, choice: Distribution, source: IndexSource, progress: Progress
 ) -> list[str]:
     """Install one distribution of an agent into a folder, unknown to the rest, and return its program's command."""
     try:
-        built = _built(entry, choice, source, InstallOptions(), folder, progress, Demands())
+        built = _built(entry, choice, source, InstallOptions(), folder, progress, InstallRequirements())
     except OSError as error:
         raise _disk_error(error) from error
     return [*built.argv, *_arguments(choice, folder)]
@@ -170,24 +163,24 @@ def install_into(
 
 def _install(
     entry: RegistryEntry,
-    choice: Choice,
+    choice: Distribution,
     source: IndexSource,
     options: InstallOptions,
     folder: Path,
     progress: Progress,
 ) -> InstalledAgent:
-    platform = agreed.ANY if choice.kind == "npx" else here().key
+    platform = checksums.ANY if choice.kind == "npx" else here().key
 
     def judge(version: str, integrity: str) -> None:
         if options.require_hash and not integrity:
             raise InstallError(f"{entry.id} {version} comes without a checksum, and one is required")
         if options.locked is not None:
-            agreed.check_locked(options.locked, here().key, integrity)
-        agreed.check_agreed(entry.id, version, platform, choice.kind, integrity)
+            checksums.check_locked(options.locked, here().key, integrity)
+        checksums.check_agreed(entry.id, version, platform, choice.kind, integrity)
 
-    demands = Demands(judge, require_hash=options.require_hash)
+    demands = InstallRequirements(judge, require_hash=options.require_hash)
     built = _built(entry, choice, source, options, folder, progress, demands)
-    agreed.agree(entry.id, built.version, platform, choice.kind, built.integrity)
+    checksums.agree(entry.id, built.version, platform, choice.kind, built.integrity)
     return InstalledAgent(
         id=entry.id,
         name=entry.name,
@@ -207,12 +200,12 @@ def _install(
 
 def _built(
     entry: RegistryEntry,
-    choice: Choice,
+    choice: Distribution,
     source: IndexSource,
     options: InstallOptions,
     folder: Path,
     progress: Progress,
-    demands: Demands,
+    demands: InstallRequirements,
 ) -> Built:
     given = choice.source
     if isinstance(given, BinarySource):
@@ -226,7 +219,7 @@ def _built(
     return install_python_package(given, folder, progress, demands)
 
 
-def _arguments(choice: Choice, folder: Path) -> list[str]:
+def _arguments(choice: Distribution, folder: Path) -> list[str]:
     """The entry's arguments; one that names a file of the archive, as those of node do, becomes its path."""
     if choice.kind != "binary":
         return list(choice.args)
@@ -240,5 +233,7 @@ def _size(folder: Path) -> int:
 
 def _disk_error(error: OSError) -> RegistryError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return InstallError(f"the disk is full: {installed.agents_folder()} needs more room; nothing was installed")
-    return InstallError(f"cannot write {error.filename or installed.agents_folder()}: {error.strerror or error}")
+        return InstallError(
+            f"the disk is full: {installed_agents.agents_folder()} needs more room; nothing was installed"
+        )
+    return InstallError(f"cannot write {error.filename or installed_agents.agents_folder()}: {error.strerror or error}")

@@ -21,14 +21,12 @@ from accord import ConnectionClosed, ProcessTransport
 from accord.errors import last_lines
 from accord.jsonrpc.line_frames import Oversized
 from accord.transports.base import End
+from accord_tools.registry import InstallError, Progress, RegistryError
+from accord_tools.registry.agent_index import IndexSource
+from accord_tools.registry.choose_agent import Distribution, choices, here
 from accord_tools.registry.entry import RegistryEntry
-from accord_tools.registry.errors import InstallError, RegistryError
-from accord_tools.registry.installing.install import install_into
-from accord_tools.registry.launching import Choice, choices
-from accord_tools.registry.platforms import here
-from accord_tools.registry.progress import Progress
-from accord_tools.registry.publishing.findings import Finding
-from accord_tools.registry.sources import IndexSource
+from accord_tools.registry.entry_rules import EntryFinding
+from accord_tools.registry.install_agent import install_into
 
 PATIENCE = 120.0
 """Seconds that an agent has for its answer."""
@@ -59,7 +57,7 @@ class Verified:
     """How long the answer to `initialize` took; None without one."""
     methods: tuple[str, ...]
     """The login methods that it offers, with their types."""
-    findings: tuple[Finding, ...]
+    findings: tuple[EntryFinding, ...]
     env: Mapping[str, str]
     """The whole environment that the agent had."""
     home: Path
@@ -78,7 +76,7 @@ def verify(
 
 
 def _verify(
-    entry: RegistryEntry, choice: Choice, source: IndexSource, progress: Progress, within: float
+    entry: RegistryEntry, choice: Distribution, source: IndexSource, progress: Progress, within: float
 ) -> Iterator[Verified]:
     path = f"distribution.{choice.kind}"
     with tempfile.TemporaryDirectory(prefix="accord-verify-", ignore_cleanup_errors=True) as made:
@@ -89,14 +87,14 @@ def _verify(
             command = install_into(folder, entry, choice, source, progress)
         except RegistryError as error:
             words = f"\n{error.words}" if isinstance(error, InstallError) and error.words else ""
-            found = Finding(entry.id, path, "install", f"{error}{words}")
+            found = EntryFinding(entry.id, path, "install", f"{error}{words}")
             yield Verified(choice.kind, [], None, (), (found,), {}, home)
             return
         progress.step(f"{entry.id} is asked to initialize")
         env = _environment(choice.env, home)
         asked = asyncio.run(_ask(command, env, home, within))
         methods, problem = _methods(asked)
-        findings = () if problem is None else (Finding(entry.id, path, *problem),)
+        findings = () if problem is None else (EntryFinding(entry.id, path, *problem),)
         yield Verified(choice.kind, command, asked.seconds, methods, findings, env, home)
 
 

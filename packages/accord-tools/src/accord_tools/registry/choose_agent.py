@@ -1,19 +1,55 @@
-"""Which distribution of an agent fits a platform, and the command that the registry means by it. PURE.
+"""Which distribution of an agent fits a platform, and the command that the registry means by it.
 
-We install once and then start the program itself, so the commands with npx and uvx are what an entry says, not what we
-run. An archive needs no other program, so it comes first; then npm, then PyPI.
+Platforms have the registry's names, such as `linux-x86_64`. We install once and then start the program itself, so the
+commands with npx and uvx are what an entry says, not what we run. An archive needs no other program, so it comes first;
+then npm, then PyPI.
 """
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from accord_tools.registry.entry import BinarySource, PackageSource, RegistryEntry
-from accord_tools.registry.errors import InstallError
-from accord_tools.registry.packages import KINDS, Kind
-from accord_tools.registry.platforms import PLATFORMS, Platform
+from accord_tools.registry import InstallError
+from accord_tools.registry.entry import KINDS, BinarySource, Kind, PackageSource, RegistryEntry
+
+SYSTEMS = {"darwin": "darwin", "linux": "linux", "windows": "windows"}
+MACHINES = {"arm64": "aarch64", "aarch64": "aarch64", "x86_64": "x86_64", "amd64": "x86_64", "x64": "x86_64"}
+
+PLATFORMS = tuple(f"{system}-{machine}" for system in SYSTEMS.values() for machine in ("aarch64", "x86_64"))
+"""Every platform that the registry has a name for."""
+
+
+class Platform(NamedTuple):
+    """An operating system and a processor, in the registry's words."""
+
+    system: str
+    machine: str
+
+    @property
+    def key(self) -> str:
+        """The platform's name in an entry."""
+        return f"{self.system}-{self.machine}"
+
+    @property
+    def is_windows(self) -> bool:
+        """Whether programs end in .exe or .cmd, and paths may have backslashes."""
+        return self.system == "windows"
+
+    @classmethod
+    def of(cls, key: str) -> Platform:
+        """The platform with this name."""
+        system, _, machine = key.partition("-")
+        return cls(system, machine)
+
+
+def here() -> Platform:
+    """The platform that this program runs on; one that the registry has no name for keeps its own words."""
+    system, machine = platform.system().lower(), platform.machine().lower()
+    return Platform(SYSTEMS.get(system, system), MACHINES.get(machine, machine))
+
 
 NEEDS = {"npx": "npm", "uvx": "uv"}
 INTERPRETERS = frozenset({"node", "python", "python3", "java", "ruby"})
@@ -21,7 +57,7 @@ INTERPRETERS = frozenset({"node", "python", "python3", "java", "ruby"})
 
 
 @dataclass(frozen=True)
-class Choice:
+class Distribution:
     """One distribution of an agent."""
 
     kind: Kind
@@ -54,21 +90,21 @@ class Choice:
         return [*start, *([source.cmd] if source.cmd else []), *source.args]
 
 
-def choices(entry: RegistryEntry, platform: Platform) -> list[Choice]:
+def choices(entry: RegistryEntry, platform: Platform) -> list[Distribution]:
     """The distributions that fit this platform, the best first."""
-    found: list[Choice] = []
+    found: list[Distribution] = []
     if (binary := entry.binary.get(platform.key)) is not None:
-        found.append(Choice("binary", binary))
+        found.append(Distribution("binary", binary))
     if entry.npx is not None:
-        found.append(Choice("npx", entry.npx))
+        found.append(Distribution("npx", entry.npx))
     if entry.uvx is not None:
-        found.append(Choice("uvx", entry.uvx))
+        found.append(Distribution("uvx", entry.uvx))
     return found
 
 
 def choose(
     entry: RegistryEntry, platform: Platform, kind: Kind | None = None, tools: Collection[str] = KINDS
-) -> Choice | str:
+) -> Distribution | str:
     """The distribution to install; a text with the reason if none fits.
 
     `kind` asks for one; `tools` are the kinds that this machine has the programs for.

@@ -1,1 +1,0 @@
-"""Installs agents: archives, packages of npm, and packages of PyPI, each into a folder of its own."""
