@@ -201,10 +201,9 @@ def test_a_new_version_stands_beside_the_old_one(registry, put_in):
 def test_a_version_that_is_in_use_is_removed_only_when_it_is_free(registry, put_in, here):
     registry.add_archive("a", {"a": PROGRAM}, "./a")
     agent = put_in("a")
-    code = "import sys; from accord_tools.registry.installed_agents import hold_installed; hold_installed('a')"
-        "; print('held', flush=True)"
+    code = "import sys; from accord_tools.registry.installed_agents import hold_installed as hold; hold('a')"
     user = subprocess.Popen(
-        [sys.executable, "-c", f"{code}; sys.stdout.flush(); sys.stdin.read()"],
+        [sys.executable, "-c", f"{code}; print('held', flush=True); sys.stdin.read()"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -411,7 +410,7 @@ def test_a_package_with_unexpected_content_never_runs_its_scripts(registry, put_
     lock = checksums.LockedAgent("h", "1.0.0", "npx", {checksums.ANY: "sha512-other"})
     with pytest.raises(RegistryError, match=r"h 1.0.0 is not what the lock file has"):
         put_in("h", locked=lock)
-    checksums.agree("h", "1.0.0", checksums.ANY, "npx", "sha512-other")
+    checksums.remember("h", "1.0.0", checksums.ANY, "npx", "sha512-other")
     with pytest.raises(RegistryError, match=r"h 1.0.0 has changed since it was first installed here"):
         put_in("h")
     assert not ran.exists()

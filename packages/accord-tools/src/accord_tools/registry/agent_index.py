@@ -259,14 +259,17 @@ def _read_here(source: IndexSource) -> SourceState:
     return SourceState(source, entries, skipped)
 
 
+def entry_files(folder: Path) -> list[Path]:
+    """The files of a registry's sources: a folder for each agent."""
+    return [path for path in sorted(folder.glob("*/agent.json")) if not path.parent.name.startswith(("_", "."))]
+
+
 def _objects(folder: Path) -> Iterator[object]:
-    """The entries of a registry's sources: a folder for each agent."""
-    for path in sorted(folder.glob("*/agent.json")):
-        if not path.parent.name.startswith(("_", ".")):
-            try:
-                yield msgspec.json.decode(path.read_bytes())
-            except msgspec.DecodeError as error:
-                yield f"{path}: {error}"
+    for path in entry_files(folder):
+        try:
+            yield msgspec.json.decode(path.read_bytes())
+        except msgspec.DecodeError as error:
+            yield f"{path}: {error}"
 
 
 def parse(body: bytes, where: str) -> tuple[tuple[RegistryEntry, ...], tuple[str, ...]]:

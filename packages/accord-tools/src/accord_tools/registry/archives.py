@@ -33,7 +33,7 @@ from urllib.parse import unquote, urlsplit
 from accord.masking import mask_urls
 from accord_tools.registry import InstallError, Progress, UnsafeArchive
 from accord_tools.registry.checksums import Built, InstallRequirements, refuse_unhashed
-from accord_tools.registry.choose_agent import Platform, is_interpreter, program_path
+from accord_tools.registry.choose_agent import INTERPRETERS, Platform, program_path
 from accord_tools.registry.downloads import download
 from accord_tools.registry.entry import BinarySource
 
@@ -331,7 +331,7 @@ def install_archive(
         progress.step(f"Unpacking {name}")
         unpack(got, form, files)
         got.unlink()
-    argv = [source.cmd] if is_interpreter(source.cmd) else [str(_program(files, path, platform))]
+    argv = [source.cmd] if source.cmd in INTERPRETERS else [str(_program(files, path, platform))]
     return Built(argv, integrity, version)
 
 

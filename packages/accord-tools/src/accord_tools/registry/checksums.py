@@ -88,7 +88,7 @@ class _Remembered(msgspec.Struct):
     digests: dict[str, str] = {}
 
 
-def check_agreed(agent_id: str, version: str, platform: str, origin: str, integrity: str) -> None:
+def check_remembered(agent_id: str, version: str, platform: str, origin: str, integrity: str) -> None:
     """Raise RegistryError if this version was installed here before with other content."""
     if integrity and (seen := _remembered().digests.get(_key(agent_id, version, platform, origin))) not in (
         None,
@@ -101,7 +101,7 @@ def check_agreed(agent_id: str, version: str, platform: str, origin: str, integr
         )
 
 
-def agree(agent_id: str, version: str, platform: str, origin: str, integrity: str) -> None:
+def remember(agent_id: str, version: str, platform: str, origin: str, integrity: str) -> None:
     """Remember the content of a version that was installed."""
     if not integrity:
         return

@@ -10,7 +10,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from accord_tools.registry import InstallError
 from accord_tools.registry.entry import KINDS, BinarySource, Kind, PackageSource, RegistryEntry
@@ -51,7 +51,6 @@ def here() -> Platform:
     return Platform(SYSTEMS.get(system, system), MACHINES.get(machine, machine))
 
 
-NEEDS = {"npx": "npm", "uvx": "uv"}
 INTERPRETERS = frozenset({"node", "python", "python3", "java", "ruby"})
 """Programs of the system that an archive's `cmd` may name."""
 
@@ -138,13 +137,3 @@ def program_path(cmd: str, platform: Platform) -> str:
     if not parts or is_outside or "\0" in path:
         raise InstallError(f"'cmd' must be a relative path inside of the archive, got {cmd!r}")
     return "/".join(parts)
-
-
-def is_interpreter(cmd: str) -> bool:
-    """Whether `cmd` names a program of the system, such as node, and no file of the archive."""
-    return cmd in INTERPRETERS
-
-
-def tool_of(kind: Literal["npx", "uvx"]) -> str:
-    """The program that installs packages of this kind."""
-    return NEEDS[kind]

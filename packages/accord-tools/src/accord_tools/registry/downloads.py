@@ -47,15 +47,12 @@ def fetch(url: str, etag: str | None = None, modified: str | None = None) -> Fet
     known = {"If-None-Match": etag, "If-Modified-Since": modified}
     try:
         with _opened(url, {name: value for name, value in known.items() if value}) as response:
-            body = response.read(LARGEST_INDEX + 1)
+            body = _read(url, response, LARGEST_INDEX + 1)
             headers = response.headers
-    except urllib.error.HTTPError as error:
-        error.close()
-        if error.code == 304:
+    except _NotFetched as error:
+        if error.status == 304:
             return Fetched(None, etag, modified)
-        raise RegistryError(f"{mask_urls(url)} answered {error.code} {error.reason}") from None
-    except FAILURES as error:
-        raise RegistryError(f"cannot fetch {mask_urls(url)}: {reason(error)}") from None
+        raise
     if len(body) > LARGEST_INDEX:
         raise RegistryError(f"{mask_urls(url)} is larger than {LARGEST_INDEX:,} bytes")
     return Fetched(body, headers.get("ETag"), headers.get("Last-Modified"))
@@ -67,9 +64,14 @@ def download(url: str, file: IO[bytes], progress: Progress, *, limit: int = LARG
     Raises RegistryError if it cannot be fetched, and OSError if the file cannot be written.
     """
     digest, done = hashlib.sha256(), 0
-    with _asked(url) as response:
+    try:
+        response = _opened(url, {})
+    except _NotFetched as error:
+        gone = "; the entry may be newer or older than what its publisher offers" if error.status in (404, 410) else ""
+        raise RegistryError(f"{error}{gone}") from None
+    with response:
         total = _length(response.headers)
-        while chunk := _read(url, response):
+        while chunk := _read(url, response, CHUNK):
             done += len(chunk)
             if done > limit:
                 raise RegistryError(f"{mask_urls(url)} is larger than {limit:,} bytes")
@@ -81,39 +83,31 @@ def download(url: str, file: IO[bytes], progress: Progress, *, limit: int = LARG
     return digest.hexdigest()
 
 
-def answers(url: str) -> str | None:
+def address_problem(url: str) -> str | None:
     """Why this address does not answer; None if it does. HEAD is tried first, then GET."""
     problem: str | None = None
     for method in ("HEAD", "GET"):
         try:
             with _opened(url, {}, method):
                 return None
-        except urllib.error.HTTPError as error:
-            error.close()
-            problem = f"{mask_urls(url)} answered {error.code} {error.reason}"
         except RegistryError as error:
-            return str(error)
-        except FAILURES as error:
-            problem = f"{mask_urls(url)} does not answer: {reason(error)}"
+            problem = str(error)
     return problem
 
 
-def _asked(url: str) -> Any:
-    try:
-        return _opened(url, {})
-    except urllib.error.HTTPError as error:
-        error.close()
-        gone = "; the entry may be newer or older than what its publisher offers" if error.code in (404, 410) else ""
-        raise RegistryError(f"{mask_urls(url)} answered {error.code} {error.reason}{gone}") from None
-    except FAILURES as error:
-        raise RegistryError(f"cannot fetch {mask_urls(url)}: {reason(error)}") from None
+class _NotFetched(RegistryError):
+    """An address that could not be fetched; `status` is the HTTP status of its answer, if there was one."""
+
+    def __init__(self, text: str, status: int | None = None) -> None:
+        super().__init__(text)
+        self.status = status
 
 
-def _read(url: str, response: Any) -> bytes:
+def _read(url: str, response: Any, count: int) -> bytes:
     try:
-        chunk: bytes = response.read(CHUNK)
+        chunk: bytes = response.read(count)
     except FAILURES as error:
-        raise RegistryError(f"cannot fetch {mask_urls(url)}: {reason(error)}") from None
+        raise _NotFetched(f"cannot fetch {mask_urls(url)}: {reason(error)}") from None
     return chunk
 
 
@@ -137,8 +131,8 @@ def _length(headers: Message) -> int | None:
     return int(given) if given.isdecimal() else None
 
 
-def _opened(url: str, headers: Mapping[str, str], method: str = "GET") -> Any:
-    check_address(url)
+def _opened(url: str, headers: Mapping[str, str] = {}, method: str = "GET") -> Any:
+    _check_address(url)
     parts = urlsplit(url)
     place = parts.netloc.rpartition("@")
     plain = urlunsplit(parts._replace(netloc=place[2], fragment=""))
@@ -147,7 +141,13 @@ def _opened(url: str, headers: Mapping[str, str], method: str = "GET") -> Any:
         pair = unquote(place[0]) if ":" in place[0] else f"{unquote(place[0])}:"
         # Unredirected: a redirect, even to the same host, goes without it.
         request.add_unredirected_header("Authorization", f"Basic {base64.b64encode(pair.encode()).decode()}")
-    return _opener().open(request, timeout=PATIENCE)
+    try:
+        return _opener().open(request, timeout=PATIENCE)
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise _NotFetched(f"{mask_urls(url)} answered {error.code} {error.reason}", error.code) from None
+    except FAILURES as error:
+        raise _NotFetched(f"cannot fetch {mask_urls(url)}: {reason(error)}") from None
 
 
 def _opener() -> urllib.request.OpenerDirector:
@@ -178,7 +178,7 @@ class _SafeRedirects(urllib.request.HTTPRedirectHandler):
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
-def check_address(url: str) -> None:
+def _check_address(url: str) -> None:
     """Raise RegistryError unless this is an address that may be fetched: HTTPS, or HTTP on this machine."""
     try:
         is_fine = url.startswith("https://") and bool(urlsplit(url).hostname)

@@ -15,8 +15,8 @@ from urllib.parse import unquote, urlsplit
 from xml.parsers import expat
 
 from accord_tools.registry.archives import REFUSED
-from accord_tools.registry.choose_agent import PLATFORMS, is_interpreter
-from accord_tools.registry.entry import read_package
+from accord_tools.registry.choose_agent import INTERPRETERS, PLATFORMS
+from accord_tools.registry.entry import ID, read_package
 
 FindingLevel = Literal["error", "warning"]
 
@@ -178,7 +178,6 @@ def _number(text: str | None) -> float | None:
     return float(found[1]) if found else None
 
 
-ID = re.compile(r"[a-z][a-z0-9-]*")
 VERSION = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+.*")
 PREVIEW = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+(?:-preview\.[0-9]+)?")
 DIGEST = re.compile(r"[0-9a-fA-F]{64}")
@@ -333,7 +332,7 @@ def _command(cmd: str, path: str, *, is_windows: bool) -> Found:
     plain = cmd.replace("\\", "/") if is_windows else cmd
     if plain.startswith("/") or ".." in plain.split("/") or (is_windows and ":" in plain):
         yield path, "cmd", f"must be a relative path inside of the archive, got {cmd!r}", "error"
-    elif not plain.startswith("./") and not is_interpreter(cmd):
+    elif not plain.startswith("./") and cmd not in INTERPRETERS:
         yield path, "cmd", f"should begin with ./, because some clients need it; got {cmd!r}", "warning"
 
 

@@ -176,11 +176,11 @@ def _install(
             raise InstallError(f"{entry.id} {version} comes without a checksum, and one is required")
         if options.locked is not None:
             checksums.check_locked(options.locked, here().key, integrity)
-        checksums.check_agreed(entry.id, version, platform, choice.kind, integrity)
+        checksums.check_remembered(entry.id, version, platform, choice.kind, integrity)
 
     demands = InstallRequirements(judge, require_hash=options.require_hash)
     built = _built(entry, choice, source, options, folder, progress, demands)
-    checksums.agree(entry.id, built.version, platform, choice.kind, built.integrity)
+    checksums.remember(entry.id, built.version, platform, choice.kind, built.integrity)
     return InstalledAgent(
         id=entry.id,
         name=entry.name,

@@ -15,24 +15,15 @@ from typing import Any, cast
 import msgspec
 
 from accord_tools.registry import RegistryError
-from accord_tools.registry.downloads import answers
+from accord_tools.registry.agent_index import entry_files
+from accord_tools.registry.downloads import address_problem
 from accord_tools.registry.entry_rules import ADDRESSES, EntryFinding, check_entry, check_icon
 
 KEYS = (
-    "id",
-    "name",
-    "version",
-    "description",
-    "repository",
-    "website",
-    "authors",
-    "license",
-    "license_url",
-    "icon",
+    "id", "name", "version", "description", "repository", "website", "authors", "license", "license_url", "icon",
     "distribution",
-)
+)  # fmt: skip
 FORMAT = "1.0.0"
-QUARANTINE = "quarantine.json"
 
 
 @dataclass(frozen=True)
@@ -54,11 +45,7 @@ def read_sources(place: Path) -> list[SourceEntry]:
         return [_source(place, None)]
     if (place / "agent.json").is_file():
         return [_source(place / "agent.json", place.resolve().name)]
-    found = [
-        _source(path, path.parent.name)
-        for path in sorted(place.glob("*/agent.json"))
-        if not path.parent.name.startswith(("_", "."))
-    ]
+    found = [_source(path, path.parent.name) for path in entry_files(place)]
     if not found:
         raise RegistryError(f"{place} has no agent.json, and no folder in it has one")
     return found
@@ -162,10 +149,9 @@ def check_online(sources: list[SourceEntry], base: Path) -> list[EntryFinding]:
     for source in sources:
         for path, address in _addresses(source.raw):
             if address not in known:
-                known[address] = answers(address)
+                known[address] = address_problem(address)
             if (problem := known[address]) is not None:
-                file = source.file.resolve().relative_to(base.resolve()).as_posix()
-                found.append(EntryFinding(file, path, "online", problem))
+                found.append(EntryFinding(_shown(source.file, base), path, "online", problem))
     return found
 
 
