@@ -131,7 +131,7 @@ def _length(headers: Message) -> int | None:
     return int(given) if given.isdecimal() else None
 
 
-def _opened(url: str, headers: Mapping[str, str] = {}, method: str = "GET") -> Any:
+def _opened(url: str, headers: Mapping[str, str], method: str = "GET") -> Any:
     _check_address(url)
     parts = urlsplit(url)
     place = parts.netloc.rpartition("@")
