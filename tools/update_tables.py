@@ -21,7 +21,7 @@ import msgspec
 
 from accord import v1
 from accord.schema.base import Shape, Words, tag_of
-from accord.schema.v1.updates import SessionUpdate
+from accord.schema.v1 import SessionUpdate
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "updates.md"

@@ -16,8 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from accord.schema import conversion
-from accord.schema.v2 import upserts
+from accord.schema import conversion, v2
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "v2.md"
@@ -175,7 +174,7 @@ def _field(name: str, said: str) -> str:
 
 
 def upsert_fields() -> Iterator[str]:
-    yield from _table(inspect.getdoc(upserts) or "", "| upsert")
+    yield from _table(inspect.getdoc(v2) or "", "| upsert")
 
 
 def comes_back() -> Iterator[str]:

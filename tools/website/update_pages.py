@@ -14,8 +14,8 @@ from tools.website.update_examples import EXAMPLES, Wire
 from accord import v1, v2
 from accord.schema import codec
 from accord.schema.base import Shape, tag_of
-from accord.schema.v1.updates import SessionUpdate as UpdateV1
-from accord.schema.v2.updates import SessionUpdate as UpdateV2
+from accord.schema.v1 import SessionUpdate as UpdateV1
+from accord.schema.v2 import SessionUpdate as UpdateV2
 
 Kinds = dict[str, dict[int, type[Shape]]]
 

@@ -429,7 +429,7 @@ def test_an_update_of_a_kind_that_nobody_knows_is_kept():
 
 
 def test_every_update_of_version_2_has_a_fold():
-    from accord.schema.hints import Tagged, node_of
+    from accord.schema.type_tree import Tagged, node_of
 
     union = node_of(v2.SessionUpdate)
     assert isinstance(union, Tagged)

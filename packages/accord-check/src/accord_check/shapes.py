@@ -17,7 +17,8 @@ import msgspec
 from accord import DecodeError
 from accord.schema import codec, legacy
 from accord.schema.base import Mark
-from accord.schema.hints import (
+from accord.schema.tolerant import kind
+from accord.schema.type_tree import (
     NULL,
     AnyOf,
     Chosen,
@@ -34,7 +35,6 @@ from accord.schema.hints import (
     fields_of,
     node_of,
 )
-from accord.schema.tolerant import kind
 
 Kind = Literal["misfit", "damaged", "null", "own-field", "casing", "meta", "unknown", "legacy"]
 """What is wrong.

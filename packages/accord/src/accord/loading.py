@@ -1,6 +1,6 @@
 """Names of a package that are loaded when they are first used (PEP 562).
 
-`accord`, `accord.http` and `accord.schema.v1` have many names, and a program needs few of them: it pays for the
+`accord` and `accord.http` have many names, and a program needs few of them: it pays for the
 modules of those. Type checkers see ordinary imports under `TYPE_CHECKING`; at run time a table says which module has
 which name. A test compares the two.
 """

@@ -102,7 +102,7 @@ async def main():
         await script.expect_result(script.call("initialize", {"protocolVersion": 1}))
         await script.expect_error(script.call("no/such/method", {}), -32601)
     await serving
-    print("accord.schema.v1.nes" in sys.modules)
+    print("accord.schema.v1_nes" in sys.modules)
 
 asyncio.run(main())
 """

@@ -12,7 +12,7 @@ import msgspec
 
 from accord.schema import legacy
 from accord.schema.base import Mark
-from accord.schema.hints import (
+from accord.schema.type_tree import (
     AnyOf,
     Anything,
     Chosen,

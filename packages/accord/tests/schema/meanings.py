@@ -8,7 +8,7 @@ import msgspec
 
 from accord.schema.base import Mark
 from accord.schema.codec import plain
-from accord.schema.hints import (
+from accord.schema.type_tree import (
     AnyOf,
     Chosen,
     Field,

@@ -1,4 +1,4 @@
-"""The protocol's types, and what the nodes of their annotations say (see `accord.schema.hints`)."""
+"""The protocol's types, and what the nodes of their annotations say (see `accord.schema.type_tree`)."""
 
 import functools
 import importlib
@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 
 from accord.schema.base import Mark, Model, Notification, Request, Shape, tag_of
-from accord.schema.hints import (
+from accord.schema.methods import methods
+from accord.schema.type_tree import (
     AnyOf,
     Anything,
     Chosen,
@@ -27,7 +28,6 @@ from accord.schema.hints import (
     node_of,
     second_union,
 )
-from accord.schema.methods import methods
 
 Json = Any
 

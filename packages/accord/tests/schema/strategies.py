@@ -7,7 +7,7 @@
     broken(hint)               hypothesis: an instance, broken in one of these ways
     meaning(hint, value)       an instance without what means nothing: two that mean the same are then equal
 
-Nothing here is listed by hand: the walk is over the nodes of `accord.schema.hints`. All choices go through `Dice`,
+Nothing here is listed by hand: the walk is over the nodes of `accord.schema.type_tree`. All choices go through `Dice`,
 rolled by hypothesis where a failure should shrink and by `random` where thousands are wanted. What is broken stands in
 `breakages`, what counts as equal in `meanings`, and what annotations say in `nodes`.
 """
@@ -21,7 +21,7 @@ import msgspec
 import pytest
 from hypothesis import assume, strategies as st
 
-from accord.schema.hints import (
+from accord.schema.type_tree import (
     AnyOf,
     Anything,
     Chosen,

@@ -399,7 +399,7 @@ def test_a_mode_update_with_the_older_name_is_read():
     (name, older, newer) for name, fields in legacy.RENAMED_FIELDS.items() for older, newer in fields.items()
 ])  # fmt: skip
 def test_every_older_name_stands_for_a_field_that_there_is(name, older, newer):
-    from accord.schema.hints import fields_of
+    from accord.schema.type_tree import fields_of
 
     classes = [getattr(version, name) for version in (v1, v2) if hasattr(version, name)]
     assert classes

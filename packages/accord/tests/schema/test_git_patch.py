@@ -6,7 +6,7 @@ import subprocess
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from accord.schema.v2 import git_patch
+from accord.schema import git_patch
 
 PATH = "/home/me/hello.txt"
 LIKE_A_PATCH = ["--- x\n", "+++ y\n", "@@ -1 +1 @@\n", "diff --git a b\n", "\\ No newline\n"]

@@ -14,9 +14,8 @@ from msgspec import UNSET
 from accord.errors import DecodeError
 from accord.schema import codec, v1, v2
 from accord.schema.base import Shape, Unknown
-from accord.schema.hints import fields_of, node_of, second_union
 from accord.schema.methods import HANDSHAKES, is_handshake, message_of, methods, row_for
-from accord.schema.v2 import upserts
+from accord.schema.type_tree import fields_of, node_of, second_union
 
 HERE = Path(__file__).parent
 
@@ -59,7 +58,7 @@ def test_what_does_not_differ_is_the_very_type_of_version_1():
 
 
 def test_the_table_of_upserts_names_every_field_that_may_be_left_out_cleared_or_set():
-    rows = re.findall(r"^\| (.+) \| .+ \| (.+) \|$", inspect.getdoc(upserts), flags=re.MULTILINE)[1:]
+    rows = re.findall(r"^\| (.+) \| .+ \| (.+) \|$", inspect.getdoc(v2), flags=re.MULTILINE)[1:]
     table = {cls: re.findall(r"`(\w+)`", fields) for names, fields in rows for cls in re.findall(r"`(\w+)`", names)}
     values = {name: getattr(v2, name) for name in dir(v2)}
     types = {name: cls for name, cls in values.items() if isinstance(cls, type) and issubclass(cls, Shape)}

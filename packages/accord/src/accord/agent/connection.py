@@ -30,7 +30,7 @@ from accord.engine.peer import Peer
 from accord.engine.routes import Routes
 from accord.errors import NOT_FOUND, StoreError
 from accord.schema import v1
-from accord.schema.v1.prompt import StopReason
+from accord.schema.v1 import StopReason
 from accord.tasks import Tasks
 from accord.transports.base import Transport
 

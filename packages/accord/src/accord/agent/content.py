@@ -9,7 +9,7 @@ from accord.capabilities import Capabilities
 from accord.errors import RequestError
 from accord.schema import v1
 from accord.schema.base import Unknown, tag_of
-from accord.schema.v1.content import ContentBlock
+from accord.schema.v1 import ContentBlock
 
 Accepted = Literal["image", "audio", "embedded"]
 

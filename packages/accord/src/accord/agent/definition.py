@@ -33,7 +33,7 @@ from accord.engine.handlers import Handlers
 from accord.mistakes import WrongReturn, place_of
 from accord.schema import v1
 from accord.schema.base import Json
-from accord.schema.v1.prompt import StopReason
+from accord.schema.v1 import StopReason
 from accord.store.base import Store
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
 
     def handlers_of(self, message: type[Any]) -> Handlers:
         """Where a handler of this message belongs: with those of version 2, if only version 2 has the message."""
-        is_of_version_2 = message.__module__.startswith("accord.schema.v2.")
+        is_of_version_2 = message.__module__.startswith("accord.schema.v2")
         return self.second_handlers if is_of_version_2 and 2 in self.served_versions else self.handlers
 
     def declare(self) -> v1.AgentCapabilities:

@@ -19,7 +19,7 @@ from accord.project.patterns import LONGEST_PATTERN, compiled
 from accord.schema import v1
 from accord.schema.base import Unknown
 from accord.schema.tolerant import convert_alone
-from accord.schema.v1.elicitation import ElicitationContentValue, ElicitationPropertySchema
+from accord.schema.v1 import ElicitationContentValue, ElicitationPropertySchema
 from accord.services.elicitation.form import FormField, asked_for
 from accord.services.elicitation.form_bounds import excess, secrets_in
 

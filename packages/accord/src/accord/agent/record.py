@@ -26,8 +26,8 @@ from accord.agent.retelling import Retelling, Told
 from accord.agent.subagent_updates import enclosed, opened, update_head
 from accord.schema import codec, v1
 from accord.schema.base import Json
-from accord.schema.hints import Tagged, node_of
 from accord.schema.tolerant import convert_alone
+from accord.schema.type_tree import Tagged, node_of
 from accord.session import SessionState
 from accord.session.replay_scan import Version, marked, marking, read
 from accord.session.values import Update

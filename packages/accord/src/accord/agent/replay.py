@@ -21,7 +21,7 @@ from accord.agent import replay_v1
 from accord.capabilities import Capabilities, updates_that_need
 from accord.schema import v1
 from accord.schema.base import Unknown
-from accord.schema.hints import Tagged, node_of
+from accord.schema.type_tree import Tagged, node_of
 from accord.session import Message, SessionState, ToolCallState
 from accord.session.replay_scan import FoldedRecord, Key, Survey, Version
 from accord.session.values import Update

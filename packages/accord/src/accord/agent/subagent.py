@@ -35,8 +35,7 @@ from accord.agent.voices.base import Activity, End, Failure
 from accord.errors import ConnectionClosed, StoreError
 from accord.schema import v1
 from accord.schema.base import Request
-from accord.schema.v1.content import ContentBlock
-from accord.schema.v1.updates import SessionUpdate
+from accord.schema.v1 import ContentBlock, SessionUpdate
 from accord.session.values import Update
 
 ResultT = TypeVar("ResultT")

@@ -53,7 +53,7 @@ class SessionUpdates:
 
     async def send_given(self, update: v1.SessionUpdate) -> None:
         """`send` for an update that an author made, in whichever version of the protocol."""
-        if update.__class__.__module__.startswith("accord.schema.v2."):
+        if update.__class__.__module__.startswith("accord.schema.v2"):
             for fitted in self.voice.newer(update):
                 await self.send(fitted)
         else:

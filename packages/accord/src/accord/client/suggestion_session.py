@@ -17,7 +17,7 @@ from accord.documents.positions import DEFAULT, Encoding
 from accord.errors import REQUEST_CANCELLED, CapabilityMissing, PeerError, ProtocolError
 from accord.schema import v1
 from accord.schema.base import Notification
-from accord.schema.v1.session import SessionId
+from accord.schema.v1 import SessionId
 
 
 class Document(Protocol):

@@ -40,7 +40,7 @@ from accord.jsonrpc.open_requests import OpenRequests, key_of
 from accord.jsonrpc.wire_messages import Malformed, Message, NotificationFrame, RequestFrame, ResponseFrame
 from accord.schema.codec import decode
 from accord.schema.methods import is_handshake
-from accord.schema.v1.protocol import CancelRequestNotification
+from accord.schema.v1 import CancelRequestNotification
 from accord.tasks import Tasks, is_awaitable, pass_on
 from accord.trace.events import IN, Watch
 from accord.transports.base import Transport

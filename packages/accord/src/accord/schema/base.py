@@ -19,10 +19,14 @@ The strict decoder ignores the markers: good traffic fits the plain types. `tole
 has refused a value, and so does `describe`.
 """
 
+import __future__
+
 import enum
 import itertools
+import typing
 from abc import ABC, ABCMeta
 from collections.abc import Callable, Mapping
+from types import ModuleType
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -424,3 +428,14 @@ __all__ = [
     "unstable",
     "words",
 ]
+
+
+def public_names(*namespaces: Mapping[str, Any]) -> list[str]:
+    """The public names that modules of the protocol define: not those of the modules that they are made with."""
+    tools = {**vars(typing), **vars(msgspec), **globals(), **vars(__future__)}
+    return sorted(
+        name
+        for names in namespaces
+        for name, value in names.items()
+        if not name.startswith("_") and not isinstance(value, ModuleType) and tools.get(name) is not value
+    )

@@ -22,8 +22,8 @@ from accord.jsonrpc.chunked_decode import Sliced
 from accord.jsonrpc.structure_limits import DAMAGED, MISFIT, excess
 from accord.schema import tolerant
 from accord.schema.base import Json, Unknown
-from accord.schema.hints import OneWord, fields_of
-from accord.schema.keeping import HasUnknownMembers, UnknownMembers, merged
+from accord.schema.type_tree import OneWord, fields_of
+from accord.schema.unknown_members import HasUnknownMembers, UnknownMembers, merged
 
 T = TypeVar("T")
 

@@ -14,7 +14,8 @@ import msgspec
 
 from accord.schema.base import Json, Mark, Model, Notification, Request, Shape, tag_of
 from accord.schema.codec import plain
-from accord.schema.hints import (
+from accord.schema.methods import methods
+from accord.schema.type_tree import (
     AnyOf,
     Anything,
     Chosen,
@@ -32,7 +33,6 @@ from accord.schema.hints import (
     node_of,
     second_union,
 )
-from accord.schema.methods import methods
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

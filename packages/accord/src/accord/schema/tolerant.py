@@ -27,7 +27,7 @@ import msgspec
 
 from accord.schema import legacy
 from accord.schema.base import Choice, Json, Mark, Unknown
-from accord.schema.hints import (
+from accord.schema.type_tree import (
     NULL,
     AnyOf,
     Anything,
@@ -46,7 +46,7 @@ from accord.schema.hints import (
     node_of,
     second_union,
 )
-from accord.schema.keeping import with_unknown_members
+from accord.schema.unknown_members import with_unknown_members
 
 MOST_REPAIRS = 10_000
 """The most values of one message that may be damaged or unknown. Each takes about 5 us."""

@@ -14,6 +14,10 @@ from accord.session import SessionState
 from accord.session.values import Update
 
 # Entries of a session's record: updates as JSON, each with the version of the protocol that it was made in.
+#
+# An update of version 1 is kept as it is: `{"sessionUpdate": ...}`. One of another version is kept in an array after
+# the version: `[2, {"sessionUpdate": ...}]`. So records from before version 2 are valid as they are, and a record may
+# hold updates of both versions, because a session may be continued by a client that speaks the other one.
 
 
 Version: TypeAlias = Literal[1, 2]
@@ -78,6 +82,10 @@ def damaged(why: str) -> StoreError:
 
 
 # A first look at a record: until which entry each thing in it changes. A replay then tells a thing once it is final.
+#
+# A replay tells each message and each tool call once, in its final form, and in the order in which they began. Without
+# this look it would have to hold the whole session: any entry might still change the first message. With it, a replay
+# holds only what has begun and is not final, however long the session is.
 
 
 Key: TypeAlias = tuple[str, str]
@@ -179,6 +187,13 @@ def _seen(update: bytes) -> _Glance:
 
 
 # `FoldedRecord`: what a session's record amounts to, with all that its replay needs.
+#
+#     entries ──▶ SessionState          messages, tool calls, settings, as every reader of a session sees them
+#             └─▶ order                 what stands where: also compactions, subagents, and unknown updates
+#             └─▶ latest                the last update of each kind that replaces the one before
+#
+# The state says what there is. The order says where it stands in the conversation. The latest updates are replayed as
+# they came, so that what the state does not show, such as their `_meta`, is not lost.
 
 
 Place: TypeAlias = int | Key | Unknown

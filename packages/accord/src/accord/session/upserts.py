@@ -21,6 +21,14 @@ from accord.session.timeline import Timeline
 from accord.session.values import Compaction, SessionMessageState, Speaker, Subagent, ToolCallState, given, patched_meta
 
 # Values of version 2 as the classes of version 1 in which a session's state shows them. PURE.
+#
+# A state has one set of classes, so that a program reads it in the same way in both versions. The classes of content,
+# of plans and of places differ between the versions only in which words they allow. So a value moves field by field,
+# and a word that version 1 lacks stays as it came. Nothing is lost:
+#
+# - a link with icons is a `LinkWithIcons`, which is a `v1.ResourceLink` with one field more;
+# - a diff stays a `v2.Diff`: version 1 needs the whole texts of the file, which a patch rarely has;
+# - an unknown variant stays the `Unknown` that it is.
 
 
 class LinkWithIcons(v1.ResourceLink, tag_field="type", tag="resource_link"):
@@ -88,6 +96,17 @@ def shown_blocks(blocks: Iterable[Any] | None) -> Sequence[v1.ContentBlock]:
 
 
 # Folds of the updates of version 2: whole messages, patches, terminals, states. PURE.
+#
+# In version 2 an update creates what it names or changes the fields that it carries: a field left out stays, `null`
+# clears it, a value replaces it. Of `_meta` each key is patched by itself. Chunks append. Ids of messages stay valid
+# for the whole session, and user messages, agent messages and thoughts have ids of their own.
+#
+#     class of the update ──▶ IN_TIMELINE: messages and tool calls, in the order of their first update
+#                         ├──▶ FOLDS: terminals, plans and the state of the session
+#                         └──▶ MEANT: what the agent offers
+#
+# The state shows values in the classes of version 1 (`shown`). Where an update means the same as one of version 1,
+# `MEANT` makes that one, and the fold of version 1 does the rest.
 
 
 # Messages

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 
 # Text that comes in chunks, in which an emoji may have been split in two, and the approximate sizes of values.
+#
+# JavaScript counts a character beyond the first 65,536 as two, and agents written in it split between them. Each half
+# comes as a lone surrogate, which UTF-8 cannot encode; together they are the character again.
 
 
 class JoinedText:

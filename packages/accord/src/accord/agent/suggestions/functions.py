@@ -11,7 +11,7 @@ import msgspec
 from accord.arguments import registered_once, wrong_type
 from accord.documents.positions import chosen
 from accord.schema import v1
-from accord.schema.v1.nes_capabilities import NesContextCapabilities
+from accord.schema.v1 import NesContextCapabilities
 
 if TYPE_CHECKING:
     from accord.agent.suggestions.mirror import MirroredDocument

@@ -11,7 +11,7 @@ from accord.documents.text_document import TextDocument
 from accord.documents.uris import uri_of
 from accord.schema import v1
 from accord.schema.base import Unknown
-from accord.schema.v1.nes import NesTriggerKind
+from accord.schema.v1_nes import NesTriggerKind
 
 SHOWN_BY: dict[type, str] = {
     v1.NesJumpSuggestion: "jump",

@@ -25,7 +25,7 @@ from accord.file_uris import path_of_uri
 from accord.schema import v1
 from accord.schema.base import Unknown
 from accord.schema.sendable import check_sendable
-from accord.schema.v1.session import SessionId
+from accord.schema.v1 import SessionId
 
 log = logging.getLogger("accord")
 

@@ -20,7 +20,7 @@ from accord.capabilities import updates_that_need
 from accord.schema import codec, v1, v2
 from accord.schema.base import Notification
 from accord.schema.conversion import to_v2
-from accord.schema.hints import Tagged, fields_of
+from accord.schema.type_tree import Tagged, fields_of
 
 CHUNKS = (v1.AgentMessageChunk, v1.AgentThoughtChunk, v1.UserMessageChunk)
 

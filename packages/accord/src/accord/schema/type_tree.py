@@ -16,7 +16,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from accord.schema.base import Choice, Every, Mark, SecondTag, Words, tag_of
-from accord.schema.keeping import plain_class
+from accord.schema.unknown_members import plain_class
 
 NoneType = type(None)
 

@@ -20,7 +20,7 @@ from msgspec import UNSET
 
 from accord.errors import ConversionError
 from accord.schema.base import Unknown, tag_of
-from accord.schema.hints import (
+from accord.schema.type_tree import (
     NULL,
     AnyOf,
     Anything,
@@ -36,7 +36,7 @@ from accord.schema.hints import (
     Tagged,
     fields_of,
 )
-from accord.schema.keeping import unknown_members, with_unknown_members
+from accord.schema.unknown_members import unknown_members, with_unknown_members
 
 Step = Callable[[Any], Any]
 

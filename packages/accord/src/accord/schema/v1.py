@@ -1,0 +1,2219 @@
+"""Version 1 of the protocol: its messages and their parts, by topic, as the specification has them.
+
+The types of next edit suggestions, which few programs need, are in `v1_nes`, and load when one of them is first used.
+"""
+
+# pyright: reportGeneralTypeIssues=false
+# It imports UNSET, which is Final.
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NewType, Self, TypeAlias, cast
+
+from msgspec import UNSET, Meta, UnsetType, field
+
+from accord import masking
+from accord.schema.base import (
+    Int32,
+    Int64,
+    Json,
+    Model,
+    Notification,
+    NullAsDefault,
+    Open,
+    Patch,
+    ReadOpen,
+    Request,
+    Shape,
+    Tolerant,
+    Uint16,
+    Uint32,
+    Uint64,
+    Unstable,
+    Upsert,
+    ValidItems,
+    choice,
+    needs,
+    public_names,
+    tagged_or,
+    unstable,
+    words,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from accord.schema.v1_nes import *
+
+
+# Content: what prompts, messages and tool results are made of. Page: content.
+
+
+Role = Literal["assistant", "user"]
+
+
+class Annotations(Model):
+    """Hints about the audience and the importance of content."""
+
+    audience: Tolerant[ValidItems[Role] | None] = None
+    last_modified: Tolerant[str | None] = None
+    priority: Tolerant[float | None] = None
+
+
+class TextContent(Model, tag_field="type", tag="text"):
+    """Plain text or Markdown."""
+
+    text: str
+    annotations: Tolerant[Annotations | None] = None
+
+
+@needs("prompt_capabilities.image")
+class ImageContent(Model, tag_field="type", tag="image"):
+    """An image, encoded in base64."""
+
+    data: str
+    mime_type: str
+    uri: Tolerant[str | None] = None
+    annotations: Tolerant[Annotations | None] = None
+
+    @classmethod
+    def from_bytes(cls, data: bytes, mime_type: str, *, uri: str | None = None) -> ImageContent:
+        return cls(_base64(data), mime_type, uri)
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> ImageContent:
+        """Reads the file now; its type is told by its name."""
+        path = _file(path)
+        return cls.from_bytes(path.read_bytes(), _mime_type_of(path) or "image/png", uri=path.as_uri())
+
+
+@needs("prompt_capabilities.audio")
+class AudioContent(Model, tag_field="type", tag="audio"):
+    """A sound, encoded in base64."""
+
+    data: str
+    mime_type: str
+    annotations: Tolerant[Annotations | None] = None
+
+    @classmethod
+    def from_bytes(cls, data: bytes, mime_type: str) -> AudioContent:
+        return cls(_base64(data), mime_type)
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> AudioContent:
+        """Reads the file now; its type is told by its name."""
+        path = _file(path)
+        return cls.from_bytes(path.read_bytes(), _mime_type_of(path) or "audio/wav")
+
+
+class ResourceLink(Model, tag_field="type", tag="resource_link"):
+    """A link to a resource that the agent can read by itself."""
+
+    name: str
+    uri: str
+    title: Tolerant[str | None] = None
+    description: Tolerant[str | None] = None
+    mime_type: Tolerant[str | None] = None
+    size: Tolerant[Int64 | None] = None
+    annotations: Tolerant[Annotations | None] = None
+
+    @classmethod
+    def to(cls, path: str | Path, *, title: str | None = None, description: str | None = None) -> ResourceLink:
+        """A link to a file, with its type and, where the file exists, its size."""
+        path = _file(path)
+        size = path.stat().st_size if path.is_file() else None
+        return cls(path.name, path.as_uri(), title, description, _mime_type_of(path), size)
+
+
+class TextResourceContents(Model):
+    """The contents of a resource as text."""
+
+    text: str
+    uri: str
+    mime_type: Tolerant[str | None] = None
+
+
+class BlobResourceContents(Model):
+    """The contents of a resource as bytes, encoded in base64."""
+
+    blob: str
+    uri: str
+    mime_type: Tolerant[str | None] = None
+
+
+def _text_or_blob(value: Json) -> Any:
+    if not isinstance(value, dict) or not value.keys() & {"text", "blob"}:  # pyright: ignore[reportUnknownMemberType]
+        return None
+    return TextResourceContents if isinstance(value.get("text"), str) else BlobResourceContents  # pyright: ignore[reportUnknownMemberType]
+
+
+if TYPE_CHECKING:
+    EmbeddedResourceResource: TypeAlias = TextResourceContents | BlobResourceContents
+else:
+    EmbeddedResourceResource = choice(
+        "EmbeddedResourceResource", _text_or_blob, TextResourceContents, BlobResourceContents
+    )
+
+
+@needs("prompt_capabilities.embedded_context")
+class EmbeddedResource(Model, tag_field="type", tag="resource"):
+    """A resource together with its contents."""
+
+    resource: EmbeddedResourceResource
+    annotations: Tolerant[Annotations | None] = None
+
+    @classmethod
+    def from_text(cls, text: str, uri: str, mime_type: str | None = None) -> EmbeddedResource:
+        return cls(TextResourceContents(text, uri, mime_type))
+
+    @classmethod
+    def from_bytes(cls, data: bytes, uri: str, mime_type: str | None = None) -> EmbeddedResource:
+        return cls(BlobResourceContents(_base64(data), uri, mime_type))
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> EmbeddedResource:
+        """Reads the file now: as text where it is UTF-8, else as bytes."""
+        path = _file(path)
+        data, mime_type = path.read_bytes(), _mime_type_of(path)
+        try:
+            return cls.from_text(data.decode("utf-8"), path.as_uri(), mime_type)
+        except UnicodeDecodeError:
+            return cls.from_bytes(data, path.as_uri(), mime_type)
+
+
+ContentBlock: TypeAlias = Open[TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource]
+"""One piece of content."""
+
+
+def as_block(content: str | ContentBlock) -> ContentBlock:
+    """Content as a block; a plain string is text."""
+    return TextContent(content) if isinstance(content, str) else content
+
+
+def _file(path: str | Path) -> Path:
+    from pathlib import Path  # here, so that who speaks in plain text does not load it
+
+    return Path(path).absolute()
+
+
+def _mime_type_of(path: Path) -> str | None:
+    """What the file's name tells."""
+    import mimetypes  # likewise
+
+    return mimetypes.guess_type(path.name)[0]
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")
+
+
+# Messages as they stream: what the user, the agent and its thinking say. Page: prompt-turn; proposal: message-id.
+
+
+MessageId = NewType("MessageId", str)
+
+
+class ContentChunk(Model):
+    """Part of a message; parts with the same `message_id` belong together."""
+
+    content: ContentBlock
+    message_id: Tolerant[MessageId | None] = None
+
+    @classmethod
+    def of(cls, content: str | ContentBlock, message_id: MessageId | None = None) -> Self:
+        """
+        >>> AgentMessageChunk.of("Hello")
+        AgentMessageChunk(content=TextContent(text='Hello'))
+        """
+        return cls(TextContent(content) if isinstance(content, str) else content, message_id)
+
+
+class UserMessageChunk(ContentChunk, tag_field="sessionUpdate", tag="user_message_chunk"):
+    """Part of a user's message, sent when a session is replayed."""
+
+
+class AgentMessageChunk(ContentChunk, tag_field="sessionUpdate", tag="agent_message_chunk"):
+    """Part of a message of the agent."""
+
+
+class AgentThoughtChunk(ContentChunk, tag_field="sessionUpdate", tag="agent_thought_chunk"):
+    """Part of a thought of the agent."""
+
+
+# What belongs to the protocol itself rather than to a topic: request ids, errors, cancelling one request.
+#
+# Pages: overview, cancellation, extensibility.
+
+
+RequestId: TypeAlias = Annotated[Int64 | str | None, "RequestId"]
+"""What names a call until it is answered. Type-exact: `"3"` is not `3`."""
+
+ErrorCode: TypeAlias = Annotated[Int32, "ErrorCode"]
+"""JSON-RPC's codes, and ACP's own; `accord.errors` names them."""
+
+
+class Error(Shape):
+    """The error of an answer."""
+
+    code: ErrorCode
+    message: str
+    data: Tolerant[Json] = None
+
+
+class CancelRequestNotification(Notification, method="$/cancel_request"):
+    """Cancel a request: the sender no longer needs its answer."""
+
+    request_id: RequestId
+
+
+ExtRequest: TypeAlias = Json
+"""Params of a request whose method begins with `_`: the two sides agree on them between themselves."""
+
+ExtResponse: TypeAlias = Json
+ExtNotification: TypeAlias = Json
+
+
+# Slash commands that an agent offers. Page: slash-commands.
+
+
+class UnstructuredCommandInput(Model):
+    """Free text after a command's name; the hint says what to type."""
+
+    hint: str
+
+
+AvailableCommandInput: TypeAlias = Annotated[UnstructuredCommandInput, "AvailableCommandInput"]
+
+
+class AvailableCommand(Model):
+    """A slash command that the agent offers; its name has no slash."""
+
+    name: str
+    description: str
+    input: Tolerant[AvailableCommandInput | None] = None
+
+    @classmethod
+    def of(cls, name: str, description: str, hint: str | None = None) -> AvailableCommand:
+        return cls(name, description, UnstructuredCommandInput(hint) if hint is not None else None)
+
+
+class AvailableCommandsUpdate(Model, tag_field="sessionUpdate", tag="available_commands_update"):
+    """The commands available now; they replace the earlier list."""
+
+    available_commands: Tolerant[ValidItems[AvailableCommand]]
+
+
+# Session config options: what a user may choose about a session. Page: session-config-options.
+
+
+SessionConfigId = NewType("SessionConfigId", str)
+SessionConfigValueId = NewType("SessionConfigValueId", str)
+SessionConfigGroupId = NewType("SessionConfigGroupId", str)
+
+SessionConfigOptionCategory: TypeAlias = Annotated[str, words("mode", "model", "model_config", "thought_level")]
+"""What an option is about, so that a client can place it well. Names of one's own begin with `_`."""
+
+
+class SessionConfigSelectOption(Model):
+    """One value of a select option."""
+
+    value: SessionConfigValueId
+    name: str
+    description: Tolerant[str | None] = None
+
+
+class SessionConfigSelectGroup(Model):
+    """Values of a select option under a common heading."""
+
+    group: SessionConfigGroupId
+    name: str
+    options: Tolerant[ValidItems[SessionConfigSelectOption]]
+
+
+def _flat_or_grouped(value: Json) -> Any:
+    if not isinstance(value, list):
+        return None
+    items = cast("list[Json]", value)
+    grouped = bool(items) and all(isinstance(item, dict) and "group" in item for item in items)
+    return list[SessionConfigSelectGroup] if grouped else list[SessionConfigSelectOption]
+
+
+if TYPE_CHECKING:
+    SessionConfigSelectOptions: TypeAlias = list[SessionConfigSelectOption] | list[SessionConfigSelectGroup]
+else:
+    SessionConfigSelectOptions = choice(
+        "SessionConfigSelectOptions",
+        _flat_or_grouped,
+        list[SessionConfigSelectOption],
+        list[SessionConfigSelectGroup],
+    )
+
+
+class SessionConfigSelect(Model, tag_field="type", tag="select"):
+    """A config option with one of several values."""
+
+    id: SessionConfigId
+    name: str
+    current_value: SessionConfigValueId
+    options: SessionConfigSelectOptions
+    description: Tolerant[str | None] = None
+    category: Tolerant[SessionConfigOptionCategory | None] = None
+
+
+class SessionConfigBoolean(Model, tag_field="type", tag="boolean"):
+    """A config option that is on or off; only for clients that declared `session.configOptions.boolean`."""
+
+    id: SessionConfigId
+    name: str
+    current_value: bool
+    description: Tolerant[str | None] = None
+    category: Tolerant[SessionConfigOptionCategory | None] = None
+
+
+SessionConfigOption: TypeAlias = Open[SessionConfigSelect | SessionConfigBoolean]
+
+
+class SessionConfigOptionsCapabilities(Model):
+    """The kinds of config option, besides select, that a client can show."""
+
+    boolean: Tolerant[BooleanConfigOptionCapabilities | None] = None
+
+
+class BooleanConfigOptionCapabilities(Model):
+    """Declares that the client can show on-off options."""
+
+
+# Models as sessions named them before config options had the category `model`. Page: adapters-type-map.
+#
+# Many agents still offer their models this way, some in no other: `models` in the answers that open a session, and
+# `session/set_model`.
+
+
+ModelId = NewType("ModelId", str)
+
+
+@unstable
+class ModelInfo(Model):
+    """A model that the agent offers for a session."""
+
+    model_id: ModelId
+    name: str
+    description: Tolerant[str | None] = None
+
+
+@unstable
+class SessionModelState(Model):
+    """The models of a session, and the current one."""
+
+    current_model_id: ModelId
+    available_models: Tolerant[ValidItems[ModelInfo]]
+
+
+# Session modes: how an agent goes about its work. Page: session-modes.
+
+
+SessionModeId = NewType("SessionModeId", str)
+
+
+class SessionMode(Model):
+    """A way of working that the agent offers for a session."""
+
+    id: SessionModeId
+    name: str
+    description: Tolerant[str | None] = None
+
+
+class SessionModeState(Model):
+    """The modes of a session, and the current one."""
+
+    current_mode_id: SessionModeId
+    available_modes: Tolerant[ValidItems[SessionMode]]
+
+
+# What agents and clients declare of next edit suggestions: every `initialize` has room for it, see `nes`.
+
+
+PositionEncodingKind: TypeAlias = Annotated[str, words("utf-16", "utf-32", "utf-8")]
+TextDocumentSyncKind: TypeAlias = Annotated[str, words("full", "incremental")]
+
+
+# What an agent wants to know
+
+
+@unstable
+class NesDocumentDidOpenCapabilities(Model):
+    """Tell when a document opens."""
+
+
+@unstable
+class NesDocumentDidChangeCapabilities(Model):
+    """Tell what changes in a document, whole or in pieces."""
+
+    sync_kind: TextDocumentSyncKind
+
+
+@unstable
+class NesDocumentDidCloseCapabilities(Model):
+    """Tell when a document closes."""
+
+
+@unstable
+class NesDocumentDidSaveCapabilities(Model):
+    """Tell when a document is saved."""
+
+
+@unstable
+class NesDocumentDidFocusCapabilities(Model):
+    """Tell when a document gets the focus."""
+
+
+@unstable
+class NesDocumentEventCapabilities(Model):
+    """The document events that the agent wants."""
+
+    did_open: Tolerant[NesDocumentDidOpenCapabilities | None] = None
+    did_change: Tolerant[NesDocumentDidChangeCapabilities | None] = None
+    did_close: Tolerant[NesDocumentDidCloseCapabilities | None] = None
+    did_save: Tolerant[NesDocumentDidSaveCapabilities | None] = None
+    did_focus: Tolerant[NesDocumentDidFocusCapabilities | None] = None
+
+
+@unstable
+class NesEventCapabilities(Model):
+    """The events that the agent wants."""
+
+    document: Tolerant[NesDocumentEventCapabilities | None] = None
+
+
+@unstable
+class NesRecentFilesCapabilities(Model):
+    """Send recently used files along."""
+
+    max_count: Tolerant[Uint32 | None] = None
+
+
+@unstable
+class NesRelatedSnippetsCapabilities(Model):
+    """Send related pieces of code along."""
+
+
+@unstable
+class NesEditHistoryCapabilities(Model):
+    """Send the last edits along."""
+
+    max_count: Tolerant[Uint32 | None] = None
+
+
+@unstable
+class NesUserActionsCapabilities(Model):
+    """Send what the user did along."""
+
+    max_count: Tolerant[Uint32 | None] = None
+
+
+@unstable
+class NesOpenFilesCapabilities(Model):
+    """Send the list of open files along."""
+
+
+@unstable
+class NesDiagnosticsCapabilities(Model):
+    """Send errors and warnings along."""
+
+
+@unstable
+class NesContextCapabilities(Model):
+    """What the agent wants to see with each request."""
+
+    recent_files: Tolerant[NesRecentFilesCapabilities | None] = None
+    related_snippets: Tolerant[NesRelatedSnippetsCapabilities | None] = None
+    edit_history: Tolerant[NesEditHistoryCapabilities | None] = None
+    user_actions: Tolerant[NesUserActionsCapabilities | None] = None
+    open_files: Tolerant[NesOpenFilesCapabilities | None] = None
+    diagnostics: Tolerant[NesDiagnosticsCapabilities | None] = None
+
+
+@unstable
+class NesCapabilities(Model):
+    """The agent suggests edits."""
+
+    events: Tolerant[NesEventCapabilities | None] = None
+    context: Tolerant[NesContextCapabilities | None] = None
+
+
+# The kinds of suggestion that a client can show
+
+
+@unstable
+class NesJumpCapabilities(Model):
+    """The client can offer a jump."""
+
+
+@unstable
+class NesRenameCapabilities(Model):
+    """The client can offer a rename."""
+
+
+@unstable
+class NesSearchAndReplaceCapabilities(Model):
+    """The client can offer a search and replace."""
+
+
+@unstable
+class ClientNesCapabilities(Model):
+    """What the client can show besides edits."""
+
+    jump: Tolerant[NesJumpCapabilities | None] = None
+    rename: Tolerant[NesRenameCapabilities | None] = None
+    search_and_replace: Tolerant[NesSearchAndReplaceCapabilities | None] = None
+
+
+# Authentication: how a user proves who they are. Pages: authentication; proposals: auth-methods, logout-method.
+
+
+AuthMethodId = NewType("AuthMethodId", str)
+
+
+class AuthMethodAgent(Model):
+    """A login method that the agent carries out by itself; the one variant without a `type`."""
+
+    id: AuthMethodId
+    name: str
+    description: Tolerant[str | None] = None
+
+
+class AuthMethodTerminal(Model, tag_field="type", tag="terminal"):
+    """A login method at a terminal: the client runs the agent there with these arguments."""
+
+    id: AuthMethodId
+    name: str
+    description: Tolerant[str | None] = None
+    args: NullAsDefault[list[str]] = []
+    env: NullAsDefault[dict[str, str]] = {}
+
+
+@unstable
+class AuthEnvVar(Model):
+    """An environment variable that holds a credential."""
+
+    name: str
+    label: str | None = None
+    secret: bool = True
+    optional: bool = False
+
+
+@unstable
+class AuthMethodEnvVar(Model, tag_field="type", tag="env_var"):
+    """A login method by environment variables; proposed, and sent by real agents (see `legacy`)."""
+
+    id: AuthMethodId
+    name: str
+    vars: list[AuthEnvVar]
+    description: Tolerant[str | None] = None
+    link: str | None = None
+
+
+if TYPE_CHECKING:
+    AuthMethod: TypeAlias = Open[AuthMethodAgent | AuthMethodTerminal | AuthMethodEnvVar]
+else:
+    AuthMethod = tagged_or("AuthMethod", "type", AuthMethodAgent, AuthMethodTerminal, AuthMethodEnvVar, means="agent")
+
+
+class AuthenticateResponse(Model):
+    """The result of `authenticate`: the user is logged in."""
+
+
+class AuthenticateRequest(Request[AuthenticateResponse], method="authenticate"):
+    """Log in with one of the agent's methods."""
+
+    method_id: AuthMethodId
+
+
+class LogoutResponse(Model):
+    """The result of `logout`: the user is logged out."""
+
+
+class LogoutRequest(Request[LogoutResponse], method="logout", needs="auth.logout"):
+    """Log out; needs `auth.logout`."""
+
+
+AuthState: TypeAlias = Annotated[str, words("authenticated", "unauthenticated", "not_required", "unknown")]
+
+
+@unstable
+class AuthAccount(Model):
+    """An account that the agent knows."""
+
+    label: str
+    active: Tolerant[bool | None] = None
+    name: Tolerant[str | None] = None
+    email: Tolerant[str | None] = None
+    organization: Tolerant[str | None] = None
+
+
+@unstable
+class AuthStatusResponse(Model):
+    """The result of `auth/status`: the accounts that are logged in."""
+
+    state: AuthState
+    accounts: Tolerant[ValidItems[AuthAccount]] = []
+
+
+class AuthStatusRequest(Request[AuthStatusResponse], method="auth/status", unstable=True, needs="auth.status"):
+    """Ask which accounts are logged in; needs `auth.status`."""
+
+
+class AuthStatusUpdateNotification(Notification, method="auth/status_update", unstable=True):
+    """Tells the client that the accounts that are logged in have changed."""
+
+    state: AuthState
+    accounts: Tolerant[ValidItems[AuthAccount]] = []
+
+
+@unstable
+class AuthStatusCapabilities(Model):
+    """Declares that the agent answers `auth/status`."""
+
+
+class LogoutCapabilities(Model):
+    """Declares that the agent answers `logout`."""
+
+
+class AgentAuthCapabilities(Model):
+    """The agent's capabilities for logins."""
+
+    status: Unstable[Tolerant[AuthStatusCapabilities | None]] = None
+    logout: Tolerant[LogoutCapabilities | None] = None
+
+
+class AuthCapabilities(Model):
+    """The client's capabilities for logins."""
+
+    terminal: Tolerant[bool] = False
+
+
+# The first call of a connection: versions, capabilities, who is who. Page: initialization.
+
+
+ProtocolVersion: TypeAlias = Annotated[Uint16, "ProtocolVersion"]
+"""One number, raised only when something breaks."""
+
+
+class Implementation(Model):
+    """The name, title and version of an agent or client."""
+
+    name: str
+    version: str
+    title: Tolerant[str | None] = None
+
+
+# What a client can do
+
+
+class FileSystemCapabilities(Model):
+    """The file methods that the client answers."""
+
+    read_text_file: Tolerant[bool] = False
+    write_text_file: Tolerant[bool] = False
+
+
+class NoticeCapabilities(Shape):
+    """Declares that the client shows notices."""
+
+
+class CompactionCapabilities(Shape):
+    """Declares that the client shows compaction."""
+
+
+class ClientSessionCapabilities(Model):
+    """The optional parts of a session that the client shows."""
+
+    compaction: Tolerant[CompactionCapabilities | None] = None
+    config_options: Tolerant[SessionConfigOptionsCapabilities | None] = None
+    notices: Tolerant[NoticeCapabilities | None] = None
+
+
+@unstable
+class SubagentCapabilities(Model):
+    """Declares that the client shows subagents."""
+
+
+@unstable
+class PlanCapabilities(Model):
+    """Declares that the client takes several plans, updated and removed by id."""
+
+
+class ElicitationFormCapabilities(Model):
+    """Declares that the client can show forms."""
+
+
+class ElicitationUrlCapabilities(Model):
+    """Declares that the client can send its user to a URL."""
+
+
+class ElicitationCapabilities(Model):
+    """The modes of elicitation that the client supports."""
+
+    form: Tolerant[ElicitationFormCapabilities | None] = None
+    url: Tolerant[ElicitationUrlCapabilities | None] = None
+
+
+class ClientCapabilities(Model):
+    """The methods that the client answers, and the optional features that it shows."""
+
+    fs: Tolerant[FileSystemCapabilities] = FileSystemCapabilities()
+    terminal: Tolerant[bool] = False
+    session: Tolerant[ClientSessionCapabilities | None] = None
+    auth: Tolerant[AuthCapabilities] = AuthCapabilities()
+    elicitation: Tolerant[ElicitationCapabilities | None] = None
+    subagents: Unstable[Tolerant[SubagentCapabilities | None]] = None
+    plan: Unstable[Tolerant[PlanCapabilities | None]] = None
+    nes: Unstable[Tolerant[ClientNesCapabilities | None]] = None
+    position_encodings: Unstable[Tolerant[ValidItems[PositionEncodingKind]]] = []
+
+
+# What an agent can do
+
+
+class PromptCapabilities(Model):
+    """The content that a prompt may hold besides text and resource links."""
+
+    image: Tolerant[bool] = False
+    audio: Tolerant[bool] = False
+    embedded_context: Tolerant[bool] = False
+
+
+class McpCapabilities(Model):
+    """The MCP transports that the agent supports besides stdio."""
+
+    http: Tolerant[bool] = False
+    sse: Tolerant[bool] = False
+    acp: Unstable[Tolerant[bool]] = False
+
+
+class SessionListCapabilities(Model):
+    """Declares that the agent answers `session/list`."""
+
+
+class SessionDeleteCapabilities(Model):
+    """Declares that the agent answers `session/delete`."""
+
+
+class SessionAdditionalDirectoriesCapabilities(Model):
+    """Declares that a session may have folders besides `cwd`."""
+
+
+class SessionResumeCapabilities(Model):
+    """Declares that the agent answers `session/resume`."""
+
+
+class SessionCloseCapabilities(Model):
+    """Declares that the agent answers `session/close`."""
+
+
+@unstable
+class SessionForkCapabilities(Model):
+    """Declares that the agent answers `session/fork`."""
+
+
+@unstable
+class SessionArchiveCapabilities(Model):
+    """Declares that the agent answers `session/archive` and `session/unarchive`."""
+
+
+@unstable
+class SessionStatusCapabilities(Model):
+    """Declares that the agent answers `session/status`."""
+
+
+@unstable
+class SessionTitleCapabilities(Model):
+    """Declares that the agent answers `session/set_title`."""
+
+
+@unstable
+class SessionSystemPromptOverrideCapabilities(Model):
+    """Declares that the client may replace the agent's system prompt."""
+
+
+@unstable
+class SessionSystemPromptModeCapabilities(Model):
+    """The modes of system prompt besides appending."""
+
+    override: Tolerant[SessionSystemPromptOverrideCapabilities | None] = None
+
+
+@unstable
+class SessionSystemPromptCapabilities(Model):
+    """Declares that the client may add to the agent's system prompt."""
+
+    mode: Tolerant[SessionSystemPromptModeCapabilities | None] = None
+
+
+class SessionCapabilities(Model):
+    """The optional session methods that the agent answers."""
+
+    list: Tolerant[SessionListCapabilities | None] = None
+    delete: Tolerant[SessionDeleteCapabilities | None] = None
+    additional_directories: Tolerant[SessionAdditionalDirectoriesCapabilities | None] = None
+    resume: Tolerant[SessionResumeCapabilities | None] = None
+    close: Tolerant[SessionCloseCapabilities | None] = None
+    fork: Unstable[Tolerant[SessionForkCapabilities | None]] = None
+    archive: Unstable[Tolerant[SessionArchiveCapabilities | None]] = None
+    status: Unstable[Tolerant[SessionStatusCapabilities | None]] = None
+    title: Unstable[Tolerant[SessionTitleCapabilities | None]] = None
+    system_prompt: Unstable[Tolerant[SessionSystemPromptCapabilities | None]] = None
+
+
+@unstable
+class ProvidersCapabilities(Model):
+    """Declares that the client may choose the agent's providers."""
+
+
+class AgentCapabilities(Model):
+    """The methods and features that the agent offers."""
+
+    load_session: Tolerant[bool] = False
+    prompt_capabilities: Tolerant[PromptCapabilities] = PromptCapabilities()
+    mcp_capabilities: Tolerant[McpCapabilities] = McpCapabilities()
+    session_capabilities: Tolerant[SessionCapabilities] = SessionCapabilities()
+    auth: Tolerant[AgentAuthCapabilities] = AgentAuthCapabilities()
+    providers: Unstable[Tolerant[ProvidersCapabilities | None]] = None
+    nes: Unstable[Tolerant[NesCapabilities | None]] = None
+    position_encoding: Unstable[Tolerant[PositionEncodingKind | None]] = None
+
+
+class InitializeResponse(Model):
+    """The result of `initialize`: the agreed protocol version, and what the agent offers."""
+
+    protocol_version: ProtocolVersion
+    agent_capabilities: Tolerant[AgentCapabilities] = AgentCapabilities()
+    auth_methods: Tolerant[ValidItems[AuthMethod]] = []
+    agent_info: Tolerant[Implementation | None] = None
+
+
+class InitializeRequest(Request[InitializeResponse], method="initialize", handshake=True):
+    """Open the connection: the newest protocol version of the client, and what it offers."""
+
+    protocol_version: ProtocolVersion
+    client_capabilities: Tolerant[ClientCapabilities] = ClientCapabilities()
+    client_info: Tolerant[Implementation | None] = None
+
+
+# MCP servers that a client gives to a session, and MCP spoken over ACP. Pages: session-setup, mcp-over-acp.
+
+
+McpServerAcpId = NewType("McpServerAcpId", str)
+McpRequestId = NewType("McpRequestId", str)
+
+
+class EnvVariable(Model):
+    """An environment variable for a process."""
+
+    name: str
+    value: str
+
+
+class HttpHeader(Model):
+    """A header for every HTTP request to a server."""
+
+    name: str
+    value: str
+
+
+class McpServerStdio(Model):
+    """An MCP server that the agent starts as a process; every agent supports it. The one variant without a `type`."""
+
+    name: str
+    command: str
+    args: NullAsDefault[list[str]]
+    env: NullAsDefault[list[EnvVariable]]
+
+
+@needs("mcp_capabilities.http")
+class McpServerHttp(Model, tag_field="type", tag="http"):
+    """An MCP server over streamable HTTP; for agents with `mcpCapabilities.http`."""
+
+    name: str
+    url: str
+    headers: NullAsDefault[list[HttpHeader]]
+
+
+@needs("mcp_capabilities.sse")
+class McpServerSse(Model, tag_field="type", tag="sse"):
+    """An MCP server over HTTP with server-sent events; for agents with `mcpCapabilities.sse`."""
+
+    name: str
+    url: str
+    headers: NullAsDefault[list[HttpHeader]]
+
+
+@unstable
+@needs("mcp_capabilities.acp")
+class McpServerAcp(Model, tag_field="type", tag="acp"):
+    """An MCP server of the client itself, reached over this connection; for agents with `mcpCapabilities.acp`."""
+
+    name: str
+    server_id: McpServerAcpId
+
+
+if TYPE_CHECKING:
+    McpServer: TypeAlias = Open[McpServerStdio | McpServerHttp | McpServerSse | McpServerAcp]
+else:
+    McpServer = tagged_or("McpServer", "type", McpServerStdio, McpServerHttp, McpServerSse, McpServerAcp, means="stdio")
+
+
+class McpError(Shape):
+    """An error of an MCP server, in MCP's own form."""
+
+    code: Int32
+    message: str
+    data: Json | UnsetType = UNSET
+
+
+@unstable
+class MessageMcpResponse(Model):
+    """The answer of an MCP server: a result, or an error of its own."""
+
+    result: Json | UnsetType = UNSET
+    error: McpError | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        if (self.result is UNSET) == (self.error is UNSET):
+            raise ValueError("exactly one of result and error is required")
+
+
+class MessageMcpRequest(Request[MessageMcpResponse], method="mcp/message", unstable=True):
+    """Call an MCP server of the client."""
+
+    server_id: McpServerAcpId
+    request_id: McpRequestId
+    method: str
+    params: dict[str, Json] | None = None
+
+
+class MessageMcpNotification(Notification, method="mcp/message", unstable=True, needs="mcp_capabilities.acp"):
+    """A notification of the client's MCP server while it works on a request."""
+
+    server_id: McpServerAcpId
+    request_id: McpRequestId
+    method: str
+    params: dict[str, Json] | None = None
+
+
+# MCP over ACP by connection, as the proposal's page and older SDKs have it; `mcp` has it by request. See `legacy`.
+#
+# The pinned schema sends `mcp/message` with a `serverId`. The page opens a connection with `mcp/connect`, sends
+# `mcp/message` with its `connectionId` in both directions, and closes it with `mcp/disconnect`. Its `mcp/connect` names
+# the server by `acpId`; the Rust SDK 2 names it by `serverId`, which is read too.
+#
+# | | by request | by connection |
+# |---|---|---|
+# | a request | `MessageMcpRequest` | `McpConnectionRequest` |
+# | its result | `MessageMcpResponse`: a result or an error of the server | the server's result itself |
+# | an error of the server | in that response | the error that answers the request |
+# | a notification | `MessageMcpNotification` | `McpConnectionNotification` |
+#
+# A method has one handler. One that serves both forms is registered for `AnyMcpRequest` or `AnyMcpNotification`, and
+# looks at the class of what it gets.
+
+
+McpConnectionId = NewType("McpConnectionId", str)
+
+
+@unstable
+class ConnectMcpResponse(Model):
+    """The result of `mcp/connect`: the id of the open connection."""
+
+    connection_id: McpConnectionId
+
+
+class ConnectMcpRequest(Request[ConnectMcpResponse], method="mcp/connect", unstable=True):
+    """Open a connection to an MCP server of the other side."""
+
+    acp_id: McpServerAcpId
+
+
+@unstable
+class DisconnectMcpResponse(Model):
+    """The result of `mcp/disconnect`: the connection is closed."""
+
+
+class DisconnectMcpRequest(Request[DisconnectMcpResponse], method="mcp/disconnect", unstable=True):
+    """Close a connection to an MCP server."""
+
+    connection_id: McpConnectionId
+
+
+class McpConnectionRequest(Request[Json], method="mcp/message", unstable=True):
+    """A request of MCP on an open connection; its answer is the answer of the other side's MCP."""
+
+    connection_id: McpConnectionId
+    method: str
+    params: dict[str, Json] | None = None
+
+
+class McpConnectionNotification(Notification, method="mcp/message", unstable=True):
+    """A notification of MCP on an open connection."""
+
+    connection_id: McpConnectionId
+    method: str
+    params: dict[str, Json] | None = None
+
+
+class AnyMcpRequest(Request[Json], method="mcp/message", unstable=True):
+    """For handlers of the request `mcp/message` in both forms: they get an instance of one of the two."""
+
+
+class AnyMcpNotification(Notification, method="mcp/message", unstable=True):
+    """For handlers of the notification `mcp/message` in both forms: they get an instance of one of the two."""
+
+
+def _by_connection(value: Json) -> bool:
+    return isinstance(value, dict) and "connectionId" in value
+
+
+AnyMcpRequest.__params__ = choice(
+    "AnyMcpRequest",
+    lambda value: McpConnectionRequest if _by_connection(value) else MessageMcpRequest,
+    McpConnectionRequest,
+    MessageMcpRequest,
+)
+AnyMcpNotification.__params__ = choice(
+    "AnyMcpNotification",
+    lambda value: McpConnectionNotification if _by_connection(value) else MessageMcpNotification,
+    McpConnectionNotification,
+    MessageMcpNotification,
+)
+
+
+# Sessions: starting, finding, taking up again, ending.
+#
+# Pages: session-setup, session-list, session-delete, session-modes, session-config-options; proposals: session-fork,
+# session-close, session-resume, additional-directories.
+
+
+SessionId = NewType("SessionId", str)
+
+SystemPromptMode: TypeAlias = Annotated[str, words("append", "override")]
+
+
+@unstable
+class SystemPrompt(Model):
+    """Text of the client that extends or replaces the agent's system prompt."""
+
+    mode: SystemPromptMode
+    content: list[ContentBlock]
+
+
+class NewSessionResponse(Model):
+    """The result of `session/new`: the id of the session, with its modes and options."""
+
+    session_id: SessionId
+    modes: Tolerant[SessionModeState | None] = None
+    config_options: Tolerant[ValidItems[SessionConfigOption] | None] = None
+    models: Unstable[Tolerant[SessionModelState | None]] = None
+
+
+class NewSessionRequest(Request[NewSessionResponse], method="session/new"):
+    """Start a session in a folder."""
+
+    cwd: str
+    mcp_servers: NullAsDefault[list[McpServer]]
+    additional_directories: NullAsDefault[list[str]] = []
+    system_prompt: Unstable[SystemPrompt | None] = None
+
+
+class LoadSessionResponse(Model):
+    """The result of `session/load`, sent after the session's history was replayed."""
+
+    modes: Tolerant[SessionModeState | None] = None
+    config_options: Tolerant[ValidItems[SessionConfigOption] | None] = None
+    models: Unstable[Tolerant[SessionModelState | None]] = None
+
+
+class LoadSessionRequest(Request[LoadSessionResponse], method="session/load", needs="load_session"):
+    """Reopen a session and replay its history as updates; needs `loadSession`."""
+
+    session_id: SessionId
+    cwd: str
+    mcp_servers: NullAsDefault[list[McpServer]]
+    additional_directories: NullAsDefault[list[str]] = []
+    system_prompt: Unstable[SystemPrompt | None] = None
+
+
+class ResumeSessionResponse(Model):
+    """The result of `session/resume`: the session is open again; nothing was replayed."""
+
+    modes: Tolerant[SessionModeState | None] = None
+    config_options: Tolerant[ValidItems[SessionConfigOption] | None] = None
+    models: Unstable[Tolerant[SessionModelState | None]] = None
+
+
+class ResumeSessionRequest(
+    Request[ResumeSessionResponse], method="session/resume", needs="session_capabilities.resume"
+):
+    """Reopen a session without a replay; needs `sessionCapabilities.resume`."""
+
+    session_id: SessionId
+    cwd: str
+    additional_directories: NullAsDefault[list[str]] = []
+    mcp_servers: NullAsDefault[list[McpServer]] = []
+    system_prompt: Unstable[SystemPrompt | None] = None
+
+
+@unstable
+class ForkSessionResponse(Model):
+    """The result of `session/fork`: the id of the copy."""
+
+    session_id: SessionId
+    modes: Tolerant[SessionModeState | None] = None
+    config_options: Tolerant[ValidItems[SessionConfigOption] | None] = None
+    models: Unstable[Tolerant[SessionModelState | None]] = None
+
+
+class ForkSessionRequest(
+    Request[ForkSessionResponse], method="session/fork", unstable=True, needs="session_capabilities.fork"
+):
+    """Copy a session to try another course; needs `sessionCapabilities.fork`."""
+
+    session_id: SessionId
+    cwd: str
+    additional_directories: NullAsDefault[list[str]] = []
+    mcp_servers: NullAsDefault[list[McpServer]] = []
+    system_prompt: Unstable[SystemPrompt | None] = None
+
+
+class SessionInfo(Model):
+    """An entry in the list of sessions."""
+
+    session_id: SessionId
+    cwd: str
+    additional_directories: Tolerant[ValidItems[str]] = []
+    title: Tolerant[str | None] = None
+    updated_at: Tolerant[str | None] = None  # RFC 3339
+    archived: Unstable[Tolerant[bool | None]] = None
+
+
+class ListSessionsResponse(Model):
+    """One page of sessions; `next_cursor` fetches the next."""
+
+    sessions: Tolerant[ValidItems[SessionInfo]]
+    next_cursor: Tolerant[str | None] = None
+
+
+SessionArchiveFilter: TypeAlias = Annotated[str, words("exclude", "include", "only")]
+
+
+class ListSessionsRequest(Request[ListSessionsResponse], method="session/list", needs="session_capabilities.list"):
+    """List the sessions that the agent knows; needs `sessionCapabilities.list`."""
+
+    cwd: str | None = None
+    cursor: str | None = None
+    archived: Unstable[SessionArchiveFilter | None] = None
+
+
+class CloseSessionResponse(Model):
+    """The result of `session/close`: the session takes no more requests."""
+
+
+class CloseSessionRequest(Request[CloseSessionResponse], method="session/close", needs="session_capabilities.close"):
+    """Stop a session's work and free its resources; needs `sessionCapabilities.close`."""
+
+    session_id: SessionId
+
+
+class DeleteSessionResponse(Model):
+    """The result of `session/delete`: the session is gone, whether or not it existed."""
+
+
+class DeleteSessionRequest(
+    Request[DeleteSessionResponse], method="session/delete", needs="session_capabilities.delete"
+):
+    """Delete a session permanently; needs `sessionCapabilities.delete`."""
+
+    session_id: SessionId
+
+
+@unstable
+class ArchiveSessionResponse(Model):
+    """The result of `session/archive`: the session is archived."""
+
+
+class ArchiveSessionRequest(
+    Request[ArchiveSessionResponse], method="session/archive", unstable=True, needs="session_capabilities.archive"
+):
+    """Archive a session; needs `sessionCapabilities.archive`."""
+
+    session_id: SessionId
+
+
+@unstable
+class UnarchiveSessionResponse(Model):
+    """The result of `session/unarchive`: the session is listed again."""
+
+
+class UnarchiveSessionRequest(
+    Request[UnarchiveSessionResponse], method="session/unarchive", unstable=True, needs="session_capabilities.archive"
+):
+    """Restore a session from the archive."""
+
+    session_id: SessionId
+
+
+SessionStatus: TypeAlias = Annotated[str, words("open", "saved")]
+
+
+@unstable
+class SessionStatusResponse(Model):
+    """The result of `session/status`: whether a session is open in the agent, or only saved."""
+
+    status: SessionStatus
+
+
+class SessionStatusRequest(
+    Request[SessionStatusResponse], method="session/status", unstable=True, needs="session_capabilities.status"
+):
+    """Ask for the status of a session; needs `sessionCapabilities.status`."""
+
+    session_id: SessionId
+
+
+@unstable
+class SetSessionTitleResponse(Model):
+    """The result of `session/set_title`: the title as the agent stores it."""
+
+    title: str
+
+
+class SetSessionTitleRequest(
+    Request[SetSessionTitleResponse], method="session/set_title", unstable=True, needs="session_capabilities.title"
+):
+    """Set the title of a session; needs `sessionCapabilities.title`."""
+
+    session_id: SessionId
+    title: str
+
+
+class SetSessionModeResponse(Model):
+    """The result of `session/set_mode`: the mode is active."""
+
+
+class SetSessionModeRequest(Request[SetSessionModeResponse], method="session/set_mode"):
+    """Set the mode of a session."""
+
+    session_id: SessionId
+    mode_id: SessionModeId
+
+
+@unstable
+class SetSessionModelResponse(Model):
+    """The result of `session/set_model`: the model is chosen."""
+
+
+class SetSessionModelRequest(Request[SetSessionModelResponse], method="session/set_model", unstable=True):
+    """Choose the model of a session among the agent's `models`."""
+
+    session_id: SessionId
+    model_id: ModelId
+
+
+class SetSessionConfigOptionResponse(Model):
+    """All config options after the change: changing one may change others."""
+
+    config_options: Tolerant[ValidItems[SessionConfigOption]]
+
+
+class SetSessionConfigOptionRequest(Request[SetSessionConfigOptionResponse], method="session/set_config_option"):
+    """Set a config option; `type` is `boolean` where the value is a boolean."""
+
+    session_id: SessionId
+    config_id: SessionConfigId
+    value: SessionConfigValueId | bool
+    type: Tolerant[Literal["boolean"] | None] = None  # any other type goes with the id of a value
+
+    @classmethod
+    def of(
+        cls,
+        session_id: SessionId,
+        config_id: SessionConfigId,
+        value: SessionConfigValueId | bool,
+        meta: dict[str, Json] | None = None,
+    ) -> SetSessionConfigOptionRequest:
+        return cls(session_id, config_id, value, "boolean" if isinstance(value, bool) else None, meta=meta)
+
+    def __post_init__(self) -> None:
+        if (self.type == "boolean") != isinstance(self.value, bool):
+            raise ValueError("type must be 'boolean' if value is a boolean, and only then")
+
+
+# The prompt turn: asking, stopping, and how it ended. Pages: prompt-turn; proposal: end-turn-token-usage.
+
+
+StopReason = Literal["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"]
+
+
+@unstable
+class Usage(Model):
+    """The tokens that a session has used so far."""
+
+    total_tokens: Uint64
+    input_tokens: Uint64
+    output_tokens: Uint64
+    thought_tokens: Tolerant[Uint64 | None] = None
+    cached_read_tokens: Tolerant[Uint64 | None] = None
+    cached_write_tokens: Tolerant[Uint64 | None] = None
+
+
+class PromptResponse(Model):
+    """The result of `session/prompt`: why the turn ended."""
+
+    stop_reason: ReadOpen[StopReason]
+    usage: Unstable[Tolerant[Usage | None]] = None
+
+
+class PromptRequest(Request[PromptResponse], method="session/prompt", patient=True):
+    """Send a message of the user; the answer comes when the agent is done with it."""
+
+    session_id: SessionId
+    prompt: list[ContentBlock]
+
+    @classmethod
+    def of(cls, session_id: SessionId, *content: str | ContentBlock) -> PromptRequest:
+        return cls(session_id, [as_block(block) for block in content])
+
+
+class CancelNotification(Notification, method="session/cancel", immediate=True):
+    """Stop the session's turn; its prompt is then answered with `cancelled`."""
+
+    session_id: SessionId
+
+
+# Plans: what an agent means to do, step by step. Page: agent-plan; proposal: plan-operations.
+
+
+PlanEntryPriority = Literal["high", "medium", "low"]
+PlanEntryStatus = Literal["pending", "in_progress", "completed"]
+PlanId = NewType("PlanId", str)
+
+
+class PlanEntry(Model):
+    """One step of a plan."""
+
+    content: str
+    priority: PlanEntryPriority
+    status: PlanEntryStatus
+
+    @classmethod
+    def of(
+        cls, content: str, *, status: PlanEntryStatus = "pending", priority: PlanEntryPriority = "medium"
+    ) -> PlanEntry:
+        return cls(content, priority, status)
+
+
+class Plan(Model, tag_field="sessionUpdate", tag="plan"):
+    """The whole plan in its present state; it replaces the one before."""
+
+    entries: Tolerant[ValidItems[PlanEntry]]
+
+    @classmethod
+    def of(cls, *entries: str | PlanEntry) -> Plan:
+        return cls([PlanEntry.of(entry) if isinstance(entry, str) else entry for entry in entries])
+
+
+@unstable
+class PlanItems(Model, tag_field="type", tag="items"):
+    """A plan as a list of steps."""
+
+    plan_id: PlanId
+    entries: Tolerant[ValidItems[PlanEntry]]
+
+
+@unstable
+class PlanFile(Model, tag_field="type", tag="file"):
+    """A plan that is stored in a file."""
+
+    plan_id: PlanId
+    uri: str
+
+
+@unstable
+class PlanMarkdown(Model, tag_field="type", tag="markdown"):
+    """A plan as Markdown text."""
+
+    plan_id: PlanId
+    content: str
+
+
+PlanUpdateContent: TypeAlias = Open[PlanItems | PlanFile | PlanMarkdown]
+
+
+@unstable
+@needs("plan")
+class PlanUpdate(Model, tag_field="sessionUpdate", tag="plan_update"):
+    """One of several plans, in its present state; for clients that declared `plan`."""
+
+    plan: PlanUpdateContent
+
+
+@unstable
+@needs("plan")
+class PlanRemoved(Model, tag_field="sessionUpdate", tag="plan_removed"):
+    """A plan that no longer applies; the client removes it."""
+
+    plan_id: PlanId
+
+
+# Terminals that a client lends: commands it runs for the agent. Page: terminals.
+
+
+TerminalId = NewType("TerminalId", str)
+
+
+class CreateTerminalResponse(Model):
+    """The result of `terminal/create`: the id of the terminal in which the command runs."""
+
+    terminal_id: TerminalId
+
+
+class CreateTerminalRequest(Request[CreateTerminalResponse], method="terminal/create", needs="terminal"):
+    """Run a command; the terminal stays until it is released."""
+
+    session_id: SessionId
+    command: str
+    args: NullAsDefault[list[str]] = []
+    env: NullAsDefault[list[EnvVariable]] = []
+    cwd: str | None = None
+    output_byte_limit: Uint64 | None = None
+
+
+class TerminalExitStatus(Model):
+    """The exit code of a command, or the signal that ended it."""
+
+    exit_code: Tolerant[Uint32 | None] = None
+    signal: Tolerant[str | None] = None
+
+
+class TerminalOutputResponse(Model):
+    """The result of `terminal/output`: the output kept so far, and the exit status after the end."""
+
+    output: str
+    truncated: bool
+    exit_status: Tolerant[TerminalExitStatus | None] = None
+
+
+class TerminalOutputRequest(Request[TerminalOutputResponse], method="terminal/output"):
+    """Read a terminal's output without waiting."""
+
+    session_id: SessionId
+    terminal_id: TerminalId
+
+
+class WaitForTerminalExitResponse(Model):
+    """The result of `terminal/wait_for_exit`: how the command ended."""
+
+    exit_code: Tolerant[Uint32 | None] = None
+    signal: Tolerant[str | None] = None
+
+
+class WaitForTerminalExitRequest(Request[WaitForTerminalExitResponse], method="terminal/wait_for_exit"):
+    """Wait until a terminal's command ends."""
+
+    session_id: SessionId
+    terminal_id: TerminalId
+
+
+class KillTerminalResponse(Model):
+    """The result of `terminal/kill`: the command was told to end; its output can still be read."""
+
+
+class KillTerminalRequest(Request[KillTerminalResponse], method="terminal/kill"):
+    """End a terminal's command and keep the terminal."""
+
+    session_id: SessionId
+    terminal_id: TerminalId
+
+
+class ReleaseTerminalResponse(Model):
+    """The result of `terminal/release`: the terminal is gone."""
+
+
+class ReleaseTerminalRequest(Request[ReleaseTerminalResponse], method="terminal/release"):
+    """Release a terminal, and end its command if it runs."""
+
+    session_id: SessionId
+    terminal_id: TerminalId
+
+
+# Files that a client lends, as its editor sees them. Page: file-system.
+
+
+class ReadTextFileResponse(Model):
+    """The result of `fs/read_text_file`: the text."""
+
+    content: str
+
+
+class ReadTextFileRequest(Request[ReadTextFileResponse], method="fs/read_text_file", needs="fs.read_text_file"):
+    """Read a file through the client, unsaved edits included."""
+
+    session_id: SessionId
+    path: str  # absolute
+    line: Uint32 | None = None  # 1-based
+    limit: Uint32 | None = None  # in lines
+
+
+class WriteTextFileResponse(Model):
+    """The result of `fs/write_text_file`: the file is written."""
+
+
+class WriteTextFileRequest(Request[WriteTextFileResponse], method="fs/write_text_file", needs="fs.write_text_file"):
+    """Write a file through the client, which creates it if necessary."""
+
+    session_id: SessionId
+    path: str  # absolute
+    content: str
+
+
+# Tool calls: what an agent does, and what came of it. Page: tool-calls.
+
+
+ToolCallId = NewType("ToolCallId", str)
+
+ToolKind = Literal["read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"]
+ToolCallStatus = Literal["pending", "in_progress", "completed", "failed"]
+
+
+class Content(Model, tag_field="type", tag="content"):
+    """Content that a tool produced."""
+
+    content: ContentBlock
+
+    @classmethod
+    def of(cls, content: str | ContentBlock) -> Content:
+        return cls(as_block(content))
+
+
+class Diff(Model, tag_field="type", tag="diff"):
+    """A changed file: its whole text before (None for a new file) and after (empty for a `deleted` file)."""
+
+    path: str
+    new_text: str
+    old_text: Tolerant[str | None] = None
+    deleted: Unstable[Tolerant[bool]] = False
+
+    def unified(self) -> str:
+        """The change as a unified diff, for showing it as text; empty if nothing differs.
+
+        >>> print(Diff("a.txt", "one\\n2\\n", "one\\ntwo\\n").unified())
+        --- a.txt
+        +++ a.txt
+        @@ -1,2 +1,2 @@
+         one
+        -two
+        +2
+        """
+        import difflib  # here, so that agents that only send diffs do not load it
+
+        old, new = (self.old_text or "").splitlines(), self.new_text.splitlines()
+        return "\n".join(difflib.unified_diff(old, new, self.path, self.path, lineterm=""))
+
+
+class Terminal(Model, tag_field="type", tag="terminal"):
+    """The live output of a terminal, as content of a tool call."""
+
+    terminal_id: TerminalId
+
+
+ToolCallContent: TypeAlias = Open[Content | Diff | Terminal]
+
+
+class ToolCallLocation(Model):
+    """A place in a file that a tool works on, which an editor can follow."""
+
+    path: str
+    line: Tolerant[Uint32 | None] = None
+
+
+class ToolCall(Model, tag_field="sessionUpdate", tag="tool_call"):
+    """The start of a tool call."""
+
+    tool_call_id: ToolCallId
+    title: str
+    kind: Tolerant[ToolKind | None] = None
+    status: Tolerant[ToolCallStatus | None] = None
+    content: Tolerant[ValidItems[ToolCallContent]] = []
+    locations: Tolerant[ValidItems[ToolCallLocation]] = []
+    raw_input: Tolerant[Json] = None
+    raw_output: Tolerant[Json] = None
+    name: Tolerant[str | None] = None
+
+    @classmethod
+    def reading(cls, tool_call_id: ToolCallId, path: str, *, title: str | None = None) -> ToolCall:
+        """A file is being read."""
+        return cls(tool_call_id, title or f"Read {path}", "read", "pending", locations=[ToolCallLocation(path)])
+
+    @classmethod
+    def editing(
+        cls,
+        tool_call_id: ToolCallId,
+        path: str,
+        new_text: str,
+        old_text: str | None = None,
+        *,
+        title: str | None = None,
+    ) -> ToolCall:
+        """A file is being changed; the diff shows how."""
+        diff, place = Diff(path, new_text, old_text), ToolCallLocation(path)
+        return cls(tool_call_id, title or f"Edit {path}", "edit", "pending", [diff], [place])
+
+
+class ToolCallUpdate(Model):
+    """Changes to a tool call; an omitted field stays as it was, a list replaces the one before."""
+
+    tool_call_id: ToolCallId
+    title: Tolerant[str | None] = None
+    kind: Tolerant[ToolKind | None] = None
+    status: Tolerant[ToolCallStatus | None] = None
+    content: Tolerant[ValidItems[ToolCallContent] | None] = None
+    locations: Tolerant[ValidItems[ToolCallLocation] | None] = None
+    raw_input: Tolerant[Json] = None
+    raw_output: Tolerant[Json] = None
+    name: Tolerant[str | None] = None
+
+
+class ToolCallProgress(ToolCallUpdate, tag_field="sessionUpdate", tag="tool_call_update"):
+    """A `ToolCallUpdate` as a session update."""
+
+
+# Asking the user before doing something. Page: tool-calls, Requesting Permission.
+
+
+PermissionOptionId = NewType("PermissionOptionId", str)
+PermissionOptionKind = Literal["allow_once", "allow_always", "reject_once", "reject_always"]
+
+_USUAL_NAMES: dict[PermissionOptionKind, str] = {
+    "allow_once": "Allow",
+    "allow_always": "Always allow",
+    "reject_once": "Reject",
+    "reject_always": "Always reject",
+}
+
+
+class PermissionOption(Model):
+    """One of the answers that the user can choose."""
+
+    option_id: PermissionOptionId
+    name: str
+    kind: PermissionOptionKind
+
+    @classmethod
+    def of(cls, kind: PermissionOptionKind, name: str | None = None) -> PermissionOption:
+        """The option of this kind, with its usual name and its kind as its id."""
+        return cls(PermissionOptionId(kind), name or _USUAL_NAMES[kind], kind)
+
+
+class CancelledPermissionOutcome(Shape, tag_field="outcome", tag="cancelled"):
+    """The work was cancelled before the user answered."""
+
+
+class SelectedPermissionOutcome(Model, tag_field="outcome", tag="selected"):
+    """The user chose this option."""
+
+    option_id: PermissionOptionId
+
+
+RequestPermissionOutcome: TypeAlias = Open[CancelledPermissionOutcome | SelectedPermissionOutcome]
+
+
+class RequestPermissionResponse(Model):
+    """The user's answer to a request for permission."""
+
+    outcome: RequestPermissionOutcome
+
+    @classmethod
+    def selected(cls, option: PermissionOption | PermissionOptionId) -> RequestPermissionResponse:
+        return cls(SelectedPermissionOutcome(option.option_id if isinstance(option, PermissionOption) else option))
+
+    @classmethod
+    def cancelled(cls) -> RequestPermissionResponse:
+        return cls(CancelledPermissionOutcome())
+
+
+class RequestPermissionRequest(Request[RequestPermissionResponse], method="session/request_permission"):
+    """Ask the user for permission to do something."""
+
+    session_id: SessionId
+    tool_call: ToolCallUpdate
+    options: list[PermissionOption]
+
+
+# Subagents and messages between sessions: proposed, not yet stable.
+
+
+@unstable
+class SessionCancelCapabilities(Model):
+    """Declares that the client may cancel this session on its own."""
+
+
+@unstable
+class SubagentSessionCapabilities(Model):
+    """What a client may do with a subagent's session."""
+
+    cancel: Tolerant[SessionCancelCapabilities | None] = None
+
+
+@unstable
+class RunningStateUpdate(Model, tag_field="state", tag="running"):
+    """The session is at work."""
+
+
+@unstable
+class IdleStateUpdate(Model, tag_field="state", tag="idle"):
+    """The session is not at work.
+
+    `stop_reason` says why the last turn ended, in the words of `StopReason` or `error`; with that goes `error`.
+    """
+
+    stop_reason: Tolerant[str | None] = None
+    usage: Tolerant[Usage | None] = None
+    error: Tolerant[Error | None] = None
+
+
+@unstable
+class RequiresActionStateUpdate(Model, tag_field="state", tag="requires_action"):
+    """The session waits for the user."""
+
+
+@unstable
+class UnknownStateUpdate(Model, tag_field="state", tag="unknown"):
+    """The agent does not know the session's state."""
+
+
+StateUpdate: TypeAlias = Open[RunningStateUpdate | IdleStateUpdate | RequiresActionStateUpdate | UnknownStateUpdate]
+
+
+@unstable
+@needs("subagents")
+class SubagentUpdate(Upsert, tag_field="sessionUpdate", tag="subagent_update"):
+    """A subagent that this session started, or changes to it: an omitted field stays, `None` clears it."""
+
+    session_id: SessionId
+    title: Tolerant[Patch[str]] = UNSET
+    description: Tolerant[Patch[str]] = UNSET
+    capabilities: Tolerant[Patch[SubagentSessionCapabilities]] = UNSET
+    state: Tolerant[Patch[StateUpdate]] = UNSET
+    cwd: Patch[str] = UNSET
+    additional_directories: Patch[list[str]] = UNSET
+
+
+@unstable
+@needs("subagents")
+class SessionMessage(Upsert, tag_field="sessionUpdate", tag="session_message"):
+    """A message from one session to another, or changes to it: an omitted field stays, `None` clears it."""
+
+    message_id: MessageId
+    sender_session_id: Tolerant[Patch[SessionId]] = UNSET
+    recipient_session_id: Tolerant[Patch[SessionId]] = UNSET
+    sender_message_id: Tolerant[Patch[MessageId]] = UNSET
+    recipient_message_id: Tolerant[Patch[MessageId]] = UNSET
+    content: Tolerant[Patch[ValidItems[ContentBlock]]] = UNSET
+
+
+@unstable
+@needs("subagents")
+class SessionMessageChunk(Model, tag_field="sessionUpdate", tag="session_message_chunk"):
+    """Part of a message from one session to another."""
+
+    message_id: MessageId
+    content: ContentBlock
+
+
+# Session updates: everything that an agent tells while it works.
+#
+# Pages: prompt-turn, session-list (session info), session-usage; and whatever the variants' own files say.
+
+
+class CurrentModeUpdate(Model, tag_field="sessionUpdate", tag="current_mode_update"):
+    """The session's mode after a change."""
+
+    current_mode_id: SessionModeId
+
+
+class ConfigOptionUpdate(Model, tag_field="sessionUpdate", tag="config_option_update"):
+    """All config options of the session, with their present values."""
+
+    config_options: Tolerant[ValidItems[SessionConfigOption]]
+
+
+class SessionInfoUpdate(Upsert, tag_field="sessionUpdate", tag="session_info_update"):
+    """Changes to the session's information: an omitted field stays, `None` clears it."""
+
+    title: Tolerant[Patch[str]] = UNSET
+    updated_at: Tolerant[Patch[str]] = UNSET
+
+
+class Cost(Model):
+    """The cost of a session so far."""
+
+    amount: float
+    currency: str  # ISO 4217
+
+
+class UsageUpdate(Model, tag_field="sessionUpdate", tag="usage_update"):
+    """The used part of the context."""
+
+    used: Uint64
+    size: Uint64
+    cost: Tolerant[Cost | None] = None
+
+
+NoticeSeverity: TypeAlias = Annotated[str, words("info", "warning", "error")]
+
+
+@needs("session.notices")
+class Notice(Model, tag_field="sessionUpdate", tag="notice"):
+    """Information for the user that is not part of the conversation; needs `session.notices`."""
+
+    severity: NoticeSeverity
+    title: Annotated[str, Meta(min_length=1)]
+    description: Tolerant[str | None] = None
+
+
+CompactionId = NewType("CompactionId", str)
+CompactionStatus: TypeAlias = Annotated[str, words("in_progress", "completed", "failed", "cancelled")]
+
+
+@needs("session.compaction")
+class CompactionUpdate(Upsert, tag_field="sessionUpdate", tag="compaction_update"):
+    """The progress of shortening the context; needs `session.compaction`. An omitted field stays, `None` clears it."""
+
+    compaction_id: CompactionId
+    status: CompactionStatus
+    summary: Tolerant[Patch[ValidItems[ContentBlock]]] = UNSET
+    error: Tolerant[Patch[str]] = UNSET
+
+
+@needs("session.compaction")
+class CompactionSummaryChunk(Model, tag_field="sessionUpdate", tag="compaction_summary_chunk"):
+    """Part of the summary that replaces the shortened context."""
+
+    compaction_id: CompactionId
+    content: ContentBlock
+
+
+SessionUpdate: TypeAlias = Open[
+    UserMessageChunk
+    | AgentMessageChunk
+    | AgentThoughtChunk
+    | ToolCall
+    | ToolCallProgress
+    | Plan
+    | PlanUpdate
+    | PlanRemoved
+    | AvailableCommandsUpdate
+    | CurrentModeUpdate
+    | ConfigOptionUpdate
+    | SessionInfoUpdate
+    | UsageUpdate
+    | Notice
+    | CompactionUpdate
+    | CompactionSummaryChunk
+    | SubagentUpdate
+    | SessionMessage
+    | SessionMessageChunk
+]
+"""One thing that happened in a session."""
+
+
+class SessionNotification(Notification, method="session/update", stream=True):
+    """A session update, with the id of its session."""
+
+    session_id: SessionId
+    update: SessionUpdate
+
+
+# LLM providers that the client chooses for the agent: proposed (custom-llm-endpoint).
+
+
+ProviderId = NewType("ProviderId", str)
+LlmProtocol: TypeAlias = Annotated[str, words("anthropic", "openai", "azure", "vertex", "bedrock")]
+
+
+@unstable
+class ProviderCurrentConfig(Model):
+    """The address of a provider in use, without its secrets."""
+
+    api_type: LlmProtocol
+    base_url: str
+
+
+@unstable
+class ProviderInfo(Model):
+    """A provider that can be configured; `current` is None while it is disabled."""
+
+    provider_id: ProviderId
+    supported: Tolerant[ValidItems[LlmProtocol]]
+    required: bool
+    current: ProviderCurrentConfig | None = None
+
+
+@unstable
+class ListProvidersResponse(Model):
+    """The result of `providers/list`: all providers."""
+
+    providers: list[ProviderInfo]
+
+
+class ListProvidersRequest(Request[ListProvidersResponse], method="providers/list", unstable=True, needs="providers"):
+    """List the agent's providers; needs `providers`."""
+
+
+@unstable
+class SetProviderResponse(Model):
+    """The result of `providers/set`: the provider is configured."""
+
+
+class SetProviderRequest(Request[SetProviderResponse], method="providers/set", unstable=True, needs="providers"):
+    """Configure a provider: its address and its headers, including secrets."""
+
+    provider_id: ProviderId
+    api_type: LlmProtocol
+    base_url: str
+    headers: dict[str, str] = {}
+
+    def __repr__(self) -> str:
+        url, names = masking.mask_urls(self.base_url), dict.fromkeys(self.headers, masking.MASK)
+        return f"SetProviderRequest({self.provider_id!r}, {self.api_type!r}, {url!r}, headers={names})"
+
+
+@unstable
+class DisableProviderResponse(Model):
+    """The result of `providers/disable`: the provider is off."""
+
+
+class DisableProviderRequest(
+    Request[DisableProviderResponse], method="providers/disable", unstable=True, needs="providers"
+):
+    """Turn a provider off."""
+
+    provider_id: ProviderId
+
+
+# Elicitation: asking the user for values in a form, or to visit a URL. Page: elicitation.
+
+
+ElicitationId = NewType("ElicitationId", str)
+StringFormat = Literal["email", "uri", "date", "date-time"]
+
+
+class EnumOption(Model):
+    """A value to choose in a form, with a title for people."""
+
+    const: str
+    title: str
+    description: Tolerant[str | None] = None
+
+
+class StringPropertySchema(Model, tag_field="type", tag="string"):
+    """A text field of a form; with `enum` or `one_of`, a choice of one value."""
+
+    title: Tolerant[str | None] = None
+    description: Tolerant[str | None] = None
+    min_length: Uint32 | None = None
+    max_length: Uint32 | None = None
+    pattern: str | None = None
+    format: StringFormat | None = None
+    default: Tolerant[str | None] = None
+    enum: list[str] | None = None
+    one_of: list[EnumOption] | None = None
+
+
+class NumberPropertySchema(Model, tag_field="type", tag="number"):
+    """A number field of a form."""
+
+    title: Tolerant[str | None] = None
+    description: Tolerant[str | None] = None
+    minimum: float | None = None
+    maximum: float | None = None
+    default: Tolerant[float | None] = None
+
+
+class IntegerPropertySchema(Model, tag_field="type", tag="integer"):
+    """A whole-number field of a form."""
+
+    title: Tolerant[str | None] = None
+    description: Tolerant[str | None] = None
+    minimum: Int64 | None = None
+    maximum: Int64 | None = None
+    default: Tolerant[Int64 | None] = None
+
+
+class BooleanPropertySchema(Model, tag_field="type", tag="boolean"):
+    """A yes-or-no field of a form."""
+
+    title: Tolerant[str | None] = None
+    description: Tolerant[str | None] = None
+    default: Tolerant[bool | None] = None
+
+
+class StringMultiSelectItems(Model, tag_field="type", tag="string"):
+    """The texts that a multi-select field offers."""
+
+    enum: list[str]
+
+
+class TitledMultiSelectItems(Model):
+    """The titled values that a multi-select field offers."""
+
+    any_of: list[EnumOption]
+
+
+if TYPE_CHECKING:
+    MultiSelectItems: TypeAlias = Open[StringMultiSelectItems | TitledMultiSelectItems]
+else:
+    MultiSelectItems = tagged_or("MultiSelectItems", "type", TitledMultiSelectItems, StringMultiSelectItems)
+
+
+class MultiSelectPropertySchema(Model, tag_field="type", tag="array"):
+    """A field of a form that takes several values of a set."""
+
+    items: MultiSelectItems
+    title: Tolerant[str | None] = None
+    description: Tolerant[str | None] = None
+    min_items: Uint64 | None = None
+    max_items: Uint64 | None = None
+    default: Tolerant[ValidItems[str] | None] = None
+
+
+ElicitationPropertySchema: TypeAlias = Open[
+    StringPropertySchema
+    | NumberPropertySchema
+    | IntegerPropertySchema
+    | BooleanPropertySchema
+    | MultiSelectPropertySchema
+]
+
+
+class ElicitationSchema(Model, tag_field="type", tag="object"):
+    """A flat form: named fields, each of a simple type."""
+
+    properties: dict[str, ElicitationPropertySchema] = {}
+    required: list[str] | None = None
+    title: Tolerant[str | None] = None
+    description: Tolerant[str | None] = None
+
+
+ElicitationContentValue: TypeAlias = Annotated[str | Int64 | float | bool | list[str], "ElicitationContentValue"]
+
+
+class ElicitationAcceptAction(Model, tag_field="action", tag="accept"):
+    """The user filled in the form, or agreed to visit the URL."""
+
+    content: dict[str, ElicitationContentValue] | None = None
+
+
+class ElicitationDeclineAction(Model, tag_field="action", tag="decline"):
+    """The user declined to answer."""
+
+
+class ElicitationCancelAction(Model, tag_field="action", tag="cancel"):
+    """The user dismissed the question without an answer."""
+
+
+CreateElicitationResponse: TypeAlias = Open[
+    ElicitationAcceptAction | ElicitationDeclineAction | ElicitationCancelAction
+]
+
+
+class CreateElicitationRequest(Request[CreateElicitationResponse], method="elicitation/create"):
+    """Ask the user for information, in one of the modes below.
+
+    It belongs to a session (and perhaps to one of its tool calls), or to a request that the client made.
+    """
+
+    message: str
+    session_id: SessionId | None = field(default=None)
+    tool_call_id: Tolerant[ToolCallId | None] = None
+    request_id: RequestId | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        if self.session_id is None and self.request_id is UNSET:
+            raise ValueError("sessionId or requestId is required")
+
+
+class ElicitationFormMode(
+    CreateElicitationRequest, kw_only=True, tag_field="mode", tag="form", needs="elicitation.form"
+):
+    """Ask the user to fill in a form; for clients with `elicitation.form`."""
+
+    requested_schema: ElicitationSchema
+
+
+class ElicitationUrlMode(CreateElicitationRequest, kw_only=True, tag_field="mode", tag="url", needs="elicitation.url"):
+    """Ask the user to visit a URL, so that secrets stay between the user and that site; needs `elicitation.url`."""
+
+    elicitation_id: ElicitationId
+    url: str
+
+
+ElicitationMode: TypeAlias = Open[ElicitationFormMode | ElicitationUrlMode]
+CreateElicitationRequest.__params__ = ElicitationMode
+
+
+class CompleteElicitationNotification(Notification, method="elicitation/complete"):
+    """Tells the client that the user has finished at the URL of an elicitation."""
+
+    elicitation_id: ElicitationId
+
+
+# Proxies between a client and an agent: proposed (proxy-chains).
+
+
+@unstable
+class InitializeProxyResponse(InitializeResponse):
+    """The result of a proxy's initialization, like that of `initialize`."""
+
+
+class InitializeProxyRequest(  # pyright: ignore[reportGeneralTypeIssues]: the result differs by name only
+    InitializeRequest, Request[InitializeProxyResponse], method="proxy/initialize", unstable=True
+):
+    """Initialize a component as a proxy, like `initialize`."""
+
+
+ProxySuccessorResponse: TypeAlias = Annotated[Json, "ProxySuccessorResponse"]
+
+
+class ProxySuccessorRequest(Request[ProxySuccessorResponse], method="proxy/successor", unstable=True):
+    """A request to or from the next component in the chain."""
+
+    method: str
+    params: Json = None
+
+
+class ProxySuccessorNotification(Notification, method="proxy/successor", unstable=True):
+    """A notification to or from the next component in the chain."""
+
+    method: str
+    params: Json = None
+
+
+# Next edit suggestions
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if not name.startswith("_"):
+            from accord.schema import v1_nes
+
+            if (found := vars(v1_nes).get(name)) is not None:
+                return found
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    from accord.schema import v1_nes
+
+    return public_names(globals(), vars(v1_nes))

@@ -1,0 +1,1601 @@
+"""Version 2 of the protocol: its messages and their parts, by topic, as the specification has them.
+
+Each topic begins with what differs from version 1; what does not differ comes from there.
+
+Upserts: updates that create what they name, or change the fields that they carry.
+
+In a patch field, left out, `null` and a value are three things: as it was, cleared, replaced. A list is replaced whole,
+and an empty one clears like `null`. `_meta` alone is patched key by key: a key that is left out stays, `null` removes
+it.
+
+| upsert | named by | patch fields |
+|---|---|---|
+| `UserMessage`, `AgentMessage`, `AgentThought` | `messageId` | `content`, `_meta` |
+| `ToolCallUpdate` | `toolCallId` | `title`, `kind`, `status`, `content`, `locations`, `rawInput`, `rawOutput`, `name`, `capabilities`, `_meta` |
+| `TerminalUpdate` | `terminalId` | `command`, `cwd`, `output`, `exitStatus`, `size`, `capabilities`, `_meta` |
+| `CompactionUpdate` | `compactionId` | `summary`, `error`, `_meta` |
+| `SubagentUpdate` | `sessionId` | `title`, `description`, `capabilities`, `state`, `cwd`, `additionalDirectories`, `_meta` |
+| `SessionMessage` | `messageId` | `senderSessionId`, `recipientSessionId`, `senderMessageId`, `recipientMessageId`, `content`, `_meta` |
+| `SessionInfoUpdate` | the session | `title`, `updatedAt`, `_meta` |
+| `UsageUpdate` | the session | `cost` |
+"""
+
+# pyright: reportGeneralTypeIssues=false
+# It imports UNSET, which is Final.
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NewType, Self, TypeAlias, cast
+
+from msgspec import UNSET, Meta, UnsetType
+
+from accord.schema import git_patch, v1
+from accord.schema.base import (
+    Int64,
+    Json,
+    Model,
+    Notification,
+    NullAsDefault,
+    Open,
+    Patch,
+    Request,
+    Shape,
+    Tolerant,
+    Uint32,
+    Uint64,
+    Unknown,
+    Unstable,
+    Upsert,
+    ValidItems,
+    choice,
+    every,
+    public_names,
+    second_tag,
+    unstable,
+    words,
+)
+from accord.schema.v1 import (
+    ArchiveSessionRequest as ArchiveSessionRequest,
+    ArchiveSessionResponse as ArchiveSessionResponse,
+    AuthAccount as AuthAccount,
+    AuthMethodId as AuthMethodId,
+    AuthState as AuthState,
+    AuthStatusCapabilities as AuthStatusCapabilities,
+    AuthStatusRequest as AuthStatusRequest,
+    AuthStatusResponse as AuthStatusResponse,
+    AuthStatusUpdateNotification as AuthStatusUpdateNotification,
+    BooleanPropertySchema as BooleanPropertySchema,
+    CloseSessionRequest as CloseSessionRequest,
+    CloseSessionResponse as CloseSessionResponse,
+    CompactionId as CompactionId,
+    CompactionStatus as CompactionStatus,
+    CompleteElicitationNotification as CompleteElicitationNotification,
+    Cost as Cost,
+    DeleteSessionRequest as DeleteSessionRequest,
+    DeleteSessionResponse as DeleteSessionResponse,
+    DisableProviderRequest as DisableProviderRequest,
+    DisableProviderResponse as DisableProviderResponse,
+    ElicitationCancelAction as ElicitationCancelAction,
+    ElicitationCapabilities as ElicitationCapabilities,
+    ElicitationDeclineAction as ElicitationDeclineAction,
+    ElicitationFormCapabilities as ElicitationFormCapabilities,
+    ElicitationId as ElicitationId,
+    ElicitationUrlCapabilities as ElicitationUrlCapabilities,
+    EnumOption as EnumOption,
+    EnvVariable as EnvVariable,
+    ErrorCode as ErrorCode,
+    ExtNotification as ExtNotification,
+    ExtRequest as ExtRequest,
+    ExtResponse as ExtResponse,
+    HttpHeader as HttpHeader,
+    Implementation as Implementation,
+    IntegerPropertySchema as IntegerPropertySchema,
+    ListProvidersRequest as ListProvidersRequest,
+    ListProvidersResponse as ListProvidersResponse,
+    LlmProtocol as LlmProtocol,
+    McpError as McpError,
+    McpRequestId as McpRequestId,
+    McpServerAcp as McpServerAcp,
+    McpServerAcpId as McpServerAcpId,
+    MessageId as MessageId,
+    MessageMcpNotification as MessageMcpNotification,
+    MessageMcpRequest as MessageMcpRequest,
+    MessageMcpResponse as MessageMcpResponse,
+    MultiSelectItems as MultiSelectItems,
+    MultiSelectPropertySchema as MultiSelectPropertySchema,
+    Notice as Notice,
+    NoticeSeverity as NoticeSeverity,
+    NumberPropertySchema as NumberPropertySchema,
+    PermissionOptionId as PermissionOptionId,
+    PlanFile as PlanFile,
+    PlanId as PlanId,
+    PlanMarkdown as PlanMarkdown,
+    PlanRemoved as PlanRemoved,
+    ProtocolVersion as ProtocolVersion,
+    ProviderCurrentConfig as ProviderCurrentConfig,
+    ProviderId as ProviderId,
+    ProviderInfo as ProviderInfo,
+    ProvidersCapabilities as ProvidersCapabilities,
+    ProxySuccessorNotification as ProxySuccessorNotification,
+    ProxySuccessorRequest as ProxySuccessorRequest,
+    ProxySuccessorResponse as ProxySuccessorResponse,
+    SelectedPermissionOutcome as SelectedPermissionOutcome,
+    SessionAdditionalDirectoriesCapabilities as SessionAdditionalDirectoriesCapabilities,
+    SessionArchiveCapabilities as SessionArchiveCapabilities,
+    SessionArchiveFilter as SessionArchiveFilter,
+    SessionCancelCapabilities as SessionCancelCapabilities,
+    SessionConfigGroupId as SessionConfigGroupId,
+    SessionConfigId as SessionConfigId,
+    SessionConfigOptionCategory as SessionConfigOptionCategory,
+    SessionConfigSelectOption as SessionConfigSelectOption,
+    SessionConfigValueId as SessionConfigValueId,
+    SessionDeleteCapabilities as SessionDeleteCapabilities,
+    SessionForkCapabilities as SessionForkCapabilities,
+    SessionId as SessionId,
+    SessionStatus as SessionStatus,
+    SessionStatusCapabilities as SessionStatusCapabilities,
+    SessionSystemPromptCapabilities as SessionSystemPromptCapabilities,
+    SessionSystemPromptModeCapabilities as SessionSystemPromptModeCapabilities,
+    SessionSystemPromptOverrideCapabilities as SessionSystemPromptOverrideCapabilities,
+    SessionTitleCapabilities as SessionTitleCapabilities,
+    SetProviderRequest as SetProviderRequest,
+    SetProviderResponse as SetProviderResponse,
+    SetSessionTitleRequest as SetSessionTitleRequest,
+    SetSessionTitleResponse as SetSessionTitleResponse,
+    StringMultiSelectItems as StringMultiSelectItems,
+    SubagentSessionCapabilities as SubagentSessionCapabilities,
+    SystemPromptMode as SystemPromptMode,
+    Terminal as Terminal,
+    TerminalId as TerminalId,
+    TitledMultiSelectItems as TitledMultiSelectItems,
+    ToolCallId as ToolCallId,
+    UnarchiveSessionRequest as UnarchiveSessionRequest,
+    UnarchiveSessionResponse as UnarchiveSessionResponse,
+    Usage as Usage,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+__all__ = ["Upsert"]
+
+
+# What belongs to the protocol itself rather than to a topic: request ids, absolute paths, errors and their data.
+#
+# Differs from version 1: a request id is never `null`; the data of two errors have a shape.
+
+
+RequestId: TypeAlias = Annotated[Int64 | str, "RequestId"]
+"""What names a call until it is answered. Type-exact: `"3"` is not `3`."""
+
+AbsolutePath: TypeAlias = Annotated[str, "AbsolutePath"]
+"""A whole path, in the words of the agent's machine; no URI."""
+
+
+class UnsupportedProtocolVersionErrorData(Model):
+    """The data of error -32022: the requested version and the supported ones."""
+
+    requested: ProtocolVersion
+    supported: list[ProtocolVersion]
+
+
+class SessionNotFoundErrorData(Model):
+    """The data of error -32002: the session that does not exist or is not active."""
+
+    session_id: SessionId
+
+
+def _shape_of_error_data(value: Json) -> Any:
+    """A known shape, if the value fits it and holds nothing that would be lost."""
+    match value:
+        case {"requested": requested, "supported": [*supported], **rest} if _is_meta(rest):
+            return UnsupportedProtocolVersionErrorData if all(map(_is_version, [requested, *supported])) else Any
+        case {"sessionId": str(), **rest} if _is_meta(rest):
+            return SessionNotFoundErrorData
+        case _:
+            return Any
+
+
+def _is_version(value: Json) -> bool:
+    return type(value) is int and 0 <= value < 2**16
+
+
+def _is_meta(rest: dict[Any, Json]) -> bool:
+    return rest.keys() <= {"_meta"} and isinstance(rest.get("_meta", {}), dict)
+
+
+if TYPE_CHECKING:
+    ErrorData: TypeAlias = UnsupportedProtocolVersionErrorData | SessionNotFoundErrorData | Json
+else:
+    ErrorData = choice(
+        "ErrorData",
+        _shape_of_error_data,
+        UnsupportedProtocolVersionErrorData,
+        SessionNotFoundErrorData,
+        Any,
+    )
+
+
+class Error(Shape):
+    """The error of an answer, or of a session that stopped on it."""
+
+    code: ErrorCode
+    message: str
+    data: Tolerant[ErrorData | None] = None
+
+
+class CancelRequestNotification(Notification, method="$/cancel_request"):
+    """Cancel a request: the sender no longer needs its answer."""
+
+    request_id: RequestId
+
+
+# Slash commands that an agent offers.
+#
+# Differs from version 1: commands and their inputs say their `type`, so that others may come.
+
+
+class TextCommandInput(Model, tag_field="type", tag="text"):
+    """Free text after a command's name; the hint says what to type."""
+
+    hint: str
+
+
+AvailableCommandInput: TypeAlias = Open[TextCommandInput]
+
+
+class Command(Model, tag_field="type", tag="command"):
+    """A slash command that the agent offers; its name has no slash."""
+
+    name: str
+    description: str
+    input: Tolerant[AvailableCommandInput | None] = None
+
+    @classmethod
+    def of(cls, name: str, description: str, hint: str | None = None) -> Command:
+        return cls(name, description, TextCommandInput(hint) if hint is not None else None)
+
+
+AvailableCommand: TypeAlias = Annotated[Open[Command], every("name", "description")]
+
+
+class AvailableCommandsUpdate(Model, tag_field="sessionUpdate", tag="available_commands_update"):
+    """The commands available now; they replace the earlier list."""
+
+    available_commands: ValidItems[AvailableCommand]
+
+
+# Session config options: what a user may choose about a session, its mode included.
+#
+# Differs from version 1: options and groups are named by `configId` and `groupId`, and modes are options of the category
+# `mode`.
+
+
+class SessionConfigSelectGroup(Model):
+    """Values of a select option under a common heading."""
+
+    group_id: SessionConfigGroupId
+    name: str
+    options: Tolerant[ValidItems[SessionConfigSelectOption]]
+
+
+def _flat_or_grouped(value: Json) -> Any:
+    if not isinstance(value, list):
+        return None
+    items = cast("list[Json]", value)
+    grouped = bool(items) and all(isinstance(item, dict) and "groupId" in item for item in items)
+    return list[SessionConfigSelectGroup] if grouped else list[SessionConfigSelectOption]
+
+
+if TYPE_CHECKING:
+    SessionConfigSelectOptions: TypeAlias = list[SessionConfigSelectOption] | list[SessionConfigSelectGroup]
+else:
+    SessionConfigSelectOptions = choice(
+        "SessionConfigSelectOptions",
+        _flat_or_grouped,
+        list[SessionConfigSelectOption],
+        list[SessionConfigSelectGroup],
+    )
+
+
+class SessionConfigSelect(Model, tag_field="type", tag="select"):
+    """A config option with one of several values."""
+
+    config_id: SessionConfigId
+    name: str
+    current_value: SessionConfigValueId
+    options: SessionConfigSelectOptions
+    description: Tolerant[str | None] = None
+    category: Tolerant[SessionConfigOptionCategory | None] = None
+
+
+class SessionConfigBoolean(Model, tag_field="type", tag="boolean"):
+    """A config option that is on or off."""
+
+    config_id: SessionConfigId
+    name: str
+    current_value: bool
+    description: Tolerant[str | None] = None
+    category: Tolerant[SessionConfigOptionCategory | None] = None
+
+
+SessionConfigOption: TypeAlias = Annotated[Open[SessionConfigSelect | SessionConfigBoolean], every("configId", "name")]
+
+
+class ConfigOptionUpdate(Model, tag_field="sessionUpdate", tag="config_option_update"):
+    """All config options of the session, with their present values."""
+
+    config_options: ValidItems[SessionConfigOption]
+
+
+class SetSessionConfigOptionResponse(Model):
+    """All config options after the change: changing one may change others."""
+
+    config_options: ValidItems[SessionConfigOption]
+
+
+class SetSessionConfigOptionRequest(Request[SetSessionConfigOptionResponse], method="session/set_config_option"):
+    """Set a config option, in one of the forms below."""
+
+    session_id: SessionId
+    config_id: SessionConfigId
+
+
+class SetSessionConfigOptionId(SetSessionConfigOptionRequest, tag_field="type", tag="id"):
+    """Set a select option to one of its values."""
+
+    value: SessionConfigValueId
+
+
+class SetSessionConfigOptionBoolean(SetSessionConfigOptionRequest, tag_field="type", tag="boolean"):
+    """Set an on-off option."""
+
+    value: bool
+
+
+SetSessionConfigOption: TypeAlias = Annotated[
+    Open[SetSessionConfigOptionId | SetSessionConfigOptionBoolean], every("sessionId", "configId")
+]
+SetSessionConfigOptionRequest.__params__ = SetSessionConfigOption
+
+
+# Content: what prompts, messages and tool results are made of.
+#
+# Differs from version 1: roles are an open set, a priority lies between 0 and 1, links may have icons.
+
+
+Role: TypeAlias = Annotated[str, words("assistant", "user")]
+
+MediaType: TypeAlias = Annotated[str, "MediaType"]
+"""A MIME type."""
+
+IconTheme: TypeAlias = Annotated[str, words("light", "dark")]
+
+
+class Annotations(Model):
+    """Hints about the audience and the importance of content."""
+
+    audience: Tolerant[ValidItems[Role] | None] = None
+    last_modified: Tolerant[str | None] = None
+    priority: Tolerant[Annotated[float, Meta(ge=0, le=1)] | None] = None
+
+
+class TextContent(Model, tag_field="type", tag="text"):
+    """Plain text or Markdown."""
+
+    text: str
+    annotations: Tolerant[Annotations | None] = None
+
+
+class ImageContent(Model, tag_field="type", tag="image"):
+    """An image, encoded in base64."""
+
+    data: str
+    mime_type: MediaType
+    uri: Tolerant[str | None] = None
+    annotations: Tolerant[Annotations | None] = None
+
+    @classmethod
+    def from_bytes(cls, data: bytes, mime_type: str, *, uri: str | None = None) -> Self:
+        return cls(v1.ImageContent.from_bytes(data, mime_type).data, mime_type, uri)
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Self:
+        """Reads the file now; its type is told by its name."""
+        read = v1.ImageContent.from_file(path)
+        return cls(read.data, read.mime_type, read.uri)
+
+
+class AudioContent(Model, tag_field="type", tag="audio"):
+    """A sound, encoded in base64."""
+
+    data: str
+    mime_type: MediaType
+    annotations: Tolerant[Annotations | None] = None
+
+    @classmethod
+    def from_bytes(cls, data: bytes, mime_type: str) -> Self:
+        return cls(v1.AudioContent.from_bytes(data, mime_type).data, mime_type)
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Self:
+        """Reads the file now; its type is told by its name."""
+        read = v1.AudioContent.from_file(path)
+        return cls(read.data, read.mime_type)
+
+
+class Icon(Model):
+    """An icon to show beside a resource."""
+
+    src: str  # an https: or data: URI
+    mime_type: Tolerant[MediaType | None] = None
+    sizes: Tolerant[ValidItems[str] | None] = None
+    theme: Tolerant[IconTheme | None] = None
+
+
+class ResourceLink(Model, tag_field="type", tag="resource_link"):
+    """A link to a resource that the receiver may be able to read."""
+
+    name: str
+    uri: str
+    title: Tolerant[str | None] = None
+    description: Tolerant[str | None] = None
+    mime_type: Tolerant[MediaType | None] = None
+    size: Tolerant[Uint64 | None] = None
+    annotations: Tolerant[Annotations | None] = None
+    icons: Tolerant[ValidItems[Icon] | None] = None
+
+    @classmethod
+    def to(cls, path: str | Path, *, title: str | None = None, description: str | None = None) -> Self:
+        """A link to a file, with its type and, where the file exists, its size."""
+        link = v1.ResourceLink.to(path)
+        return cls(link.name, link.uri, title, description, link.mime_type, link.size)
+
+
+class TextResourceContents(Model):
+    """The contents of a resource as text."""
+
+    text: str
+    uri: str
+    mime_type: Tolerant[MediaType | None] = None
+
+
+class BlobResourceContents(Model):
+    """The contents of a resource as bytes, encoded in base64."""
+
+    blob: str
+    uri: str
+    mime_type: Tolerant[MediaType | None] = None
+
+
+def _text_or_blob(value: Json) -> Any:
+    if not isinstance(value, dict):
+        return None
+    raw = cast("dict[str, Json]", value)
+    if isinstance(raw.get("text"), str):
+        return TextResourceContents
+    return BlobResourceContents if "blob" in raw else None
+
+
+if TYPE_CHECKING:
+    EmbeddedResourceResource: TypeAlias = TextResourceContents | BlobResourceContents
+else:
+    EmbeddedResourceResource = choice(
+        "EmbeddedResourceResource", _text_or_blob, TextResourceContents, BlobResourceContents
+    )
+
+
+class EmbeddedResource(Model, tag_field="type", tag="resource"):
+    """A resource together with its contents."""
+
+    resource: EmbeddedResourceResource
+    annotations: Tolerant[Annotations | None] = None
+
+    @classmethod
+    def from_text(cls, text: str, uri: str, mime_type: str | None = None) -> Self:
+        return cls(TextResourceContents(text, uri, mime_type))
+
+    @classmethod
+    def from_bytes(cls, data: bytes, uri: str, mime_type: str | None = None) -> Self:
+        read = v1.EmbeddedResource.from_bytes(data, uri)
+        return cls(BlobResourceContents(cast("v1.BlobResourceContents", read.resource).blob, uri, mime_type))
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Self:
+        """Reads the file now: as text where it is UTF-8, else as bytes."""
+        read = v1.EmbeddedResource.from_file(path).resource
+        if isinstance(read, v1.TextResourceContents):
+            return cls.from_text(read.text, read.uri, read.mime_type)
+        return cls(BlobResourceContents(read.blob, read.uri, read.mime_type))
+
+
+ContentBlock: TypeAlias = Open[TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource]
+"""One piece of content."""
+
+
+def as_block(content: str | ContentBlock) -> ContentBlock:
+    """Content as a block; a plain string is text."""
+    return TextContent(content) if isinstance(content, str) else content
+
+
+# Authentication: how a user proves who they are.
+#
+# Differs from version 1: the methods are `auth/login` and `auth/logout`, which every agent with authentication methods
+# has; each method says its `type`, and has a `methodId`.
+
+
+class AuthMethodAgent(Model, tag_field="type", tag="agent"):
+    """A login method that the agent carries out by itself."""
+
+    method_id: AuthMethodId
+    name: str
+    description: Tolerant[str | None] = None
+
+
+class AuthMethodTerminal(Model, tag_field="type", tag="terminal"):
+    """A login method at a terminal: the client runs the agent there with these arguments, without `auth/login`."""
+
+    method_id: AuthMethodId
+    name: str
+    description: Tolerant[str | None] = None
+    args: NullAsDefault[list[str]] = []
+    env: NullAsDefault[list[EnvVariable]] = []
+
+
+AuthMethod: TypeAlias = Annotated[Open[AuthMethodAgent | AuthMethodTerminal], every("methodId", "name")]
+
+
+class LoginAuthResponse(Model):
+    """The result of `auth/login`: the user is logged in."""
+
+
+class LoginAuthRequest(Request[LoginAuthResponse], method="auth/login"):
+    """Log in with one of the agent's methods."""
+
+    method_id: AuthMethodId
+
+
+class LogoutAuthResponse(Model):
+    """The result of `auth/logout`: the user is logged out."""
+
+
+class LogoutAuthRequest(Request[LogoutAuthResponse], method="auth/logout"):
+    """Log out; available wherever the agent has authentication methods."""
+
+
+class AgentAuthCapabilities(Model):
+    """The agent's capabilities for logins, beyond login and logout."""
+
+    status: Unstable[Tolerant[AuthStatusCapabilities | None]] = None
+
+
+class TerminalAuthCapabilities(Model):
+    """Declares that the client can run the agent in a terminal for a login."""
+
+
+class ClientAuthCapabilities(Model):
+    """The client's capabilities for logins."""
+
+    terminal: Tolerant[TerminalAuthCapabilities | None] = None
+
+
+# The first call of a connection: versions, capabilities, who is who. Proposals: overview, required-session-methods.
+#
+# Differs from version 1: both sides have `capabilities` and, always, `info`; a capability is there as an object or not at
+# all; `session` stands for the methods that every agent with sessions has.
+
+
+class ClientCapabilities(Model):
+    """The optional features that the client shows."""
+
+    auth: Tolerant[ClientAuthCapabilities | None] = None
+    elicitation: Tolerant[ElicitationCapabilities | None] = None
+
+
+# What an agent can do
+
+
+class PromptImageCapabilities(Model):
+    """Declares that a prompt may hold images."""
+
+
+class PromptAudioCapabilities(Model):
+    """Declares that a prompt may hold sounds."""
+
+
+class PromptEmbeddedContextCapabilities(Model):
+    """Declares that a prompt may hold resources with their contents."""
+
+
+class PromptCapabilities(Model):
+    """The content that a prompt may hold besides text and resource links."""
+
+    image: Tolerant[PromptImageCapabilities | None] = None
+    audio: Tolerant[PromptAudioCapabilities | None] = None
+    embedded_context: Tolerant[PromptEmbeddedContextCapabilities | None] = None
+
+
+class McpStdioCapabilities(Model):
+    """Declares that the agent can start MCP servers as processes."""
+
+
+class McpHttpCapabilities(Model):
+    """Declares that the agent can reach MCP servers over HTTP."""
+
+
+@unstable
+class McpAcpCapabilities(Model):
+    """Declares that the agent can reach MCP servers of the client over this connection."""
+
+
+class McpCapabilities(Model):
+    """The MCP transports that the agent supports."""
+
+    stdio: Tolerant[McpStdioCapabilities | None] = None
+    http: Tolerant[McpHttpCapabilities | None] = None
+    acp: Unstable[Tolerant[McpAcpCapabilities | None]] = None
+
+
+class SessionCapabilities(Model):
+    """The session methods that the agent answers besides the required ones."""
+
+    prompt: Tolerant[PromptCapabilities | None] = None
+    mcp: Tolerant[McpCapabilities | None] = None
+    delete: Tolerant[SessionDeleteCapabilities | None] = None
+    additional_directories: Tolerant[SessionAdditionalDirectoriesCapabilities | None] = None
+    fork: Unstable[Tolerant[SessionForkCapabilities | None]] = None
+    archive: Unstable[Tolerant[SessionArchiveCapabilities | None]] = None
+    status: Unstable[Tolerant[SessionStatusCapabilities | None]] = None
+    title: Unstable[Tolerant[SessionTitleCapabilities | None]] = None
+    system_prompt: Unstable[Tolerant[SessionSystemPromptCapabilities | None]] = None
+
+
+class AgentCapabilities(Model):
+    """The methods and features that the agent offers."""
+
+    session: Tolerant[SessionCapabilities | None] = None
+    auth: Tolerant[AgentAuthCapabilities | None] = None
+    providers: Unstable[Tolerant[ProvidersCapabilities | None]] = None
+
+
+class InitializeResponse(Model):
+    """The result of `initialize`: the agreed protocol version, the agent's name, and what it offers."""
+
+    protocol_version: ProtocolVersion
+    info: Implementation
+    capabilities: Tolerant[AgentCapabilities] = AgentCapabilities()
+    auth_methods: Tolerant[ValidItems[AuthMethod]] = []
+
+
+class InitializeRequest(Request[InitializeResponse], method="initialize", handshake=True):
+    """Open the connection: the newest protocol version of the client, its name, and what it shows."""
+
+    protocol_version: ProtocolVersion
+    info: Implementation
+    capabilities: Tolerant[ClientCapabilities] = ClientCapabilities()
+
+
+# MCP servers that a client gives to a session.
+#
+# Differs from version 1: every server says its `type`, `stdio` included; server-sent events are gone.
+
+
+class McpServerStdio(Model, tag_field="type", tag="stdio"):
+    """An MCP server that the agent starts as a process; for agents with `session.mcp.stdio`."""
+
+    name: str
+    command: AbsolutePath
+    args: NullAsDefault[list[str]] = []
+    env: NullAsDefault[list[EnvVariable]] = []
+
+
+class McpServerHttp(Model, tag_field="type", tag="http"):
+    """An MCP server over streamable HTTP; for agents with `session.mcp.http`."""
+
+    name: str
+    url: str
+    headers: NullAsDefault[list[HttpHeader]] = []
+
+
+McpServer: TypeAlias = Open[McpServerStdio | McpServerHttp | McpServerAcp]
+
+
+# Plans: what an agent means to do, step by step. Proposals: plan-variants, plan-operations.
+#
+# Differs from version 1: every plan has an id and a `type`, and there may be several; words are open sets.
+
+
+PlanEntryPriority: TypeAlias = Annotated[str, words("high", "medium", "low")]
+PlanEntryStatus: TypeAlias = Annotated[str, words("pending", "in_progress", "completed", "cancelled")]
+
+
+class PlanEntry(Model):
+    """One step of a plan."""
+
+    content: str
+    priority: PlanEntryPriority
+    status: PlanEntryStatus
+
+    @classmethod
+    def of(
+        cls, content: str, *, status: PlanEntryStatus = "pending", priority: PlanEntryPriority = "medium"
+    ) -> PlanEntry:
+        return cls(content, priority, status)
+
+
+class PlanItems(Model, tag_field="type", tag="items"):
+    """A plan as a list of steps."""
+
+    plan_id: PlanId
+    entries: ValidItems[PlanEntry]
+
+
+PlanUpdateContent: TypeAlias = Annotated[Open[PlanItems | PlanFile | PlanMarkdown], every("planId")]
+
+
+class PlanUpdate(Model, tag_field="sessionUpdate", tag="plan_update"):
+    """A plan in its present state; it replaces the one with the same id."""
+
+    plan: PlanUpdateContent
+
+    @classmethod
+    def of(cls, plan_id: PlanId, *entries: str | PlanEntry) -> PlanUpdate:
+        steps = [PlanEntry.of(entry) if isinstance(entry, str) else entry for entry in entries]
+        return cls(PlanItems(plan_id, steps))
+
+
+# Messages, whole and as they stream: what the user, the agent and its thinking say.
+#
+# Differs from version 1: every message has an id, which the agent gives; a message may also come whole, and then replaces
+# what was there. User messages, agent messages and thoughts have id spaces of their own.
+
+
+class ContentChunk(Model):
+    """Content to append to the message with this `message_id`."""
+
+    content: ContentBlock
+    message_id: MessageId
+
+    @classmethod
+    def of(cls, content: str | ContentBlock, message_id: MessageId) -> Self:
+        """
+        >>> AgentMessageChunk.of("Hello", MessageId("m-1"))
+        AgentMessageChunk(content=TextContent(text='Hello'), message_id='m-1')
+        """
+        return cls(as_block(content), message_id)
+
+
+class UserMessageChunk(ContentChunk, tag_field="sessionUpdate", tag="user_message_chunk"):
+    """Part of a user's message."""
+
+
+class AgentMessageChunk(ContentChunk, tag_field="sessionUpdate", tag="agent_message_chunk"):
+    """Part of a message of the agent."""
+
+
+class AgentThoughtChunk(ContentChunk, tag_field="sessionUpdate", tag="agent_thought_chunk"):
+    """Part of a thought of the agent."""
+
+
+class UserMessage(Upsert, tag_field="sessionUpdate", tag="user_message"):
+    """A whole message of the user, sent when a prompt is accepted and in a replay."""
+
+    message_id: MessageId
+    content: Tolerant[Patch[ValidItems[ContentBlock]]] = UNSET
+
+    @classmethod
+    def of(cls, message_id: MessageId, *content: str | ContentBlock) -> Self:
+        return cls(message_id, [as_block(block) for block in content])
+
+
+class AgentMessage(Upsert, tag_field="sessionUpdate", tag="agent_message"):
+    """A whole message of the agent."""
+
+    message_id: MessageId
+    content: Tolerant[Patch[ValidItems[ContentBlock]]] = UNSET
+
+    @classmethod
+    def of(cls, message_id: MessageId, *content: str | ContentBlock) -> Self:
+        return cls(message_id, [as_block(block) for block in content])
+
+
+class AgentThought(Upsert, tag_field="sessionUpdate", tag="agent_thought"):
+    """A whole thought of the agent."""
+
+    message_id: MessageId
+    content: Tolerant[Patch[ValidItems[ContentBlock]]] = UNSET
+
+    @classmethod
+    def of(cls, message_id: MessageId, *content: str | ContentBlock) -> Self:
+        return cls(message_id, [as_block(block) for block in content])
+
+
+# Diffs: which files changed and how, and a patch to show. Proposal: diff-file-states.
+#
+# Differs from version 1, which has a file's whole old and new text: `changes` says what happened to which file, also
+# where no text tells it (a move, a picture); `patch` is for reading, and may be left out.
+
+
+DiffFileType: TypeAlias = Annotated[str, words("text", "binary", "directory", "symlink")]
+DiffPatchFormat: TypeAlias = Annotated[str, words("git_patch")]
+
+
+class DiffPathChange(Model):
+    """A change of one file; type and MIME type are those after it (of a deleted file: before it)."""
+
+    path: AbsolutePath
+    file_type: Tolerant[DiffFileType | None] = None
+    mime_type: Tolerant[MediaType | None] = None
+
+
+class DiffAdd(DiffPathChange, tag_field="operation", tag="add"):
+    """A file that was created."""
+
+
+class DiffDelete(DiffPathChange, tag_field="operation", tag="delete"):
+    """A file that was deleted."""
+
+
+class DiffModify(DiffPathChange, tag_field="operation", tag="modify"):
+    """A file whose contents changed."""
+
+
+class DiffPathPairChange(Model):
+    """A change from one path to another."""
+
+    old_path: AbsolutePath
+    path: AbsolutePath
+    file_type: Tolerant[DiffFileType | None] = None
+    mime_type: Tolerant[MediaType | None] = None
+
+
+class DiffMove(DiffPathPairChange, tag_field="operation", tag="move"):
+    """A file that was moved."""
+
+
+class DiffCopy(DiffPathPairChange, tag_field="operation", tag="copy"):
+    """A file that was copied."""
+
+
+DiffChange: TypeAlias = Open[DiffAdd | DiffDelete | DiffModify | DiffMove | DiffCopy]
+
+
+class DiffPatch(Model):
+    """The changes as text for people."""
+
+    format: DiffPatchFormat
+    text: str
+
+
+class Diff(Model, tag_field="type", tag="diff"):
+    """Changed files: `changes` is authoritative, `patch` shows some or all of it."""
+
+    changes: ValidItems[DiffChange]
+    patch: Tolerant[DiffPatch | None] = None
+
+    @classmethod
+    def of(cls, path: AbsolutePath, new_text: str, old_text: str | None = None) -> Diff:
+        """The diff of one text file: its whole text before (None for a new file) and after."""
+        change = DiffAdd(path, "text") if old_text is None else DiffModify(path, "text")
+        return cls([change], DiffPatch("git_patch", git_patch.write(path, old_text, new_text)))
+
+    @property
+    def summary(self) -> list[str]:
+        """What happened to each file, a line each; for a diff without a patch.
+
+        >>> Diff([DiffAdd("/a"), DiffMove("/b", "/c")]).summary
+        ['added /a', 'moved /b to /c']
+        """
+        return [_line(change) for change in self.changes]
+
+
+def _line(change: DiffChange) -> str:
+    if isinstance(change, Unknown):
+        return change.tag
+    done = _DONE[type(change)]
+    if isinstance(change, DiffPathPairChange):
+        return f"{done} {change.old_path} to {change.path}"
+    return f"{done} {change.path}"
+
+
+_DONE: dict[type, str] = {
+    DiffAdd: "added",
+    DiffDelete: "deleted",
+    DiffModify: "modified",
+    DiffMove: "moved",
+    DiffCopy: "copied",
+}
+
+
+# Terminals that an agent has: commands it runs itself, for the client to show.
+#
+# Differs from version 1, where the client runs commands for the agent: here terminals are reported, as upserts and output
+# chunks, and the one thing a client may ask is to cancel a command, where the terminal offers it.
+
+
+_CellCount = Annotated[int, Meta(ge=1, le=2**16 - 1)]
+
+
+class TerminalExitStatus(Model):
+    """The end of a terminal's command, even if no details are known."""
+
+    exit_code: Tolerant[Int64 | None] = None
+    signal: Tolerant[str | None] = None
+
+
+class TerminalOutput(Model):
+    """The whole output that is kept, encoded in base64."""
+
+    data: str
+
+    @classmethod
+    def of(cls, output: bytes) -> TerminalOutput:
+        return cls(base64.b64encode(output).decode("ascii"))
+
+
+class TerminalSize(Model):
+    """The number of columns and rows of a terminal."""
+
+    cols: _CellCount
+    rows: _CellCount
+
+
+class TerminalCancelCapabilities(Model):
+    """Declares that the client may cancel a terminal's command."""
+
+
+class TerminalCapabilities(Model):
+    """The client's present options for a terminal."""
+
+    cancel: Tolerant[TerminalCancelCapabilities | None] = None
+
+
+class TerminalUpdate(Upsert, tag_field="sessionUpdate", tag="terminal_update"):
+    """A terminal, or changes to it."""
+
+    terminal_id: TerminalId
+    command: Tolerant[Patch[str]] = UNSET
+    cwd: Tolerant[Patch[AbsolutePath]] = UNSET
+    output: Tolerant[Patch[TerminalOutput]] = UNSET
+    exit_status: Tolerant[Patch[TerminalExitStatus]] = UNSET
+    size: Tolerant[Patch[TerminalSize]] = UNSET
+    capabilities: Tolerant[Patch[TerminalCapabilities]] = UNSET
+
+
+class TerminalOutputChunk(Model, tag_field="sessionUpdate", tag="terminal_output_chunk"):
+    """Output to append to a terminal's, encoded in base64 by itself."""
+
+    terminal_id: TerminalId
+    data: str
+
+    @classmethod
+    def of(cls, terminal_id: TerminalId, output: bytes) -> TerminalOutputChunk:
+        return cls(terminal_id, base64.b64encode(output).decode("ascii"))
+
+
+class CancelTerminalResponse(Model):
+    """The result of `terminal/cancel`; the exit status follows when the command has ended."""
+
+
+class CancelTerminalRequest(Request[CancelTerminalResponse], method="terminal/cancel"):
+    """End a terminal's command; needs the terminal's `capabilities.cancel`."""
+
+    session_id: SessionId
+    terminal_id: TerminalId
+
+
+# How a session stands: at work, idle, waiting for its user; and what runs in the background. Proposal: prompt.
+#
+# New in version 2. An idle update ends a turn and says why; in version 1 the answer to the prompt does.
+
+
+class BackgroundToolCall(Model, tag_field="type", tag="tool_call"):
+    """A tool call that continues in the background."""
+
+    tool_call_id: ToolCallId
+
+
+class BackgroundTerminal(Model, tag_field="type", tag="terminal"):
+    """A terminal whose command continues in the background."""
+
+    terminal_id: TerminalId
+
+
+@unstable
+class BackgroundSubagent(Model, tag_field="type", tag="subagent"):
+    """A subagent that works in the background."""
+
+    session_id: SessionId
+
+
+BackgroundWork: TypeAlias = Open[BackgroundToolCall | BackgroundTerminal | BackgroundSubagent]
+
+
+# In all of these, `background` is everything that runs there now; None says nothing about it, an empty list: nothing.
+
+
+class RunningStateUpdate(Model, tag_field="state", tag="running"):
+    """The session is at work, on a prompt or on its own."""
+
+    background: Tolerant[list[BackgroundWork] | None] = None
+
+
+class IdleStateUpdate(Model, tag_field="state", tag="idle"):
+    """The session is idle; `stop_reason` says why work ended, and `error` comes with the reason `error`.
+
+    Other words are kept; what else comes with them is not.
+    """
+
+    stop_reason: Tolerant[str | None] = None
+    usage: Unstable[Tolerant[Usage | None]] = None
+    error: Tolerant[Error | None] = None
+    background: Tolerant[list[BackgroundWork] | None] = None
+
+
+class RequiresActionStateUpdate(Model, tag_field="state", tag="requires_action"):
+    """The session cannot continue without the user."""
+
+    background: Tolerant[list[BackgroundWork] | None] = None
+
+
+@unstable
+class UnknownStateUpdate(Model, tag_field="state", tag="unknown"):
+    """The agent does not know the session's state."""
+
+    background: Tolerant[list[BackgroundWork] | None] = None
+
+
+StateUpdate: TypeAlias = Open[RunningStateUpdate | IdleStateUpdate | RequiresActionStateUpdate | UnknownStateUpdate]
+"""A snapshot: it replaces the one before."""
+
+
+class SessionStateUpdate(Model, tag_field="sessionUpdate", tag="state_update"):
+    """A `StateUpdate` as a session update, all of its variants in one."""
+
+    state: Annotated[Literal["running", "idle", "requires_action", "unknown"], second_tag(StateUpdate)]
+    stop_reason: Tolerant[str | None] = None
+    usage: Unstable[Tolerant[Usage | None]] = None
+    error: Tolerant[Error | None] = None
+    background: Tolerant[list[BackgroundWork] | None] = None
+
+
+# Tool calls: what an agent does, and what came of it. Proposals: tool-call-updates, diff-file-states.
+#
+# Differs from version 1: one upsert both begins and changes a tool call; content may be streamed; a client may cancel a
+# tool call that offers it; words are open sets.
+
+
+ToolKind: TypeAlias = Annotated[
+    str,
+    words("read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"),
+]
+ToolCallStatus: TypeAlias = Annotated[
+    str, words("pending", "in_progress", "paused", "completed", "failed", "cancelled")
+]
+_LineNumber = Annotated[int, Meta(ge=1, le=2**32 - 1)]
+
+
+class Content(Model, tag_field="type", tag="content"):
+    """Content that a tool produced."""
+
+    content: ContentBlock
+
+    @classmethod
+    def of(cls, content: str | ContentBlock) -> Content:
+        return cls(as_block(content))
+
+
+ToolCallContent: TypeAlias = Open[Content | Diff | Terminal]
+
+
+class ToolCallLocation(Model):
+    """A place in a file that a tool works on, which an editor can follow."""
+
+    path: AbsolutePath
+    line: Tolerant[_LineNumber | None] = None
+
+
+class ToolCallCancelCapabilities(Model):
+    """Declares that the client may cancel a tool call."""
+
+
+class ToolCallCapabilities(Model):
+    """The client's present options for a tool call."""
+
+    cancel: Tolerant[ToolCallCancelCapabilities | None] = None
+
+
+class ToolCallUpdate(Upsert):
+    """A tool call, or changes to it; the defaults are kind `other` and status `pending`."""
+
+    tool_call_id: ToolCallId
+    title: Tolerant[Patch[str]] = UNSET
+    kind: Tolerant[Patch[ToolKind]] = UNSET
+    status: Tolerant[Patch[ToolCallStatus]] = UNSET
+    content: Tolerant[Patch[ValidItems[ToolCallContent]]] = UNSET
+    locations: Tolerant[Patch[ValidItems[ToolCallLocation]]] = UNSET
+    raw_input: Tolerant[Json | UnsetType] = UNSET
+    raw_output: Tolerant[Json | UnsetType] = UNSET
+    name: Tolerant[Patch[str]] = UNSET
+    capabilities: Tolerant[Patch[ToolCallCapabilities]] = UNSET
+
+
+class ToolCallProgress(ToolCallUpdate, tag_field="sessionUpdate", tag="tool_call_update"):
+    """A `ToolCallUpdate` as a session update."""
+
+    @classmethod
+    def reading(cls, tool_call_id: ToolCallId, path: str, *, title: str | None = None) -> ToolCallProgress:
+        """A file is being read."""
+        return cls(tool_call_id, title or f"Read {path}", "read", "pending", locations=[ToolCallLocation(path)])
+
+    @classmethod
+    def editing(
+        cls,
+        tool_call_id: ToolCallId,
+        path: str,
+        new_text: str,
+        old_text: str | None = None,
+        *,
+        title: str | None = None,
+    ) -> ToolCallProgress:
+        """A file is being changed; the diff shows how."""
+        diff, place = Diff.of(path, new_text, old_text), ToolCallLocation(path)
+        return cls(tool_call_id, title or f"Edit {path}", "edit", "pending", [diff], [place])
+
+
+class ToolCallContentChunk(Model, tag_field="sessionUpdate", tag="tool_call_content_chunk"):
+    """An item to append to a tool call's content."""
+
+    tool_call_id: ToolCallId
+    content: ToolCallContent
+
+
+class CancelToolCallResponse(Model):
+    """The result of `tool_call/cancel`; the status follows when the tool call has ended."""
+
+
+class CancelToolCallRequest(Request[CancelToolCallResponse], method="tool_call/cancel"):
+    """Cancel one tool call; needs the tool call's `capabilities.cancel`."""
+
+    session_id: SessionId
+    tool_call_id: ToolCallId
+
+
+# Sessions: starting, finding, taking up again, ending. Proposals: required-session-methods, session-resume-replay.
+#
+# Differs from version 1: `session/load` is `session/resume` with `replay_from`; there are no modes, but config options;
+# answers may bring the first commands.
+
+
+SessionListCursor = NewType("SessionListCursor", str)
+
+
+@unstable
+class SystemPrompt(Model):
+    """Text of the client that extends or replaces the agent's system prompt."""
+
+    mode: SystemPromptMode
+    content: list[ContentBlock]
+
+
+class NewSessionResponse(Model):
+    """The result of `session/new`: the id of the session, which is idle."""
+
+    session_id: SessionId
+    config_options: Tolerant[ValidItems[SessionConfigOption]] = []
+    available_commands: Tolerant[ValidItems[AvailableCommand]] = []
+
+
+class NewSessionRequest(Request[NewSessionResponse], method="session/new"):
+    """Start a session in a folder."""
+
+    cwd: AbsolutePath
+    mcp_servers: NullAsDefault[list[McpServer]] = []
+    additional_directories: NullAsDefault[list[AbsolutePath]] = []
+    system_prompt: Unstable[SystemPrompt | None] = None
+
+
+class ReplayFromStart(Model, tag_field="type", tag="start"):
+    """Replay the whole history that the agent keeps."""
+
+
+ReplayFrom: TypeAlias = Open[ReplayFromStart]
+"""Where a replay begins, that place included."""
+
+
+class ResumeSessionResponse(Model):
+    """The result of `session/resume`, sent after the requested replay and a state update."""
+
+    config_options: Tolerant[ValidItems[SessionConfigOption]] = []
+    available_commands: Tolerant[ValidItems[AvailableCommand]] = []
+
+
+class ResumeSessionRequest(Request[ResumeSessionResponse], method="session/resume"):
+    """Reopen a session, with or without a replay of its history as updates."""
+
+    session_id: SessionId
+    cwd: AbsolutePath
+    additional_directories: NullAsDefault[list[AbsolutePath]] = []
+    mcp_servers: NullAsDefault[list[McpServer]] = []
+    replay_from: ReplayFrom | None = None
+    system_prompt: Unstable[SystemPrompt | None] = None
+
+
+@unstable
+class ForkSessionResponse(Model):
+    """The result of `session/fork`: the id of the copy."""
+
+    session_id: SessionId
+    config_options: Tolerant[ValidItems[SessionConfigOption]] = []
+    available_commands: Tolerant[ValidItems[AvailableCommand]] = []
+
+
+class ForkSessionRequest(Request[ForkSessionResponse], method="session/fork", unstable=True):
+    """Copy a session to try another course; needs `session.fork`."""
+
+    session_id: SessionId
+    cwd: AbsolutePath
+    additional_directories: NullAsDefault[list[AbsolutePath]] = []
+    mcp_servers: NullAsDefault[list[McpServer]] = []
+    system_prompt: Unstable[SystemPrompt | None] = None
+
+
+class SessionInfo(Model):
+    """An entry in the list of sessions."""
+
+    session_id: SessionId
+    cwd: AbsolutePath
+    additional_directories: NullAsDefault[list[AbsolutePath]] = []
+    title: Tolerant[str | None] = None
+    updated_at: Tolerant[str | None] = None  # RFC 3339
+    archived: Unstable[Tolerant[bool | None]] = None
+
+
+class ListSessionsResponse(Model):
+    """One page of sessions; `next_cursor`, even an empty one, fetches the next."""
+
+    sessions: Tolerant[ValidItems[SessionInfo]]
+    next_cursor: SessionListCursor | None = None
+
+
+class ListSessionsRequest(Request[ListSessionsResponse], method="session/list"):
+    """List the sessions that the agent knows."""
+
+    cwd: AbsolutePath | None = None
+    cursor: SessionListCursor | None = None
+    archived: Unstable[SessionArchiveFilter | None] = None
+
+
+@unstable
+class SessionStatusResponse(Model):
+    """The result of `session/status`: whether a session is open or only saved, and its state."""
+
+    status: SessionStatus
+    state: Tolerant[StateUpdate | None] = None
+
+
+class SessionStatusRequest(Request[SessionStatusResponse], method="session/status", unstable=True):
+    """Ask for the status of a session; needs `session.status`."""
+
+    session_id: SessionId
+
+
+# Prompting and cancelling. Proposal: prompt.
+#
+# Differs from version 1: the answer comes when the message has its place in the conversation, not when the work is done;
+# that is told by an idle `StateUpdate`.
+
+
+class PromptResponse(Model):
+    """The result of `session/prompt`: the id under which the user's message is in the conversation."""
+
+    message_id: MessageId
+
+
+class PromptRequest(Request[PromptResponse], method="session/prompt", patient=True):
+    """Send a message of the user; the answer comes when it has its place, which may be after other work."""
+
+    session_id: SessionId
+    prompt: list[ContentBlock]
+
+    @classmethod
+    def of(cls, session_id: SessionId, *content: str | ContentBlock) -> PromptRequest:
+        return cls(session_id, [as_block(block) for block in content])
+
+
+class CancelSessionNotification(Notification, method="session/cancel", immediate=True):
+    """Stop the session's work and its waiting prompts; background work continues."""
+
+    session_id: SessionId
+
+
+# Asking the user before doing something. Proposal: permission-requests.
+#
+# Differs from version 1: the question has a title of its own, and what it is about is an open union, or left out.
+
+
+PermissionOptionKind: TypeAlias = Annotated[str, words("allow_once", "allow_always", "reject_once", "reject_always")]
+
+
+class PermissionOption(Model):
+    """One of the answers that the user can choose."""
+
+    option_id: PermissionOptionId
+    name: str
+    kind: PermissionOptionKind
+
+    @classmethod
+    def of(cls, kind: v1.PermissionOptionKind, name: str | None = None) -> PermissionOption:
+        """The option of this kind, with its usual name and its kind as its id."""
+        usual = v1.PermissionOption.of(kind, name)
+        return cls(usual.option_id, usual.name, kind)
+
+
+class CancelledPermissionOutcome(Model, tag_field="outcome", tag="cancelled"):
+    """The work was cancelled before the user answered."""
+
+
+RequestPermissionOutcome: TypeAlias = Open[CancelledPermissionOutcome | SelectedPermissionOutcome]
+"""An unknown outcome is not an approval."""
+
+
+class RequestPermissionResponse(Model):
+    """The user's answer to a request for permission."""
+
+    outcome: RequestPermissionOutcome
+
+    @classmethod
+    def selected(cls, option: PermissionOption | PermissionOptionId) -> RequestPermissionResponse:
+        return cls(SelectedPermissionOutcome(option.option_id if isinstance(option, PermissionOption) else option))
+
+    @classmethod
+    def cancelled(cls) -> RequestPermissionResponse:
+        return cls(CancelledPermissionOutcome())
+
+
+class ToolCallPermissionSubject(Model, tag_field="type", tag="tool_call"):
+    """A question about a tool call, which the client applies like any of its updates."""
+
+    tool_call: ToolCallUpdate
+
+
+class CommandPermissionSubject(Model, tag_field="type", tag="command"):
+    """A question about a command that the agent wants to run."""
+
+    command: str
+    cwd: AbsolutePath
+    tool_call_id: Tolerant[ToolCallId | None] = None
+    terminal_id: Tolerant[TerminalId | None] = None
+
+
+RequestPermissionSubject: TypeAlias = Open[ToolCallPermissionSubject | CommandPermissionSubject]
+
+
+class RequestPermissionRequest(Request[RequestPermissionResponse], method="session/request_permission"):
+    """Ask the user for permission to do something."""
+
+    session_id: SessionId
+    title: str
+    options: list[PermissionOption]
+    description: Tolerant[str | None] = None
+    subject: RequestPermissionSubject | None = None
+
+
+# Elicitation: asking the user for values in a form, or to visit a URL.
+#
+# Differs from version 1: formats and values are open, a form always has properties, a request id is never `null`.
+
+
+StringFormat: TypeAlias = Annotated[str, words("email", "uri", "date", "date-time")]
+
+
+class StringPropertySchema(Model, tag_field="type", tag="string"):
+    """A text field of a form; with `enum` or `one_of`, a choice of one value."""
+
+    title: Tolerant[str | None] = None
+    description: Tolerant[str | None] = None
+    min_length: Uint32 | None = None
+    max_length: Uint32 | None = None
+    pattern: str | None = None
+    format: StringFormat | None = None
+    default: Tolerant[str | None] = None
+    enum: list[str] | None = None
+    one_of: list[EnumOption] | None = None
+
+
+ElicitationPropertySchema: TypeAlias = Open[
+    StringPropertySchema
+    | NumberPropertySchema
+    | IntegerPropertySchema
+    | BooleanPropertySchema
+    | MultiSelectPropertySchema
+]
+
+
+class ElicitationSchema(Model, tag_field="type", tag="object"):
+    """A flat form: named fields, each of a simple type."""
+
+    properties: dict[str, ElicitationPropertySchema]
+    required: list[str] | None = None
+    title: Tolerant[str | None] = None
+    description: Tolerant[str | None] = None
+
+
+ElicitationContentValue: TypeAlias = Annotated[str | Int64 | float | bool | list[str] | Json, "ElicitationContentValue"]
+
+
+class ElicitationAcceptAction(Model, tag_field="action", tag="accept"):
+    """The user filled in the form, or agreed to visit the URL."""
+
+    content: dict[str, ElicitationContentValue] | None = None
+
+
+CreateElicitationResponse: TypeAlias = Open[
+    ElicitationAcceptAction | ElicitationDeclineAction | ElicitationCancelAction
+]
+"""An unknown action means the same as cancel."""
+
+
+class CreateElicitationRequest(Request[CreateElicitationResponse], method="elicitation/create"):
+    """Ask the user for information, in one of the modes below.
+
+    It belongs to a session (and perhaps to one of its tool calls), or to a request that the client made.
+    """
+
+    message: str
+    session_id: SessionId | None = None
+    tool_call_id: Tolerant[ToolCallId | None] = None
+    request_id: RequestId | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        if (self.session_id is None) == (self.request_id is UNSET):
+            raise ValueError("exactly one of sessionId and requestId is required")
+
+
+class ElicitationFormMode(CreateElicitationRequest, kw_only=True, tag_field="mode", tag="form"):
+    """Ask the user to fill in a form; for clients with `elicitation.form`."""
+
+    requested_schema: ElicitationSchema
+
+
+class ElicitationUrlMode(CreateElicitationRequest, kw_only=True, tag_field="mode", tag="url"):
+    """Ask the user to visit a URL, so that secrets stay between the user and that site; needs `elicitation.url`."""
+
+    elicitation_id: ElicitationId
+    url: str
+
+
+ElicitationMode: TypeAlias = Annotated[Open[ElicitationFormMode | ElicitationUrlMode], every("message")]
+CreateElicitationRequest.__params__ = ElicitationMode
+
+
+# Subagents and messages between sessions: proposed, not yet stable.
+#
+# The same as in version 1, but for the state, and that no client has to declare support.
+
+
+@unstable
+class SubagentUpdate(Upsert, tag_field="sessionUpdate", tag="subagent_update"):
+    """A subagent that this session started, or changes to it."""
+
+    session_id: SessionId
+    title: Tolerant[Patch[str]] = UNSET
+    description: Tolerant[Patch[str]] = UNSET
+    capabilities: Tolerant[Patch[SubagentSessionCapabilities]] = UNSET
+    state: Tolerant[Patch[StateUpdate]] = UNSET
+    cwd: Patch[AbsolutePath] = UNSET
+    additional_directories: Patch[list[AbsolutePath]] = UNSET
+
+
+@unstable
+class SessionMessage(Upsert, tag_field="sessionUpdate", tag="session_message"):
+    """A message from one session to another, or changes to it."""
+
+    message_id: MessageId
+    sender_session_id: Tolerant[Patch[SessionId]] = UNSET
+    recipient_session_id: Tolerant[Patch[SessionId]] = UNSET
+    sender_message_id: Tolerant[Patch[MessageId]] = UNSET
+    recipient_message_id: Tolerant[Patch[MessageId]] = UNSET
+    content: Tolerant[Patch[ValidItems[ContentBlock]]] = UNSET
+
+
+@unstable
+class SessionMessageChunk(Model, tag_field="sessionUpdate", tag="session_message_chunk"):
+    """Part of a message from one session to another."""
+
+    message_id: MessageId
+    content: ContentBlock
+
+
+# Session updates: everything that an agent tells, at any time.
+#
+# Differs from version 1: whole messages, state and terminals are told too; `tool_call`, `plan` and `current_mode_update`
+# are gone.
+
+
+class SessionInfoUpdate(Upsert, tag_field="sessionUpdate", tag="session_info_update"):
+    """Changes to the session's information."""
+
+    title: Tolerant[Patch[str]] = UNSET
+    updated_at: Tolerant[Patch[str]] = UNSET  # RFC 3339
+
+
+class UsageUpdate(Model, tag_field="sessionUpdate", tag="usage_update"):
+    """The used part of the context, and the cost of the session."""
+
+    used: Uint64
+    size: Uint64
+    cost: Tolerant[Patch[Cost]] = UNSET
+
+
+class CompactionUpdate(Upsert, tag_field="sessionUpdate", tag="compaction_update"):
+    """The progress of shortening the context; the first update fixes its place in the conversation."""
+
+    compaction_id: CompactionId
+    status: CompactionStatus
+    summary: Tolerant[Patch[ValidItems[ContentBlock]]] = UNSET
+    error: Tolerant[Patch[str]] = UNSET
+
+
+class CompactionSummaryChunk(Model, tag_field="sessionUpdate", tag="compaction_summary_chunk"):
+    """Part of the summary that replaces the shortened context."""
+
+    compaction_id: CompactionId
+    content: ContentBlock
+
+
+SessionUpdate: TypeAlias = Open[
+    UserMessageChunk
+    | UserMessage
+    | AgentMessageChunk
+    | AgentMessage
+    | AgentThoughtChunk
+    | AgentThought
+    | SessionStateUpdate
+    | ToolCallProgress
+    | ToolCallContentChunk
+    | TerminalUpdate
+    | TerminalOutputChunk
+    | PlanUpdate
+    | PlanRemoved
+    | AvailableCommandsUpdate
+    | ConfigOptionUpdate
+    | SessionInfoUpdate
+    | UsageUpdate
+    | Notice
+    | CompactionUpdate
+    | CompactionSummaryChunk
+    | SubagentUpdate
+    | SessionMessage
+    | SessionMessageChunk
+]
+"""One thing that happened in a session."""
+
+
+class UpdateSessionNotification(Notification, method="session/update", stream=True):
+    """A session update, with the id of its session."""
+
+    session_id: SessionId
+    update: SessionUpdate
+
+
+# Proxies between a client and an agent: proposed (proxy-chains).
+#
+# Differs from version 1 only as `initialize` does.
+
+
+@unstable
+class InitializeProxyResponse(InitializeResponse):
+    """The result of a proxy's initialization, like that of `initialize`."""
+
+
+class InitializeProxyRequest(  # pyright: ignore[reportGeneralTypeIssues]: the result differs by name only
+    InitializeRequest, Request[InitializeProxyResponse], method="proxy/initialize", unstable=True
+):
+    """Initialize a component as a proxy, like `initialize`."""
+
+
+def __dir__() -> list[str]:
+    return public_names(globals())
