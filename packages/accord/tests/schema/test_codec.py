@@ -113,7 +113,7 @@ def test_unstable_fields_are_read_like_any_other():
         (v1.SessionUpdate, {"sessionUpdate": "weather", "sun": True}),
         (v1.RequestPermissionOutcome, {"outcome": "asked_their_mother"}),
         (v1.SessionConfigOption, {"type": "slider", "id": "x", "min": 0}),
-        (v1.ElicitationMode, {"mode": "voice", "message": "Say it", "sessionId": "s"}),
+        (v1.ElicitationMode, {"mode": "dialect", "message": "Say it", "sessionId": "s"}),
         (v1.CreateElicitationResponse, {"action": "later"}),
         (v1.McpServer, {"type": "pigeon", "loft": "north"}),
         (v1.AuthMethod, {"type": "retina"}),

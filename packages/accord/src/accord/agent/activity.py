@@ -1,7 +1,7 @@
 """`SessionActivity`: what a session does, what runs beside its turns, and telling the client of both.
 
 A state is a snapshot: it is told when it changes, and repeated when the list of background work changes. In version 1
-the voice makes nothing of it, so nothing is told.
+the dialect makes nothing of it, so nothing is told.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from accord.agent.updates import SessionUpdates
-from accord.agent.voices.base import Activity, Background, End, Kind
+from accord.dialects.dialect import Activity, Background, End, Kind
 
 
 class SessionActivity:
@@ -74,19 +74,19 @@ class SessionActivity:
 
     def tell_cancellable(self, kind: Kind, id: str, *, offered: bool) -> None:  # noqa: A002
         """Tell the client whether it may cancel this by itself."""
-        update = self._updates.voice.cancellable(kind, id, offered=offered)
+        update = self._updates.dialect.cancellable(kind, id, offered=offered)
         if update is not None:
             self._updates.report(update)
 
     def tell(self, end: End | None = None) -> None:
         """Tell the client what the session does now."""
         if self._background is None and (end is None or end.is_plain):
-            encoded = self._updates.voice.plain_state(self._activity, None if end is None else end.stop_reason)
+            encoded = self._updates.dialect.plain_state(self._activity, None if end is None else end.stop_reason)
             if encoded is not None:
                 self._updates.report_encoded(encoded)
             return
         background = None if self._background is None else self.background
-        update = self._updates.voice.state(self._activity, background, end)
+        update = self._updates.dialect.state(self._activity, background, end)
         if update is not None:
             self._updates.report(update)
 

@@ -11,9 +11,9 @@ import msgspec
 
 from accord.agent.asks import Asks
 from accord.agent.negotiation import Version
-from accord.agent.voices.base import Voice
-from accord.agent.voices.first import FirstVoice
 from accord.capabilities import Capabilities
+from accord.dialects.dialect import Dialect
+from accord.dialects.v1_dialect import V1Dialect
 from accord.engine.interceptors import Interceptors
 from accord.engine.peer import Peer
 from accord.schema import v1
@@ -40,28 +40,28 @@ class ConnectedClient(msgspec.Struct):
     mcp_lines: LinesToClient | None = None
     """The MCP connections to servers that the client itself offers; made when the first is needed."""
 
-    def voice(self) -> Voice:
+    def dialect(self) -> Dialect:
         """How a session of this connection speaks."""
         if self.version == 1:
-            return FirstVoice()
-        from accord.agent.voices.second import SecondVoice  # loads the types of version 2
+            return V1Dialect()
+        from accord.dialects.v2_dialect import V2Dialect  # loads the types of version 2
 
-        return SecondVoice()
+        return V2Dialect()
 
-    def asks(self, voice: Voice | None = None) -> Asks:
+    def asks(self, dialect: Dialect | None = None) -> Asks:
         """What sends requests to the client, in the words of version 1 whatever the version is."""
         if self.version == 1:
             return self.peer
-        from accord.agent.voices.questions import SecondAsks
+        from accord.dialects.v2_requests import V2Client
 
-        return SecondAsks(self.peer, voice)
+        return V2Client(self.peer, dialect)
 
     def on_in_session(self, session_id: v1.SessionId, message: Any, handler: Callable[..., Any]) -> Callable[[], None]:
         """Handle this message in one session from now on; the result removes the handler."""
         if self.version == 2:
-            from accord.agent.adapted import adapted_handler
+            from accord.dialects.v1_handlers_on_v2 import handler_on_v2
 
-            message, handler = adapted_handler(message, handler)
+            message, handler = handler_on_v2(message, handler, "agent")
         return self.interceptors.of_session(message, session_id, handler)
 
     @property
@@ -81,9 +81,9 @@ class ConnectedClient(msgspec.Struct):
             self.peer.handle(self.mcp_lines.handlers())
         return self.mcp_lines
 
-    def asked_for(self, session: ServedSession, voice: Voice) -> Asks:
+    def asked_for(self, session: ServedSession, dialect: Dialect) -> Asks:
         """What answers this session's requests."""
-        asks = self.asks(voice)
+        asks = self.asks(dialect)
         if self.local is None:
             return asks
         from accord.services.local import HelpedPeer

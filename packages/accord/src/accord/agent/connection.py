@@ -132,13 +132,13 @@ class AgentConnection:
     def _handlers(self, version: Version) -> Handlers:
         if version not in self._handlers_of:
             first = self._first_version()
-            self._handlers_of[version] = first if version == 1 else self._second_version(first)
+            self._handlers_of[version] = first if version == 1 else self._v2_methods(first)
         return self._handlers_of[version]
 
-    def _second_version(self, first: Handlers) -> Handlers:
-        from accord.agent.second_version import SecondVersion  # loads the types of version 2
+    def _v2_methods(self, first: Handlers) -> Handlers:
+        from accord.agent.v2_methods import V2Methods  # loads the types of version 2
 
-        methods = SecondVersion(
+        methods = V2Methods(
             self._agent,
             self._declared,
             self._client,

@@ -5,7 +5,7 @@ as it is, byte for byte. For one of the other version the entry is converted. Wh
 
 | entry | watcher | is told |
 |---|---|---|
-| a tool call of version 1 | version 2 | what was added to it, as the voice of version 2 tells it |
+| a tool call of version 1 | version 2 | what was added to it, as the dialect of version 2 tells it |
 | an update of a tool call of version 2 | version 1 | the whole tool call, because version 1 replaces lists |
 | output of a terminal | version 1 | nothing; the tool call that shows the terminal has its text |
 | a message that replaces an earlier one | version 1 | nothing: version 1 cannot replace one |
@@ -17,11 +17,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
-from accord.agent import replay_v1
 from accord.agent.record import encoded_update
 from accord.agent.replay import needs, tags
 from accord.agent.subagent_updates import belongs_to, opened
 from accord.capabilities import Capabilities
+from accord.dialects import v1_replay
 from accord.errors import ConversionError
 from accord.schema import v1
 from accord.schema.base import Unknown
@@ -129,7 +129,7 @@ class _ToFirst:
         call = self._state.tool_calls.get(tool_call_id)
         if call is None:
             return ()
-        whole = replay_v1.tool_call(call, self._state)
+        whole = v1_replay.tool_call(call, self._state)
         if not was_known:
             return (whole,)
         return (v1.ToolCallProgress(**{name: getattr(whole, name) for name in whole.__struct_fields__}),)
@@ -143,13 +143,13 @@ class _ToSecond:
     """Updates of version 1 for a watcher of version 2."""
 
     def __init__(self) -> None:
-        from accord.agent.voices.second import SecondVoice  # loads the types of version 2
+        from accord.dialects.v2_dialect import V2Dialect  # loads the types of version 2
 
-        self._voice = SecondVoice()
+        self._dialect = V2Dialect()
 
     def seen(self, update: Any) -> None:
         if isinstance(update, v1.ToolCall | v1.ToolCallProgress):  # the only updates that need a memory
             self.told(update)
 
     def told(self, update: Any) -> Sequence[Any]:
-        return self._voice.fitted(update)
+        return self._dialect.fitted(update)

@@ -17,7 +17,7 @@ from accord.agent.prompt_queue import CANCELLED, QueuedPrompt
 from accord.agent.running_turn import RunningTurn
 from accord.agent.store_errors import told
 from accord.agent.turn import Turn
-from accord.agent.voices.base import End, Failure
+from accord.dialects.dialect import End, Failure
 from accord.engine.context import Context
 from accord.errors import StoreError
 from accord.schema import v2

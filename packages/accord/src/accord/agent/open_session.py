@@ -99,7 +99,7 @@ class OpenSession:
         self.id = session_id
         self.record = record
         """Its place in the store."""
-        self.updates = SessionUpdates(record, client.peer, folders[0], client.voice())
+        self.updates = SessionUpdates(record, client.peer, folders[0], client.dialect())
         self.activity = SessionActivity(self.updates)
         """What the session does, as the client is told of it."""
         self.cancels = Cancellations()
@@ -154,7 +154,7 @@ class OpenSession:
         """The title that the latest prompt gave."""
 
     def _listed(self) -> Sequence[v2.BackgroundWork]:
-        from accord.agent.voices.second import background_work  # loads the types of version 2
+        from accord.dialects.v2_dialect import background_work  # loads the types of version 2
 
         return tuple(background_work(it) for it in self.activity.background)
 
@@ -172,7 +172,7 @@ class OpenSession:
     def _asked_by(self, session: ServedSession) -> SessionClient:
         client, errands = self._client, self._errands
         self.asked = SessionClient(
-            client, client.asked_for(session, self.updates.voice), errands, session.id, session.cwd
+            client, client.asked_for(session, self.updates.dialect), errands, session.id, session.cwd
         )
         return self.asked
 
@@ -191,7 +191,7 @@ class OpenSession:
         self.updates.known()
         if not self._is_announced:
             self._is_announced = True
-            if self.face.commands and not self.updates.voice.commands_come_with_answers:
+            if self.face.commands and not self.updates.dialect.commands_come_with_answers:
                 # slash-commands, Advertising commands: once the session exists.
                 self.updates.report(offered(self.face.commands))
 

@@ -71,7 +71,7 @@ class Record:
         self._mark = marking(version)
         self._apart = classes_apart(version)
         if version == 2:
-            from accord.agent.replay_v2 import message_of_user  # loads the types of version 2
+            from accord.dialects.v2_replay import message_of_user  # loads the types of version 2
 
             self._message_of_user = message_of_user
         self._name = os.urandom(4).hex()

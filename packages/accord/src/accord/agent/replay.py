@@ -17,8 +17,8 @@ from typing import Any, Protocol
 
 import msgspec
 
-from accord.agent import replay_v1
 from accord.capabilities import Capabilities, updates_that_need
+from accord.dialects import v1_replay
 from accord.schema import v1
 from accord.schema.base import Unknown
 from accord.schema.type_tree import Tagged, node_of
@@ -31,7 +31,7 @@ PART = 256 * 1024
 
 
 class Writer(Protocol):
-    """What `replay_v1` and `replay_v2` have in common: the updates of one version."""
+    """What `v1_replay` and `v2_replay` have in common: the updates of one version."""
 
     def message(self, told: Message, content: Sequence[v1.ContentBlock], *, first: bool) -> Iterator[Any]: ...
     def whole_message(self, told: Message) -> Iterator[Any]: ...
@@ -80,7 +80,7 @@ class Replay:
         yield from self._fitting(self._final())
         yield from self._fitting(self._writer.ending(self._record))
         if self._version == 1 and not self._capabilities.has(needs()[v1.PlanUpdate]):
-            plan = replay_v1.plan_without_ids(self._record)
+            plan = v1_replay.plan_without_ids(self._record)
             yield from () if plan is None else (plan,)
 
     def closing(self) -> list[Any]:
@@ -185,10 +185,10 @@ def _in_parts(content: Sequence[v1.ContentBlock]) -> list[v1.ContentBlock]:
 
 def _writer(version: Version) -> Writer:
     if version == 1:
-        return replay_v1
-    from accord.agent import replay_v2
+        return v1_replay
+    from accord.dialects import v2_replay
 
-    return replay_v2
+    return v2_replay
 
 
 @functools.cache

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from accord.agent.voices.base import Voice
 from accord.arguments import content_block
+from accord.dialects.dialect import Dialect
 from accord.schema import v1
 
 
@@ -20,9 +20,9 @@ class SentMessage:
     Version 1 has no word for that: there, what replaces it is a message of its own.
     """
 
-    def __init__(self, send: Callable[[Any], Awaitable[None]], voice: Voice, new_id: Callable[[], str]) -> None:
+    def __init__(self, send: Callable[[Any], Awaitable[None]], dialect: Dialect, new_id: Callable[[], str]) -> None:
         self._send = send
-        self._voice = voice
+        self._dialect = dialect
         self._new_id = new_id
         self._was_sent = False
         self.id = v1.MessageId(new_id())
@@ -31,19 +31,19 @@ class SentMessage:
     async def replace(self, *content: str | v1.ContentBlock) -> None:
         """Say this in its place."""
         blocks = message_blocks("message.replace()", content)
-        if self._was_sent and not self._voice.replaces_messages:
+        if self._was_sent and not self._dialect.replaces_messages:
             self.id = v1.MessageId(self._new_id())
         self._was_sent = True
         await self._put(blocks)
 
     async def clear(self) -> bool:
         """Take back what it says. False, and nothing sent, with version 1, where what was said stays."""
-        if self._voice.replaces_messages:
+        if self._dialect.replaces_messages:
             await self._put(())
-        return self._voice.replaces_messages
+        return self._dialect.replaces_messages
 
     async def _put(self, blocks: Sequence[v1.ContentBlock]) -> None:
-        for update in self._voice.message(self.id, blocks):
+        for update in self._dialect.message(self.id, blocks):
             await self._send(update)
 
 

@@ -31,7 +31,7 @@ from accord.agent.subagent_updates import subagent_id, update_head
 from accord.agent.told_errors import error_for
 from accord.agent.tool import Tool
 from accord.agent.updates import SessionUpdates
-from accord.agent.voices.base import Activity, End, Failure
+from accord.dialects.dialect import Activity, End, Failure
 from accord.errors import ConnectionClosed, StoreError
 from accord.schema import v1
 from accord.schema.base import Request
@@ -81,11 +81,11 @@ class OwnSession:
 
     def __init__(self, parent: RunningTurn, subagent: v1.SessionId) -> None:
         session = parent.session
-        client, voice = session.asked.client, session.asked.client.voice()
-        asks = client.asked_for(session.face, voice)
+        client, dialect = session.asked.client, session.asked.client.dialect()
+        asks = client.asked_for(session.face, dialect)
         self.asked = msgspec.structs.replace(session.asked, session_id=subagent, asks=asks)
         record = SubagentRecord(session.record, subagent)
-        self.updates = SessionUpdates(record, client.peer, session.asked.cwd, voice)
+        self.updates = SessionUpdates(record, client.peer, session.asked.cwd, dialect)
         self.updates.known()
         self._parent = parent
         self._id = subagent
@@ -108,8 +108,8 @@ class OwnSession:
         self._report("running" if state is RUNNING else "requires_action")
 
     def _report(self, activity: Activity, end: End | None = None) -> None:
-        """In version 2 a subagent tells its state itself as well; the voice of version 1 makes nothing of it."""
-        update = self.updates.voice.state(activity, None, end)
+        """In version 2 a subagent tells its state itself as well; the dialect of version 1 makes nothing of it."""
+        update = self.updates.dialect.state(activity, None, end)
         if update is not None:
             self.updates.report(update)
 

@@ -35,8 +35,8 @@ from accord.agent.remote_client import RemoteClient
 from accord.agent.remote_terminal import RemoteTerminal, before_release
 from accord.agent.terminal_text import TerminalText
 from accord.agent.tool_life import ToolLife
-from accord.agent.voices.base import Voice
 from accord.arguments import check_extensible_word, check_text, content_block
+from accord.dialects.dialect import Dialect
 from accord.errors import AccordError, CapabilityMissing, ConnectionClosed
 from accord.schema import v1
 from accord.schema.base import Json
@@ -64,7 +64,7 @@ class CommandParts(msgspec.Struct, frozen=True):
     """What the commands of a tool call need beside what it needs itself."""
 
     client: RemoteClient
-    voice: Voice
+    dialect: Dialect
     cancels: Cancellations
     send: Callable[[Any], Awaitable[None]]
     """Sends updates of the session, also when the turn is over."""
@@ -227,7 +227,7 @@ class Tool(Elicits):
         stage = CommandStage(
             self._session,
             self._command.client,
-            self._command.voice,
+            self._command.dialect,
             self._command.cancels,
             self._command.send,
             self._show_command,

@@ -31,8 +31,8 @@ from accord.agent.command_text import CommandText
 from accord.agent.connected_client import SessionClient
 from accord.agent.remote_client import RemoteClient
 from accord.agent.remote_terminal import CommandResult, RemoteTerminal
-from accord.agent.voices.base import Voice
 from accord.arguments import check_sequence
+from accord.dialects.dialect import Dialect
 from accord.errors import ConnectionClosed
 from accord.schema import v1
 from accord.services.terminals.terminal import Terminal
@@ -46,7 +46,7 @@ class CommandStage(msgspec.Struct, frozen=True):
 
     session: SessionClient
     client: RemoteClient
-    voice: Voice
+    dialect: Dialect
     cancels: Cancellations
     send: Callable[[Any], Awaitable[None]]
     """Sends an update of the session."""
@@ -140,7 +140,7 @@ class ToolCommand:
         terminal = Terminal(v1.TerminalId(f"term_{os.urandom(8).hex()}"), self.command, self._cwd, LIMIT)
         await terminal.start({**os.environ, **self._env})
         self._local = terminal
-        begun = stage.voice.terminal_begins(terminal.id, shlex.join(self.command), str(self._cwd))
+        begun = stage.dialect.terminal_begins(terminal.id, shlex.join(self.command), str(self._cwd))
         if begun is None:
             text = CommandText()
             await stage.show(text)
@@ -166,10 +166,10 @@ class ToolCommand:
         self._stage.session.errands.start(terminal.kill(), "accord terminal/cancel")
 
     async def _follow_as_bytes(self, terminal: Terminal) -> None:
-        voice, send = self._stage.voice, self._stage.send
+        dialect, send = self._stage.dialect, self._stage.send
         async for data, is_whole in terminal.follow_bytes():
-            await send(voice.terminal_output(terminal.id, data, replaces=is_whole))
-        await send(voice.terminal_ended(terminal.id, await terminal.wait()))
+            await send(dialect.terminal_output(terminal.id, data, replaces=is_whole))
+        await send(dialect.terminal_ended(terminal.id, await terminal.wait()))
 
     async def _follow_as_text(self, terminal: Terminal, shown: CommandText) -> None:
         decoder = codecs.getincrementaldecoder("utf-8")("replace")

@@ -15,7 +15,7 @@ from typing import Final
 
 from accord.agent.activity import SessionActivity
 from accord.agent.cancellations import Cancellations
-from accord.agent.voices.base import Background
+from accord.dialects.dialect import Background
 
 TOOL_CALL: Final = "tool_call"
 

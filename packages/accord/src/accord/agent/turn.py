@@ -81,7 +81,7 @@ class Turn(Elicits, Generic[StateT]):
         self._client = self.client
         self._scope = {"session_id": running.asked.session_id}
         self._running = running
-        self._voice = running.updates.voice
+        self._dialect = running.updates.dialect
         self._speaker: type[object] | None = None
         self._message_id = v1.MessageId("")
 
@@ -126,12 +126,14 @@ class Turn(Elicits, Generic[StateT]):
 
         What is said with nothing between is one message.
         """
-        voice = self._voice
-        block = voice.text(content) if isinstance(content, str) else voice.block(content_block("turn.say()", content))
-        if self._speaker is not voice.agent_chunk:
-            self._begin_message(voice.agent_chunk)
+        dialect = self._dialect
+        block = (
+            dialect.text(content) if isinstance(content, str) else dialect.block(content_block("turn.say()", content))
+        )
+        if self._speaker is not dialect.agent_chunk:
+            self._begin_message(dialect.agent_chunk)
         # Not an `async def` of its own: a model's answer is thousands of these.
-        return self._running.send(voice.agent_chunk(block, self._message_id))
+        return self._running.send(dialect.agent_chunk(block, self._message_id))
 
     async def message(self, *content: str | v1.ContentBlock) -> SentMessage:
         """Say this as a message of its own; what is returned replaces it or takes it back.
@@ -142,25 +144,27 @@ class Turn(Elicits, Generic[StateT]):
         """
         self.end_message()
         blocks = message_blocks("turn.message()", content)
-        message = SentMessage(self._running.send, self._voice, lambda: self._running.new_id("m"))
+        message = SentMessage(self._running.send, self._dialect, lambda: self._running.new_id("m"))
         await message.replace(*blocks)
         return message
 
     async def think(self, content: str | v1.ContentBlock) -> None:
         """Think aloud."""
-        voice = self._voice
-        block = voice.text(content) if isinstance(content, str) else voice.block(content_block("turn.think()", content))
-        if self._speaker is not voice.thought_chunk:
-            self._begin_message(voice.thought_chunk)
-        await self._running.send(voice.thought_chunk(block, self._message_id))
+        dialect = self._dialect
+        block = (
+            dialect.text(content) if isinstance(content, str) else dialect.block(content_block("turn.think()", content))
+        )
+        if self._speaker is not dialect.thought_chunk:
+            self._begin_message(dialect.thought_chunk)
+        await self._running.send(dialect.thought_chunk(block, self._message_id))
 
     async def say_as_user(self, content: str | v1.ContentBlock) -> None:
         """Say something in the user's name."""
-        voice = self._voice
-        block = voice.block(content_block("turn.say_as_user()", content))
-        if self._speaker is not voice.user_chunk:
-            self._begin_message(voice.user_chunk)
-        await self._running.send(voice.user_chunk(block, self._message_id))
+        dialect = self._dialect
+        block = dialect.block(content_block("turn.say_as_user()", content))
+        if self._speaker is not dialect.user_chunk:
+            self._begin_message(dialect.user_chunk)
+        await self._running.send(dialect.user_chunk(block, self._message_id))
 
     def end_message(self) -> None:
         """What is said next is another message."""
@@ -251,9 +255,9 @@ class Turn(Elicits, Generic[StateT]):
             permissions=self.session.permissions,
             end_message=self.end_message,
             send=self._running.updates.send if background else self._send_unchecked,
-            cancelled_status=self._voice.cancelled_status,
-            can_pause=self._voice.can_pause,
-            command=CommandParts(self.client, self._voice, session.cancels, self._running.updates.send),
+            cancelled_status=self._dialect.cancelled_status,
+            can_pause=self._dialect.can_pause,
+            command=CommandParts(self.client, self._dialect, session.cancels, self._running.updates.send),
             life=life,
         )
         return Tool(surroundings, tool_call_id, title, kind=kind, name=name, locations=locations, raw_input=raw_input)

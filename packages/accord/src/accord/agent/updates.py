@@ -4,7 +4,7 @@ Every update goes through `SessionUpdates.send`, whichever part of the session m
 and sent afterwards, so the client never sees an update that is not kept. Updates that come before the client knows the
 session wait for the answer that opens it.
 
-What is sent for an update, the session's voice says: it speaks the version of the connection (see `voices`).
+What is sent for an update, the session's dialect says: it speaks the version of the connection (see `dialects`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 from accord.agent.paths import with_absolute_paths
 from accord.agent.record import Record, encoded_update
-from accord.agent.voices.base import Voice
+from accord.dialects.dialect import Dialect
 from accord.engine.peer import Peer
 from accord.errors import ConnectionClosed
 from accord.schema import v1
@@ -25,8 +25,8 @@ from accord.session import ToolCallState
 class SessionUpdates:
     """One session's updates, on their way to the store and the client."""
 
-    def __init__(self, record: Record, peer: Peer, cwd: Path, voice: Voice) -> None:
-        self.voice = voice
+    def __init__(self, record: Record, peer: Peer, cwd: Path, dialect: Dialect) -> None:
+        self.dialect = dialect
         """How the session speaks in the version of its connection."""
         self.is_open = False
         """Whether changes are told: the client knows the session, or the answer that opens it is being made."""
@@ -34,7 +34,7 @@ class SessionUpdates:
         self.peer = self._peer = peer
         """The client's peer."""
         self._cwd = cwd
-        self._looked_at = voice.looked_at
+        self._looked_at = dialect.looked_at
         self._early: list[bytes] | None = []
         """Frames from before the client knew the session; None once it does."""
         self._tool_calls: dict[v1.ToolCallId, ToolCallState] = {}
@@ -54,13 +54,13 @@ class SessionUpdates:
     async def send_given(self, update: v1.SessionUpdate) -> None:
         """`send` for an update that an author made, in whichever version of the protocol."""
         if update.__class__.__module__.startswith("accord.schema.v2"):
-            for fitted in self.voice.newer(update):
+            for fitted in self.dialect.newer(update):
                 await self.send(fitted)
         else:
             await self.send(update)
 
     async def _send_looked_at(self, update: Any) -> None:
-        for fitted in self.voice.fitted(self._checked(update)):
+        for fitted in self.dialect.fitted(self._checked(update)):
             if self.tell(self._record.keep_now(fitted) or await self._record.keep(fitted)):
                 await self._peer.breathe()
 

@@ -14,7 +14,7 @@ from accord.agent.open_session import OpenSession
 from accord.agent.prompt_queue import CANCELLED
 from accord.agent.running_turn import RunningTurn, meant_by
 from accord.agent.turn import Turn
-from accord.agent.voices.base import End, Failure
+from accord.dialects.dialect import End, Failure
 from accord.engine.context import Context
 from accord.errors import INTERNAL_ERROR, RequestError
 from accord.schema import v1

@@ -64,13 +64,13 @@ class ClientDefinition:
 
     def handlers_for_v2(self, session_of: SessionOf) -> Handlers:
         """The same for a connection of version 2."""
-        from accord.client.v2_handlers import as_v2
+        from accord.dialects.v1_handlers_on_v2 import handlers_on_v2
 
-        handlers = as_v2(self._of_services(session_of))
+        handlers = handlers_on_v2(self._of_services(session_of), "client")
         for service in self.services:
             service.register_v2(handlers, session_of)
         own = self._with_own(Handlers())
-        return as_v2(own).over(handlers)
+        return handlers_on_v2(own, "client").over(handlers)
 
     def _of_services(self, session_of: SessionOf) -> Handlers:
         handlers = Handlers()

@@ -37,7 +37,7 @@ from accord.transports.closing import to_the_end
 if TYPE_CHECKING:
     from accord.client.editor_server import EditorServer
     from accord.client.lending import Lending
-    from accord.client.translated_peer import TranslatedPeer
+    from accord.dialects.v2_requests import V2Agent
     from accord.mcp.over_acp.tool_server import ToolServer
 
 ResultT = TypeVar("ResultT")
@@ -69,7 +69,7 @@ class LiveAgent:
         self.answer = v1.InitializeResponse(1)
         """The agent's answer to `initialize`, in the words of version 1."""
         self._declared: Any = None
-        self._translated: TranslatedPeer | None = None
+        self._translated: V2Agent | None = None
         """What sends the requests of version 1 on a connection of version 2."""
         self._versions = versions
         self.offered_encodings: list[str] = []
@@ -187,9 +187,9 @@ class LiveAgent:
         self.version, self.answer, self._declared = agreed
         self._translated = None
         if self.version == 2:
-            from accord.client.translated_peer import TranslatedPeer
+            from accord.dialects.v2_requests import V2Agent
 
-            self._translated = TranslatedPeer(self._peer, agreed.declared)
+            self._translated = V2Agent(self._peer, agreed.declared)
             if declared.terminal or declared.fs.read_text_file or declared.fs.write_text_file:
                 log.info("%s speaks version 2, in which clients lend no files and no terminals", self.name)
         try:
@@ -201,12 +201,15 @@ class LiveAgent:
     def _handlers_for(self, version: int) -> Handlers:
         """The handlers of a connection that speaks this version."""
         if version == 2:
-            from accord.client.v2_handlers import as_v2, on_update
+            from accord.dialects.v1_handlers_on_v2 import handlers_on_v2
 
-            handlers = as_v2(self._handlers).over(self._client.handlers_for_v2(self.sessions.find))
+            handlers = handlers_on_v2(self._handlers, "client").over(self._client.handlers_for_v2(self.sessions.find))
             # These are converted when they are registered.
             handlers.interceptors.insert(0, self.interceptors)
-            return on_update(handlers, self.sessions.arrived)
+            from accord.schema import v2
+
+            handlers.on_arrival(v2.UpdateSessionNotification, self.sessions.arrived)
+            return handlers
         handlers = self._client.handlers_for(self.sessions.find)
         handlers.typed.update(self._handlers.typed)
         handlers.raw.update(self._handlers.raw)
@@ -320,9 +323,9 @@ class LiveAgent:
         """Handle this message in one session from now on; the result removes the handler."""
         handler = adapted(handler)
         if self.version == 2:
-            from accord.client.v2_handlers import handler_as_v2
+            from accord.dialects.v1_handlers_on_v2 import handler_on_v2
 
-            message, handler = handler_as_v2(message, handler)
+            message, handler = handler_on_v2(message, handler, "client")
         return self.interceptors.of_session(message, session_id, handler)
 
     def _handle_own(self) -> None:
@@ -330,9 +333,9 @@ class LiveAgent:
         if self.version == 1:
             self.peer.handle(self._handlers)
             return
-        from accord.client.v2_handlers import as_v2
+        from accord.dialects.v1_handlers_on_v2 import handlers_on_v2
 
-        self.peer.handle(as_v2(self._handlers))
+        self.peer.handle(handlers_on_v2(self._handlers, "client"))
 
     def on(self, message: type[MessageT]) -> Registrar[MessageT]:
         """Handle this message from now on, also after a restart."""

@@ -194,7 +194,7 @@ def read_answer(result: Json, versions: Sequence[int]) -> Agreed:
 
 
 def _second(told: dict[str, Any]) -> Agreed:
-    from accord.client.answer_view import answer_as_v1
+    from accord.dialects.v2_as_v1 import answer_as_v1
     from accord.schema import v2
 
     answer: v2.InitializeResponse = codec.convert(told, v2.InitializeResponse)

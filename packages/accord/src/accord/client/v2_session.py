@@ -1,7 +1,7 @@
 """`LiveSessionV2`: an open session of an agent that speaks version 2. Callers hold the same `RemoteSession`.
 
     prompt ──▶ PendingTurn ◀── receipt        `foreground` decides where the turn begins and which `idle` ends it
-    update ──▶ `foreground`, then folded into `state` ──▶ `update_view` ──▶ every open turn, or `updates()`
+    update ──▶ `foreground`, then folded into `state` ──▶ `UpdateView` ──▶ every open turn, or `updates()`
 
 Several turns may be open at once, and each gets every update from its beginning on. What comes while none is open is
 work that the agent began by itself, or in the background: `updates()` has it.
@@ -19,8 +19,8 @@ from accord.client.foreground import IDLE, End, Foreground, Prompt
 from accord.client.live_session import LiveSession, SessionAgent, SessionSetup, wire_form
 from accord.client.pending_turn import Outcome, PendingTurn
 from accord.client.unread import Unread
-from accord.client.update_view import UpdateView
-from accord.client.v2_requests import blocks_as_v2, options_as_v1
+from accord.dialects.v2_as_v1 import UpdateView
+from accord.dialects.v2_requests import blocks_as_v2, options_as_v1
 from accord.errors import INTERNAL_ERROR, REQUEST_CANCELLED, CapabilityMissing, Overflow, PeerError
 from accord.schema import v1, v2
 from accord.schema.base import Json

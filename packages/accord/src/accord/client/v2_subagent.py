@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from accord.client.subagents import LiveSubagent, MainSession, Subagents
-from accord.client.update_view import UpdateView
+from accord.dialects.v2_as_v1 import UpdateView
 from accord.schema import v1
 from accord.session import Message, Observer, ToolCallState
 

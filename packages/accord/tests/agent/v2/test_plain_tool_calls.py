@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from accord import v1, v2
-from accord.agent.voices.second import SecondVoice
+from accord.dialects.v2_dialect import V2Dialect
 from accord.errors import ConversionError
 from accord.schema import codec
 from accord.schema.conversion import to_v2
@@ -28,17 +28,17 @@ def calls():
 
 @pytest.mark.parametrize("call", list(calls()), ids=str)
 def test_a_tool_call_is_told_as_its_conversion_says(call):
-    assert list(SecondVoice().fitted(call)) == [to_v2(call)]
+    assert list(V2Dialect().fitted(call)) == [to_v2(call)]
 
 
 def test_a_title_that_is_no_text_is_refused_as_before():
     wrong = v1.ToolCallProgress(ID, title=5)  # type: ignore[arg-type]
     with pytest.raises(ConversionError, match="title"):
-        SecondVoice().fitted(wrong)
+        V2Dialect().fitted(wrong)
 
 
 @pytest.mark.parametrize("activity", ["running", "requires_action", "idle"])
 @pytest.mark.parametrize("stop_reason", [None, "end_turn", "a reason of the author's"])
 def test_a_plain_state_is_the_json_of_the_state(activity, stop_reason):
-    told = codec.decode(SecondVoice().plain_state(activity, stop_reason), v2.SessionUpdate)
+    told = codec.decode(V2Dialect().plain_state(activity, stop_reason), v2.SessionUpdate)
     assert told == v2.SessionStateUpdate(activity, stop_reason)

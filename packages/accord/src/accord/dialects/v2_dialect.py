@@ -1,4 +1,4 @@
-"""The voice of version 2.
+"""The dialect of version 2.
 
 Tool calls are the only updates that need memory. A tool call gives all of its content each time, as version 1 wants it.
 Here the client is sent what was added since, item by item; all of it is sent again only where something that the client
@@ -15,8 +15,8 @@ from typing import Any, cast
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from accord.agent.voices.base import Activity, Background, End, Kind, Voice
 from accord.capabilities import updates_that_need
+from accord.dialects.dialect import Activity, Background, Dialect, End, Kind
 from accord.schema import codec, v1, v2
 from accord.schema.base import Notification
 from accord.schema.conversion import to_v2
@@ -34,7 +34,7 @@ def looked_at() -> frozenset[type[Any]]:
     return frozenset((*older, v2.ToolCallProgress, *updates_that_need(v2.UpdateSessionNotification)))
 
 
-class SecondVoice(Voice):
+class V2Dialect(Dialect):
     """How a session speaks in version 2."""
 
     version = 2

@@ -1,4 +1,4 @@
-"""The voice of version 1: updates go as they are made, and the answer to a prompt tells how its turn ended."""
+"""The dialect of version 1: updates go as they are made, and the answer to a prompt tells how its turn ended."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from accord.agent.voices.base import Voice
 from accord.capabilities import updates_that_need
+from accord.dialects.dialect import Dialect
 from accord.schema import v1
 
 
@@ -17,7 +17,7 @@ def looked_at() -> frozenset[type[Any]]:
     return frozenset((v1.ToolCall, v1.ToolCallProgress, *updates_that_need(v1.SessionNotification)))
 
 
-class FirstVoice(Voice):
+class V1Dialect(Dialect):
     """How a session speaks in version 1."""
 
     version = 1

@@ -1,18 +1,18 @@
-"""`SecondVersion`: the methods of version 2, for one connection.
+"""`V2Methods`: the methods of version 2, for one connection.
 
-What is the same in both versions is done by the code of version 1: its handlers are adapted, message by message
-(`adapted`). Here is what differs: sessions are opened with their commands and their state, prompts are inserted, and
-background work can be cancelled.
+What is the same in both versions is done by the code of version 1: its handlers get converted messages (see
+`v1_handlers_on_v2`). Here is what differs: sessions are opened with their commands and their state, prompts are
+inserted, and background work can be cancelled.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from accord.agent.adapted import adapted, adapted_interceptors, in_version_1, prompt_in_version_1
 from accord.agent.catalogue import Catalogue
 from accord.agent.commands import offered
 from accord.agent.connected_client import ConnectedClient
@@ -22,8 +22,9 @@ from accord.agent.lifecycle import Lifecycle, asks_to_watch
 from accord.agent.login import Authentication
 from accord.agent.negotiation import as_declared_in_version_1
 from accord.agent.subagent_updates import update_head
-from accord.agent.voices.second import state_of
 from accord.capabilities import Capabilities
+from accord.dialects.v1_handlers_on_v2 import handlers_on_v2, in_v1, interceptors_on_v2
+from accord.dialects.v2_dialect import state_of
 from accord.engine.context import Context
 from accord.engine.handlers import Handlers
 from accord.errors import NOT_FOUND, RequestError
@@ -37,7 +38,7 @@ WorkOn = Callable[[v1.PromptRequest, Context, Insertion], Awaitable[object]]
 """Works on a prompt; returns when the work has ended."""
 
 
-class SecondVersion:
+class V2Methods:
     """The methods of version 2, for one connection."""
 
     def __init__(
@@ -78,11 +79,11 @@ class SecondVersion:
         if self._agent.logins.ways:
             own.on(v2.LoginAuthRequest)(self._log_in)
             own.on(v2.LogoutAuthRequest)(self._log_out)
-        authors = adapted(self._agent.handlers, warns=True)
-        every = self._agent.second_handlers.over(authors.over(own.over(adapted(first, warns=False))))
+        authors = handlers_on_v2(self._agent.handlers, "agent", level=logging.INFO)
+        every = self._agent.second_handlers.over(authors.over(own.over(handlers_on_v2(first, "agent"))))
         # What comes before the handlers is the same in both versions, converted; `first` has the author's as well.
         every.interceptors = [
-            adapted_interceptors(it) for it in first.interceptors if it is not self._client.interceptors
+            interceptors_on_v2(it, "agent") for it in first.interceptors if it is not self._client.interceptors
         ]
         every.interceptors.insert(0, self._client.interceptors)
         return every
@@ -110,12 +111,12 @@ class SecondVersion:
 
     async def _new(self, request: v2.NewSessionRequest, context: Context) -> v2.NewSessionResponse:
         self._check_servers(request.mcp_servers)
-        answer = await self._lifecycle.new(in_version_1(request), context)
+        answer = await self._lifecycle.new(in_v1(request, "agent"), context)
         return self._opened(v2.NewSessionResponse(answer.session_id), answer, answer.session_id)
 
     async def _fork(self, request: v2.ForkSessionRequest, context: Context) -> v2.ForkSessionResponse:
         self._check_servers(request.mcp_servers)
-        answer = await self._lifecycle.fork(in_version_1(request), context)
+        answer = await self._lifecycle.fork(in_v1(request, "agent"), context)
         return self._opened(v2.ForkSessionResponse(answer.session_id), answer, answer.session_id)
 
     async def _resume(self, request: v2.ResumeSessionRequest, context: Context) -> v2.ResumeSessionResponse:
@@ -124,12 +125,12 @@ class SecondVersion:
             raise RequestError.invalid_params(
                 "a replay can only begin at the start", path="$.replayFrom", type=request.replay_from.tag
             )
-        older = in_version_1(request)
+        older = in_v1(request, "agent")
         replays = request.replay_from is not None
         if asks_to_watch(older):
             options, _ = await self._lifecycle.watch(older, context, replays=replays)
             # The store does not tell what a session does, and an observer has nothing to wait for.
-            state = self._client.voice().plain_state("idle", None) or b""
+            state = self._client.dialect().plain_state("idle", None) or b""
             self._client.peer.connection.tell(b"%b%b}}" % (update_head(request.session_id), state))
             return v2.ResumeSessionResponse(to_v2(options))
         if (working := await self._lifecycle.rejoin(older, replays=replays)) is not None:
@@ -178,7 +179,7 @@ class SecondVersion:
                 raise RequestError.invalid_params(
                     "this agent does not support this type of MCP server", type=server.tag, path="$.mcpServers"
                 )
-            if not Capabilities(self._declared).allow(in_version_1(server)):
+            if not Capabilities(self._declared).allow(in_v1(server, "agent")):
                 raise RequestError.invalid_params(
                     "this agent does not support this type of MCP server",
                     type=str(server.__struct_config__.tag),
@@ -201,7 +202,7 @@ class SecondVersion:
 
     async def _prompt(self, request: v2.PromptRequest, context: Context) -> v2.PromptResponse:
         insertion = Insertion(request.prompt, context, unstable=self._agent.unstable)
-        await self._work_on(prompt_in_version_1(request), context, insertion)
+        await self._work_on(_prompt_in_v1(request), context, insertion)
         if insertion.receipt is None:
             raise RequestError.cancelled()
         session = self._lifecycle.sessions.get(request.session_id)
@@ -222,6 +223,18 @@ class SecondVersion:
         session = self._lifecycle.session(request.session_id)
         if not session.cancels.cancel("terminal", request.terminal_id):
             raise RequestError.invalid_params("this terminal cannot be cancelled", terminalId=request.terminal_id)
+
+
+def _prompt_in_v1(request: v2.PromptRequest) -> v1.PromptRequest:
+    """A prompt in version 1. Plain text, which most prompts are, is not converted field by field."""
+    blocks = [_plain_text(block) or in_v1(block, "agent") for block in request.prompt]
+    return v1.PromptRequest(request.session_id, blocks, meta=request.meta)
+
+
+def _plain_text(block: v2.ContentBlock) -> v1.TextContent | None:
+    if isinstance(block, v2.TextContent) and block.annotations is None and block.meta is None:
+        return v1.TextContent(block.text)
+    return None
 
 
 def declared_in_version_2(declared: v1.AgentCapabilities) -> v2.AgentCapabilities:

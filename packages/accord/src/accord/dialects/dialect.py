@@ -1,13 +1,13 @@
-"""`Voice`: how one session speaks in one version of the protocol.
+"""`Dialect`: how one session speaks in one version of the protocol.
 
-Sessions, turns and tools are the same in every version. What they do reaches the client through a voice:
+Sessions, turns and tools are the same in every version. What they do reaches the client through a dialect:
 
-- what streams (`turn.say`, `turn.think`) is made from the voice's classes, with no conversion;
+- what streams (`turn.say`, `turn.think`) is made from the dialect's classes, with no conversion;
 - every other update is made as a value of version 1, and `fitted` gives what is sent in its place;
 - states (working, waiting, idle) are updates in version 2, and nothing in version 1, where the answer to a prompt says
   that its turn has ended.
 
-A voice makes values and sends nothing, so it needs no connection.
+A dialect makes values and sends nothing, so it needs no connection.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from typing import Any, ClassVar, Literal
 
 import msgspec
 
-from accord.agent.negotiation import Version
 from accord.schema import v1
 from accord.schema.base import Json
+from accord.session.replay_scan import Version
 
 Activity = Literal["running", "requires_action", "idle"]
 """What a session does: it works, it waits for its user, or it does nothing."""
@@ -59,7 +59,7 @@ class Background(msgspec.Struct, frozen=True):
     id: str
 
 
-class Voice(ABC):
+class Dialect(ABC):
     """How one session speaks in one version of the protocol."""
 
     version: ClassVar[Version]
@@ -96,7 +96,7 @@ class Voice(ABC):
     def newer(self, update: Any) -> Sequence[Any]:
         """What is sent for an update of version 2 that an author made."""
 
-    def told(self, tool_call: v1.ToolCallUpdate) -> None:  # noqa: B027  (only a voice with a memory needs it)
+    def told(self, tool_call: v1.ToolCallUpdate) -> None:  # noqa: B027  (only a dialect with a memory needs it)
         """The client has learnt this of a tool call from another message, such as a question."""
 
     # What only some versions tell: None stands for nothing

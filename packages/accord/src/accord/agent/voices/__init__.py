@@ -1,1 +1,0 @@
-"""Voices, one for each version of the protocol: they make updates from what sessions, turns and tools do. PURE."""

@@ -1,0 +1,155 @@
+"""Handlers of version 1 on a connection of version 2, of an agent or a client.
+
+Authors and services register handlers for the messages of version 1. On a connection of version 2 each of them gets its
+messages converted, and its results are converted back:
+
+| registered for | in version 2 |
+|---|---|
+| a class of version 2, or of the user's own | the same |
+| a class that both versions share | the same |
+| a request | called with the converted request; refused if version 1 cannot express it |
+| a notification, such as `session/update` | called with each message of version 1 that it takes, or as it came |
+| `initialize`, `session/prompt` | not called: the handlers of version 2 answer them |
+| a method that version 2 does not have, such as those of files and terminals | not called |
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias, cast
+
+from accord.dialects.v2_as_v1 import as_v1
+from accord.engine.context import Context
+from accord.engine.handlers import Handlers
+from accord.engine.interceptors import Interceptors
+from accord.errors import ConversionError, RequestError
+from accord.schema import v1, v2
+from accord.schema.base import Notification, Request
+from accord.schema.conversion import to_v1, to_v2
+from accord.schema.methods import methods
+
+log = logging.getLogger("accord")
+
+Side: TypeAlias = Literal["agent", "client"]
+"""Who handles the messages, for the errors that refuse them."""
+
+_RENAMED = {v1.AuthenticateRequest.__method__: "auth/login", v1.LogoutRequest.__method__: "auth/logout"}
+"""Methods that have another name in version 2."""
+
+_ANSWERED_BY_V2 = (v1.InitializeRequest, v1.PromptRequest, v1.LoadSessionRequest)
+"""The requests of version 1 whose handlers cannot serve version 2: their answers mean something else there."""
+
+_WITHDRAWN: dict[str, Any] = {
+    v2.RequestPermissionRequest.__method__: v2.RequestPermissionResponse.cancelled(),
+    v2.CreateElicitationRequest.__method__: v2.ElicitationCancelAction(),
+}
+"""How a question to the user is answered that the agent has withdrawn."""
+
+
+def handlers_on_v2(handlers: Handlers, side: Side, *, level: int = logging.DEBUG) -> Handlers:
+    """Handlers for version 2, made of those for either version; `level` logs those that are not called there."""
+    converted = Handlers()
+    converted.raw, converted.others = dict(handlers.raw), handlers.others
+    converted.interceptors = [interceptors_on_v2(it, side) for it in handlers.interceptors]
+    for message, handler in handlers.typed.values():
+        counterpart = _counterpart(message)
+        if counterpart is None:
+            log.log(level, "the handler of %s is called in version 1 only", message.__name__)
+        else:
+            is_request = issubclass(counterpart, Request)
+            same = counterpart is message
+            served = handler if same else _answering(handler, side) if is_request else _notified(handler)
+            converted.typed[counterpart.__method__, is_request] = counterpart, served
+    return converted
+
+
+def handler_on_v2(message: Any, handler: Callable[..., Any], side: Side) -> tuple[Any, Callable[..., Any]]:
+    """The handler of one message for version 2; raises ValueError for a message that it cannot serve there."""
+    handlers = Handlers()
+    handlers.typed[message.__method__, issubclass(message, Request)] = message, handler
+    for found in handlers_on_v2(handlers, side).typed.values():
+        return found
+    raise ValueError(f"{message.__name__}: version 2 of the protocol has no {message.__method__}")
+
+
+def interceptors_on_v2(interceptors: Interceptors, side: Side) -> Interceptors:
+    """What comes before the handlers, for version 2."""
+    return interceptors.converted(_counterpart, lambda message: in_v1(message, side), to_v2)
+
+
+def in_v1(message: Any, side: Side) -> Any:
+    """A message or a part of one in version 1; raises RequestError if version 1 cannot express it."""
+    try:
+        return to_v1(message)
+    except ConversionError as error:
+        raise RequestError.invalid_params(f"this {side} does not support it: {error.reason}") from error
+
+
+def _counterpart(message: type[Request[Any] | Notification]) -> type[Request[Any] | Notification] | None:
+    """The class that version 2 has for a message; None if its handler is not called there."""
+    if not message.__module__.startswith("accord.schema.v1"):
+        return message
+    if message in _ANSWERED_BY_V2:
+        return None
+    table, method = methods(2), _RENAMED.get(message.__method__, message.__method__)
+    row = table.request(method) if issubclass(message, Request) else table.notification(method)
+    return None if row is None else row.message
+
+
+def _answering(handler: Callable[..., Any], side: Side) -> Callable[..., Any]:
+    call = _with_context(handler)
+
+    async def answer(request: Any, context: Context) -> Any:
+        try:
+            result = call(_request_in_v1(request, side), context)
+            return to_v2(await result if inspect.isawaitable(result) else result)
+        except asyncio.CancelledError:
+            if (withdrawn := _WITHDRAWN.get(request.__method__)) is None:
+                raise
+            return withdrawn
+
+    return answer
+
+
+def _request_in_v1(request: Any, side: Side) -> Any:
+    try:
+        return in_v1(request, side)
+    except RequestError:
+        if not isinstance(request, v2.RequestPermissionRequest):
+            raise
+        # A question as one about a tool call, of which no more is known than the question's title.
+        subject = request.subject
+        known = subject.tool_call.tool_call_id if isinstance(subject, v2.ToolCallPermissionSubject) else ""
+        call = v1.ToolCallUpdate(v1.ToolCallId(known), request.title)
+        options = [v1.PermissionOption(it.option_id, it.name, cast("Any", it.kind)) for it in request.options]
+        return v1.RequestPermissionRequest(request.session_id, call, options)
+
+
+def _notified(handler: Callable[..., Any]) -> Callable[..., Any]:
+    call = _with_context(handler)
+
+    async def notify(notification: Any, context: Context) -> None:
+        for each in _notifications_in_v1(notification):
+            result = call(each, context)
+            if inspect.isawaitable(result):
+                await result
+
+    return notify
+
+
+def _notifications_in_v1(notification: Any) -> list[Any]:
+    if isinstance(notification, v2.UpdateSessionNotification):
+        session_id = notification.session_id
+        return [v1.SessionNotification(session_id, update) for update in as_v1(notification.update)]
+    return as_v1(notification)
+
+
+def _with_context(handler: Callable[..., Any]) -> Callable[[Any, Context], Any]:
+    """A function of a message and its context, of a handler that may take the message alone."""
+    parameters = inspect.signature(handler).parameters.values()
+    positional = [it for it in parameters if it.kind in (it.POSITIONAL_ONLY, it.POSITIONAL_OR_KEYWORD)]
+    takes_two = len(positional) > 1 or any(it.kind is it.VAR_POSITIONAL for it in parameters)
+    return handler if takes_two else lambda message, _: handler(message)
