@@ -229,7 +229,7 @@ def version_of(message: type[Request[Any] | Notification]) -> int | None:
     """The version that defines this message, or the one that it derives from; None for a message of your own."""
     for cls in message.__mro__:
         for version in (1, 2):
-            if cls.__module__.startswith(f"accord.schema.v{version}."):
+            if cls.__module__.startswith(f"accord.schema.v{version}"):
                 return version
     return None
 
