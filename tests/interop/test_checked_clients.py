@@ -13,8 +13,8 @@ from benchmarks.build import Unavailable
 from interop.peers import SDKS, command
 from interop.real_agents import node_programs
 
-from accord_check.client.run import check_client
-from accord_check.client.settings import ClientSettings
+from accord_check.client.client_run import check_client
+from accord_check.client.scenario_run import ClientSettings
 from interop import acpx
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(600)]

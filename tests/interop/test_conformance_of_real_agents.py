@@ -16,9 +16,9 @@ from interop.model.server import ModelServer
 from interop.real_agents import AGENTS, SECOND_VERSION, command, environment, installed
 
 from accord.client.target import CommandTarget
-from accord_check.agent.run import check_agent
+from accord_check.agent.agent_run import check_agent
 from accord_check.agent.settings import Prompts, Settings
-from accord_check.report.report import Report
+from accord_check.report import Report
 
 pytestmark = [pytest.mark.agents, pytest.mark.timeout(900)]
 

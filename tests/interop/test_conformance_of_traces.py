@@ -17,7 +17,7 @@ from interop.peers import command
 from interop.script import Behaviour, run_behaviour
 from interop.tap import tapped
 
-from accord_check.judged_trace import report_on_trace
+from accord_check.trace_judge import report_on_trace
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 

@@ -12,7 +12,7 @@ from accord.private_sockets import listening
 from accord.private_sockets.dialling import TOKEN
 from accord.private_sockets.listening import PrivateSocket
 from accord.tasks import Tasks
-from accord_check.client.door import command_file
+from accord_check.client.launch_command import command_file
 
 SCRIPT = """
 import os

@@ -12,7 +12,7 @@ from tools.website.name_examples import examples_of_names
 from tools.website.page import FENCED
 
 from accord import errors
-from accord_check.pages import names_of_pages
+from accord_check.requirement_pages import names_of_pages
 from accord_tools.cli.command_table import commands_for
 
 LINK = re.compile(r"\]\((?![a-z]+:|#)([^)#\s]+)")

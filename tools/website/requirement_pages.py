@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tools.website.page import Page
 
-from accord_check.pages import index, names_of_pages, page_of
+from accord_check.requirement_pages import index, names_of_pages, page_of
 
 BACK = "[All requirements and checks](index.md)"
 """The navigation has no line for each of these pages, so each leads to their list."""

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING
 from accord.loading import on_first_use
 
 if TYPE_CHECKING:
-    from accord_check.agent.run import check_agent as check_agent
+    from accord_check.agent.agent_run import check_agent as check_agent
     from accord_check.agent.settings import Settings as Settings
     from accord_check.finding import Finding as Finding, Severity as Severity, Side as Side
-    from accord_check.report.as_json import as_json as as_json
-    from accord_check.report.as_text import as_text as as_text
-    from accord_check.report.report import Report as Report
+    from accord_check.report import Report as Report
+    from accord_check.report_formats import as_json as as_json
+    from accord_check.report_text import as_text as as_text
     from accord_check.trace_judge import Judge as Judge, judge as judge
 
 __version__ = "0.2.0"
@@ -33,13 +33,13 @@ __version__ = "0.2.0"
 _HOMES = {
     "Finding": "finding",
     "Judge": "trace_judge",
-    "Report": "report.report",
+    "Report": "report",
     "Settings": "agent.settings",
     "Severity": "finding",
     "Side": "finding",
-    "as_json": "report.as_json",
-    "as_text": "report.as_text",
-    "check_agent": "agent.run",
+    "as_json": "report_formats",
+    "as_text": "report_text",
+    "check_agent": "agent.agent_run",
     "judge": "trace_judge",
 }
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from accord import TraceEvent
     from accord.sync import RemoteAgent
     from accord_check.agent.settings import Profile
-    from accord_check.report.report import Outcome, Report
+    from accord_check.report import Outcome, Report
 
 AssertConformant = Callable[..., None]
 
@@ -113,7 +113,7 @@ def _assert_conformant(
 ) -> None:
     """Fail unless a trace file, or these events, break no clause; `ignore` has the ids of checks that may fail."""
     from accord_check import judge
-    from accord_check.traces import BEGINS_LATE, Conversed, begins_late, conversations
+    from accord_check.trace_judge import BEGINS_LATE, Conversed, begins_late, conversations
 
     given = conversations(recorded) if isinstance(recorded, str | Path) else [Conversed(events=list(recorded))]
     whole = [one for one in given if not begins_late(one)]
@@ -141,7 +141,7 @@ def _report(config: pytest.Config) -> Report:
         import asyncio
 
         from accord.connecting import target_of
-        from accord_check.agent.run import check_agent
+        from accord_check.agent.agent_run import check_agent
         from accord_check.agent.settings import Settings
 
         command = _command(config)

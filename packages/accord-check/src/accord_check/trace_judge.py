@@ -1,4 +1,4 @@
-"""`Judge`: reads a trace event by event, and says what each side did wrong. PURE.
+"""`Judge`: reads a trace event by event, and says what each side did wrong.
 
     judge = Judge()
     for event in events:
@@ -8,19 +8,55 @@
 
 `judge(events)` is the same in one call. The judge finds out by itself which side is the agent, from the first message
 that only one side may send; what came before waits until then.
+
+`report_on_trace` judges a trace file, and makes a report of it. A file may hold several conversations: one for each hop
+of a chain of proxies, or one after the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import io
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import IO, Any
 
-from accord import TraceEvent
+import msgspec
+
+from accord import DecodeError, TraceEvent
 from accord.schema.methods import methods
-from accord.trace import Direction
-from accord_check.conversation import Conversation, Frame, read
+from accord.trace import Direction, read as read_trace
+from accord_check.checks import PASSIVE
+from accord_check.conversation import Conversation, Frame, object_of, read
 from accord_check.finding import Finding, Side
-from accord_check.passive.catalogue import OBSERVERS
-from accord_check.passive.observer import Bench
+from accord_check.passive.handshake import Gates, Opening, Versions
+from accord_check.passive.messages import Answers, Framing
+from accord_check.passive.observer import Bench, Observer
+from accord_check.passive.schema import Results, Schema
+from accord_check.passive.sessions import Options, Sessions
+from accord_check.passive.terminals_and_forms import Lent
+from accord_check.passive.tools import Tools, Upserts
+from accord_check.passive.turns import States, Turns
+from accord_check.report import Report, outcomes_of
+
+OBSERVERS: tuple[type[Observer], ...] = (
+    Framing,
+    Answers,
+    Schema,
+    Opening,
+    Versions,
+    Gates,
+    Sessions,
+    Options,
+    Turns,
+    States,
+    Tools,
+    Upserts,
+    Lent,
+    Results,
+)
+"""The observers, in the order in which they are asked."""
 
 MOST_WAITING = 1_000
 """Frames that wait for the first that tells the sides apart; then the recording side is taken for the client."""
@@ -131,3 +167,125 @@ def _client_in(event: TraceEvent) -> Direction | None:
         return None
     other: Direction = "in" if event.direction == "out" else "out"
     return event.direction if row.to == "agent" else other
+
+
+@dataclass(slots=True)
+class Conversed:
+    """One conversation of a trace, with the line of each event."""
+
+    title: str = ""
+    """What tells it from the others of the file; empty if it is the only one."""
+    client: Direction | None = None
+    """The direction of the client's frames, if the file says it."""
+    events: list[TraceEvent] = field(default_factory=list[TraceEvent])
+    lines: list[int] = field(default_factory=list[int])
+    """The line of each event in the file, from 1."""
+
+
+BEGINS_LATE = "the trace begins after the handshake, and what was agreed in it is not known"
+
+
+def begins_late(one: Conversed) -> bool:
+    """Whether a conversation has frames, and no `initialize` in them: it was recorded from its middle."""
+    frames = [event.frame for event in one.events if event.frame is not None]
+    return bool(frames) and not any(_is_initialize(frame) for frame in frames)
+
+
+def _is_initialize(frame: bytes) -> bool:
+    # To look for the word first is much faster than to decode each frame of a long trace.
+    return b'initialize"' in frame and read(0, 0.0, "client", frame).members.get("method") == "initialize"
+
+
+def conversations(path: str | Path) -> list[Conversed]:
+    """The conversations in a trace file, in the order in which they begin.
+
+    A chain of proxies is recorded in one file: each pair of neighbours is a conversation. A file may also hold several
+    recordings, one after the other, each with a first line of its own. A last line that is cut off is left out.
+    """
+    found: list[Conversed] = []
+    with Path(path).open("rb") as file:
+        for start, lines in _recordings(file):
+            found += _of_recording(start, lines)
+    if len(found) > 1:
+        for number, one in enumerate(found, 1):
+            one.title = one.title or f"conversation {number}"
+    return found
+
+
+def _recordings(file: IO[bytes]) -> Iterator[tuple[int, list[bytes]]]:
+    """The lines of each recording in a file, with the number of the first."""
+    start, lines = 1, list[bytes]()
+    for number, line in enumerate(file, 1):
+        if lines and line.startswith(b'{"accord-trace"'):
+            yield start, lines
+            start, lines = number, []
+        lines.append(line)
+    yield start, lines
+
+
+def _of_recording(start: int, lines: list[bytes]) -> list[Conversed]:
+    if not lines:
+        raise DecodeError("$", "the file is empty, not an Accord trace")
+    client = _client_of(lines[0])
+    by_hop: dict[frozenset[str], Conversed] = {}
+    for number, event in enumerate(read_trace(io.BytesIO(b"".join(lines))), start + 1):
+        hop = frozenset(event.hop or ())
+        one = by_hop.get(hop)
+        if one is None:
+            title = " and ".join(event.hop) if event.hop is not None else ""
+            # In a trace of a chain, `out` is towards the agent at every hop.
+            one = by_hop[hop] = Conversed(title, "out" if event.hop is not None else client)
+        one.events.append(event)
+        one.lines.append(number)
+    return list(by_hop.values()) or [Conversed(client=client)]
+
+
+def _client_of(header: bytes) -> Direction | None:
+    try:
+        said = msgspec.json.decode(header, type=dict[str, object]).get("role")
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None  # reading the trace says what is wrong with the line
+    return "out" if said == "client" else "in" if said == "agent" else None
+
+
+BOTH: tuple[Side, ...] = ("agent", "client")
+
+
+def report_on_trace(path: str | Path, sides: Iterable[Side] = BOTH) -> Report:
+    """Judge a trace file. A finding's events are lines of the file, less one: the first line is no event."""
+    seen: Counter[tuple[str, Side]] = Counter()
+    findings: list[Finding] = []
+    peers: list[str] = []
+    version: int | None = None
+    sides = list(sides)
+    skipped: list[str] = []
+    for one in conversations(path):
+        if begins_late(one):
+            skipped.append(f"{one.title or path} is not judged: {BEGINS_LATE}")
+            continue
+        judging = Judge(one.client)
+        for line, event in zip(one.lines, one.events, strict=True):
+            judging.feed(event, line - 1)
+        judging.end()
+        seen += judging.bench.seen
+        findings += [replace(finding, where=one.title) for finding in judging.findings if finding.side in sides]
+        peers += [said for side in sides if (said := peer_of(judging, side)) and said not in peers]
+        version = judging.conversation.version if judging.conversation.is_initialized else version
+    report = Report(
+        str(path), outcomes_of(PASSIVE.values(), sides, seen, findings), peer=" and ".join(peers), version=version
+    )
+    report.remarks = skipped if seen else []
+    if not seen:
+        report.blocked = skipped[0] if skipped else "the trace holds no frame"
+    return report
+
+
+def peer_of(judging: Judge, side: Side) -> str:
+    """The name and version that a side gave in the handshake; empty if it gave none."""
+    opening = judging.conversation.initialize
+    if opening is None:
+        return ""
+    said: dict[str, Any] = opening.params if side == "client" else opening.fields
+    info = object_of(said.get(f"{side}Info")) or object_of(said.get("info"))
+    name, version = info.get("title") or info.get("name"), info.get("version")
+    return " ".join(str(part) for part in (name, version) if part)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 
-from accord_check.report.report import Report
+from accord_check.report import Report
 
 MARKS = {"fail": "", "warn": "~", "note": "?"}
 """What stands before the id of a finding, by its severity."""

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from accord_check.checks import CHECKS, checks_of, revisions
-from accord_check.pages import names_of_pages, page_of, write_pages
+from accord_check.requirement_pages import names_of_pages, page_of, write_pages
 from accord_check.requirements import REQUIREMENTS
 from tests.check.test_mutants_of_an_agent import PATIENT, judged
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from accord_check.checks import ACTIVE_OF_CLIENT
-from accord_check.client.run import check_client
-from accord_check.report.report import Report
+from accord_check.client.client_run import check_client
+from accord_check.report import Report
 from tests.check.mutants import all_judged, found
 from tests.check.test_mutants_of_a_client import PATIENT
 

@@ -19,10 +19,10 @@ import accord_check.agent
 from accord.client.target import CommandTarget
 from accord.trace import TraceEvent, TraceFile
 from accord_check import judge
-from accord_check.agent.run import check_agent
+from accord_check.agent.agent_run import check_agent
 from accord_check.agent.settings import DEMO, Settings
-from accord_check.judged_trace import report_on_trace
-from accord_check.report.report import Report
+from accord_check.report import Report
+from accord_check.trace_judge import report_on_trace
 from tests.check.healthy import Mutation, both, drop, healthy, put, says, without
 from tests.check.test_mutants_of_an_agent import judged
 

@@ -6,7 +6,7 @@ import pytest
 
 from accord.trace import TraceEvent, TraceFile
 from accord_check import Judge, judge
-from accord_check.traces import conversations
+from accord_check.trace_judge import conversations
 from tests.check.healthy import Talk, drop, healthy, moved, put, says, text
 
 STATUSES = "pending, in_progress, completed, failed"

@@ -10,10 +10,10 @@ from typing import NamedTuple
 import pytest
 
 from accord_check.checks import ACTIVE_OF_CLIENT
-from accord_check.client.run import check_client
-from accord_check.client.settings import ClientSettings
-from accord_check.judged_trace import report_on_trace
-from accord_check.report.report import Report
+from accord_check.client.client_run import check_client
+from accord_check.client.scenario_run import ClientSettings
+from accord_check.report import Report
+from accord_check.trace_judge import report_on_trace
 from tests.check.mutants import all_judged, found
 
 CLIENT = Path(__file__).with_name("faulty_client.py")

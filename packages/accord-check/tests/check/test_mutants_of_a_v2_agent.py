@@ -10,11 +10,11 @@ from typing import NamedTuple
 import pytest
 
 from accord.client.target import CommandTarget
-from accord_check.agent.run import check_agent
+from accord_check.agent.agent_run import check_agent
 from accord_check.agent.settings import Prompts, Settings
 from accord_check.checks import SECOND_VERSION
-from accord_check.judged_trace import report_on_trace
-from accord_check.report.report import Report
+from accord_check.report import Report
+from accord_check.trace_judge import report_on_trace
 from tests.check.mutants import all_judged, found
 
 AGENT = Path(__file__).with_name("faulty_v2_agent.py")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from accord_check.client.run import check_client
-from accord_check.judged_trace import report_on_trace
-from accord_check.report.report import Report
+from accord_check.client.client_run import check_client
+from accord_check.report import Report
+from accord_check.trace_judge import report_on_trace
 from tests.check.mutants import all_judged, found
 from tests.check.test_mutants_of_a_client import HASTY, PATIENT, Mutant, replace
 

@@ -11,14 +11,12 @@ from xml.etree.ElementTree import fromstring
 import pytest
 
 from accord.client.target import CommandTarget
-from accord_check.agent.run import check_agent
+from accord_check.agent.agent_run import check_agent
 from accord_check.agent.settings import FIXTURE, Prompts, Settings
 from accord_check.checks import ACTIVE_OF_AGENT, SECOND_VERSION
-from accord_check.judged_trace import report_on_trace
-from accord_check.report.as_html import as_html
-from accord_check.report.as_junit import as_junit
-from accord_check.report.as_markdown import as_markdown
-from accord_check.report.report import Report
+from accord_check.report import Report
+from accord_check.report_formats import as_html, as_junit, as_markdown
+from accord_check.trace_judge import report_on_trace
 from tests.check.mutants import all_judged, found
 
 AGENT = Path(__file__).with_name("faulty_agent.py")

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from accord.client.target import CommandTarget
-from accord_check.agent.run import check_agent
+from accord_check.agent.agent_run import check_agent
 from accord_check.agent.settings import DEMO, Profile, Prompts, Settings
-from accord_check.report.report import Report
+from accord_check.report import Report
 
 pytestmark = pytest.mark.timeout(900)
 

@@ -19,9 +19,9 @@ import pytest
 
 from accord.http import UrlTarget, serving
 from accord.http.server.hosting import CommandHost
-from accord_check.agent.run import check_agent
+from accord_check.agent.agent_run import check_agent
 from accord_check.agent.settings import DEMO, Prompts
-from accord_check.report.report import Report
+from accord_check.report import Report
 from tests.check.test_no_false_finding import PATIENT
 
 pytestmark = pytest.mark.timeout(300)

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from accord.client.target import CommandTarget
-from accord_check.agent.run import check_agent
+from accord_check.agent.agent_run import check_agent
 from accord_check.agent.settings import Prompts
-from accord_check.report.report import Report
+from accord_check.report import Report
 from tests.check.test_no_false_finding import MEMORY_ONLY, PATIENT, ROOT
 
 pytestmark = pytest.mark.timeout(900)

@@ -11,9 +11,9 @@ import sys
 
 import pytest
 
-from accord_check.client.run import check_client
-from accord_check.client.settings import ClientSettings
-from accord_check.report.report import Report
+from accord_check.client.client_run import check_client
+from accord_check.client.scenario_run import ClientSettings
+from accord_check.report import Report
 
 ACCORD = [sys.executable, "-m", "accord"]
 PLAIN_CHAT = f'echo hello | {shlex.join(ACCORD)} chat --plain --allow all -- "$ACCORD_CHECK_AGENT"'

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from accord.transports.base import Transport
-from accord_check.agent.lab import Lab
-from accord_check.agent.remote import raw_http
+from accord_check.agent.raw_http import raw_http
+from accord_check.agent.scenario_context import Lab
 from accord_check.agent.settings import Settings
 
 

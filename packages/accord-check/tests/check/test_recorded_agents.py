@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from accord_check import judge
-from accord_check.traces import conversations
+from accord_check.trace_judge import conversations
 
 RECORDED = Path(__file__).parents[4] / "interop" / "recorded"
 

@@ -5,8 +5,8 @@ import socket
 
 import pytest
 
+from accord_check.client.launch_command import Relayed
 from accord_check.client.relay import HEAD
-from accord_check.client.relayed import Relayed
 
 
 class Receiver:

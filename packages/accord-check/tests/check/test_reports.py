@@ -11,14 +11,10 @@ from xml.etree.ElementTree import fromstring
 import pytest
 
 from accord.trace import TraceFile
-from accord_check.expected import ExpectationError, apply, read
-from accord_check.judged_trace import report_on_trace
-from accord_check.report.as_html import as_html
-from accord_check.report.as_json import as_json
-from accord_check.report.as_junit import as_junit
-from accord_check.report.as_markdown import as_markdown
-from accord_check.report.as_sarif import as_sarif
-from accord_check.report.as_text import as_text
+from accord_check.expected_failures import ExpectationError, apply, read
+from accord_check.report_formats import as_html, as_json, as_junit, as_markdown, as_sarif
+from accord_check.report_text import as_text
+from accord_check.trace_judge import report_on_trace
 from tests.check.healthy import both, healthy, put
 
 LATE = "lines.agent-counts-from-one"

@@ -12,8 +12,8 @@ import pytest
 import accord
 from accord.http import Access, connect_transport, serving
 from accord.transports.network_proxy import NetworkProxy, network_proxy
-from accord_check.agent.lab import Lab
-from accord_check.agent.remote import raw_http
+from accord_check.agent.raw_http import raw_http
+from accord_check.agent.scenario_context import Lab
 from accord_check.agent.settings import Settings
 from tests.check.test_raw_http import never, serving as answers_of_a_server
 from tests.http.talking import DEADLINE, an_agent, editor_of, nobody_is_connected

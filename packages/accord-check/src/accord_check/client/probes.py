@@ -1,14 +1,96 @@
-"""What our agent sends in a turn to see whether the client goes on: every update, and messages that it cannot know."""
+"""What our agent sends in a turn to see whether the client goes on: each update, and messages that it cannot know."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
-from accord_check.client import second
-from accord_check.client.part import MODES, OPTION
-from accord_check.client.played import Played
+from accord_check.client.fake_agent import MODES, OPTION, OPTION_V2
+from accord_check.client.scenario_run import Played
 from accord_check.conversation import Frame
+
+_TEXT: dict[str, Any] = {"type": "text", "text": "Done."}
+
+
+def _edit_v2(played: Played) -> Frame:
+    path = str(played.folder / "notes.txt")
+    return played.update(
+        "tool_call_update",
+        toolCallId="check-read",
+        status="completed",
+        title="Edit notes.txt",
+        content=[
+            {"type": "content", "content": _TEXT},
+            {"type": "diff", "changes": [{"operation": "modify", "path": path, "fileType": "text"}]},
+        ],
+        locations=[{"path": path, "line": 1}],
+    )
+
+
+def _planned(played: Played, *entries: dict[str, Any]) -> Frame:
+    return played.update("plan_update", plan={"type": "items", "planId": "check-plan", "entries": list(entries)})
+
+
+UPDATES_V2: tuple[tuple[str, Callable[[Played], Frame]], ...] = (
+    ("a message", lambda it: it.say("The conformance checks of Accord say hello. ")),
+    ("a thought", lambda it: it.update("agent_thought_chunk", messageId="check-thought", content=_TEXT)),
+    ("a whole message", lambda it: it.update("agent_message", messageId="check-whole", content=[_TEXT])),
+    ("a message that is replaced", lambda it: it.update("agent_message", messageId="check-whole", content=[])),
+    (
+        "a link",
+        lambda it: it.update(
+            "agent_message_chunk",
+            messageId="check-link",
+            content={"type": "resource_link", "name": "notes", "uri": "file:///notes.txt"},
+        ),
+    ),
+    ("a user's message", lambda it: it.update("user_message", messageId="check-before", content=[_TEXT])),
+    (
+        "a tool call",
+        lambda it: it.update(
+            "tool_call_update", toolCallId="check-read", title="Read notes.txt", kind="read", status="in_progress"
+        ),
+    ),
+    ("a tool call's update", _edit_v2),
+    (
+        "a terminal",
+        lambda it: it.update(
+            "terminal_update", terminalId="check-terminal", command="make", cwd=str(it.folder), exitStatus=None
+        ),
+    ),
+    (
+        "a terminal's output",
+        lambda it: it.update("terminal_output_chunk", terminalId="check-terminal", data="b2sK"),
+    ),
+    (
+        "the end of a terminal's command",
+        lambda it: it.update("terminal_update", terminalId="check-terminal", exitStatus={"exitCode": 0}),
+    ),
+    ("a plan", lambda it: _planned(it, {"content": "Check", "priority": "high", "status": "in_progress"})),
+    ("an empty plan", _planned),
+    (
+        "commands",
+        lambda it: it.update(
+            "available_commands_update",
+            availableCommands=[{"type": "command", "name": "check", "description": "Check"}],
+        ),
+    ),
+    (
+        "an option",
+        lambda it: it.update("config_option_update", configOptions=[{**OPTION_V2, "currentValue": "long"}]),
+    ),
+    ("a title", lambda it: it.update("session_info_update", title="A check")),
+    ("a title that is cleared", lambda it: it.update("session_info_update", title=None)),
+    (
+        "the usage",
+        lambda it: it.update("usage_update", used=10, size=1_000, cost={"amount": 0.01, "currency": "USD"}),
+    ),
+    ("work that waits for the user", lambda it: it.update("state_update", state="requires_action")),
+    ("work that goes on", lambda it: it.update("state_update", state="running")),
+)
+"""Every stable update of version 2, within a turn."""
+
 
 LOG = b'a line of a log\n{"jsonrpc":"2.0","id":1,"method":"session/request_permission"}\n' + b"more of it\n" * 2_000
 
@@ -138,7 +220,7 @@ _OTHERS: tuple[Probe, ...] = (
 
 
 def _probes(version: int) -> Iterator[Probe]:
-    updates = second.UPDATES if version == 2 else UPDATES
+    updates = UPDATES_V2 if version == 2 else UPDATES
     yield from (Probe("lint.client.takes-updates", what, send) for what, send in updates)
     yield from (probe for probe in _OTHERS if version in probe.versions)
 

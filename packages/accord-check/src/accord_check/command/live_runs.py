@@ -22,8 +22,8 @@ from accord_tools.cli.command import WrongUsage, print_error, print_progress
 
 if TYPE_CHECKING:
     from accord_check.agent.settings import Settings
-    from accord_check.client.settings import ClientSettings
-    from accord_check.report.report import Report
+    from accord_check.client.scenario_run import ClientSettings
+    from accord_check.report import Report
 
 AGENT_EPILOG = """\
 examples:
@@ -85,7 +85,7 @@ def check_agent(options: argparse.Namespace) -> int:
 
 
 async def _checked_agent(options: argparse.Namespace, agent: command.ChosenAgent, settings: Settings) -> Report:
-    from accord_check.agent.run import check_agent
+    from accord_check.agent.agent_run import check_agent
 
     target = agent.target()
     try:
@@ -177,7 +177,7 @@ def check_client(options: argparse.Namespace) -> int:
 
 
 def _client_settings(options: argparse.Namespace, variables: dict[str, str]) -> ClientSettings:
-    from accord_check.client.settings import ClientSettings
+    from accord_check.client.scenario_run import ClientSettings
 
     if options.cwd is not None and not Path(options.cwd).is_dir():
         raise WrongUsage(f"--cwd must be a folder, got {options.cwd!r}")
@@ -192,7 +192,7 @@ def _client_settings(options: argparse.Namespace, variables: dict[str, str]) -> 
 
 
 async def _checked_client(options: argparse.Namespace, settings: ClientSettings) -> Report:
-    from accord_check.client.run import check_client
+    from accord_check.client.client_run import check_client
 
     file = _trace_file(options)
     report = await check_client(options.agent, settings, trace=file, progress=_progress(options))
@@ -202,7 +202,7 @@ async def _checked_client(options: argparse.Namespace, settings: ClientSettings)
 async def _served(options: argparse.Namespace, settings: ClientSettings) -> Report:
     from dataclasses import replace
 
-    from accord_check.client.by_hand import BY_HAND, check_by_hand
+    from accord_check.client.client_run import BY_HAND, check_by_hand
 
     stop = asyncio.Event()
     by_hand = replace(BY_HAND, profile=settings.profile, answer_within=settings.answer_within)

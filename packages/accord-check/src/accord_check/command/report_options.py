@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from accord_tools.cli.command import OutputLost, WrongUsage, paint, print_line, terminal_width, write_out
 
 if TYPE_CHECKING:
-    from accord_check.report.report import Report
+    from accord_check.report import Report
 
 WIDEST = 110
 """Columns beyond which the report does not grow: long lines are hard to read."""
@@ -61,7 +61,7 @@ def give(report: Report, options: argparse.Namespace) -> int:
 
         report.count_only(checks_of(options.requirements), options.requirements)
     if options.expect is not None:
-        from accord_check.expected import ExpectationError, apply, read
+        from accord_check.expected_failures import ExpectationError, apply, read
 
         try:
             apply(read(options.expect), report)
@@ -78,21 +78,21 @@ def _print(report: Report, options: argparse.Namespace) -> None:
     if options.json:
         print_line(_rendered(report, "report").rstrip("\n"))
         return
-    from accord_check.report.as_text import as_text
+    from accord_check.report_text import as_text
 
     lines = as_text(report, paint, width=min(terminal_width() or WIDEST, WIDEST), verbose=options.verbose)
     write_out("".join(f"{line}\n" for line in lines))
 
 
 def _rendered(report: Report, form: str) -> str:
-    from accord_check.report import as_html, as_json, as_junit, as_markdown, as_sarif
+    from accord_check.report_formats import as_html, as_json, as_junit, as_markdown, as_sarif
 
     forms: dict[str, Callable[[Report], str]] = {
-        "report": lambda report: json.dumps(as_json.as_json(report), indent=2, ensure_ascii=False) + "\n",
-        "junit": as_junit.as_junit,
-        "sarif": as_sarif.as_sarif,
-        "html": as_html.as_html,
-        "markdown": as_markdown.as_markdown,
+        "report": lambda report: json.dumps(as_json(report), indent=2, ensure_ascii=False) + "\n",
+        "junit": as_junit,
+        "sarif": as_sarif,
+        "html": as_html,
+        "markdown": as_markdown,
     }
     return forms[form](report)
 

@@ -64,7 +64,7 @@ def _trace_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _trace(options: argparse.Namespace) -> int:
     from accord import DecodeError
-    from accord_check.judged_trace import BOTH, report_on_trace
+    from accord_check.trace_judge import BOTH, report_on_trace
 
     try:
         report = report_on_trace(options.file, BOTH if options.of == "both" else (options.of,))
@@ -82,7 +82,7 @@ def _list_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _list(options: argparse.Namespace) -> int:
     from accord_check.checks import CHECKS
-    from accord_check.report.as_json import check_as_json
+    from accord_check.report_formats import check_as_json
 
     checks = [check for check in CHECKS.values() if options.of is None or check.of in (options.of, "both", "transport")]
     if options.json:
@@ -99,7 +99,7 @@ def _explain_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _explain(options: argparse.Namespace) -> int:
     from accord_check.checks import CHECKS
-    from accord_check.report.as_json import check_as_json
+    from accord_check.report_formats import check_as_json
 
     check = CHECKS.get(options.id)
     if check is None:
@@ -135,7 +135,7 @@ def _pages_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _pages(options: argparse.Namespace) -> int:
-    from accord_check.pages import write_pages
+    from accord_check.requirement_pages import write_pages
 
     try:
         count = write_pages(options.folder)

@@ -9,9 +9,8 @@ from accord.schema import legacy
 from accord.schema.methods import may_be_empty, methods
 from accord_check.conversation import Exchange, Frame, Told, object_of
 from accord_check.finding import Side
+from accord_check.passive.handshake import is_of_other_version
 from accord_check.passive.observer import Observer
-from accord_check.passive.results import EMPTY
-from accord_check.passive.versions import is_of_other_version
 from accord_check.shapes import Fault, Kind, faults
 
 _NAMED: tuple[tuple[str, str, str], ...] = (
@@ -167,3 +166,33 @@ def _is_of_any_version(method: str) -> bool:
     """Whether another version of the protocol, or an older draft, has this method."""
     name = legacy.RENAMED_METHODS.get(method, method)
     return any(table.request(name) or table.notification(name) for table in (methods(1), methods(2)))
+
+
+EMPTY = {
+    "authenticate": "auth.authenticate.empty-result",
+    "auth/login": "auth.authenticate.empty-result",
+    "logout": "auth.logout.empty-result",
+    "auth/logout": "auth.logout.empty-result",
+    "session/close": "session.close.empty-result",
+    "session/delete": "session.delete.empty-result",
+}
+INVALID_PARAMS = -32602
+
+
+class Results(Observer):
+    def answer(self, exchange: Exchange) -> None:
+        frame = exchange.answered
+        if exchange.row is None or frame is None:
+            return
+        if exchange.succeeded:
+            if exchange.method in EMPTY and exchange.by == "client":
+                value = exchange.result
+                is_empty = value is None or isinstance(value, dict)
+                problem = None if is_empty else f"the result of {exchange.method} is {value!r:.60}"
+                self.judge(EMPTY[exchange.method], problem, frame)
+            return
+        code = object_of(exchange.error).get("code")
+        misfits = [fault for fault in faults(exchange.params, exchange.row.params) if fault.kind == "misfit"]
+        if misfits and code not in (-32000, -32002, -32600, -32601):
+            wrong = f"{exchange.method} without fitting params was refused with {code}, not -32602"
+            self.judge("jsonrpc.error.invalid-params", None if code == INVALID_PARAMS else wrong, exchange.frame, frame)

@@ -1,4 +1,9 @@
-"""Runs the scenarios against a client, and makes the report of them."""
+"""Runs the scenarios against a client, and makes the report of them.
+
+`check_by_hand` does it with a client that a person starts, an editor for instance, which has our agent in its settings.
+Each start of the agent plays the next scenario that was not played yet. Further prompts on the same connection play
+those that need no other handshake, one a prompt; `/check NAME` chooses one.
+"""
 
 from __future__ import annotations
 
@@ -8,26 +13,66 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 from accord import ConnectionClosed
-from accord_check.agent.link import Gone, Over, Unanswered
-from accord_check.agent.recording import Recording
+from accord.extras import PACKAGES
+from accord_check.agent.raw_connection import Gone, Over, Recording, Unanswered
 from accord_check.checks import CHECKS_OF_CLIENTS
-from accord_check.client.arrival import Arrival
-from accord_check.client.places import PLACES, VARIABLES, names_address, places_for
-from accord_check.client.played import Played
-from accord_check.client.plays import Stage
-from accord_check.client.program import Program
-from accord_check.client.scenarios import SCENARIOS, Scenario
-from accord_check.client.settings import ClientSettings
+from accord_check.client.client_process import Program
+from accord_check.client.fake_agent import Part
+from accord_check.client.launch_command import Arrival, door
+from accord_check.client.scenario_run import ClientSettings, Played
+from accord_check.client.scenarios import SCENARIOS, Scenario, Stage
 from accord_check.finding import Finding, Side
-from accord_check.judged_trace import peer_of
 from accord_check.passive.observer import Bench
-from accord_check.report.report import Report, outcomes_of
+from accord_check.report import Report, outcomes_of
+from accord_check.trace_judge import peer_of
+
+PLACES = ("{agent}", "{url}", "{ws}")
+"""The agent's command, and its address over HTTP and over WebSocket."""
+
+VARIABLES = {"{agent}": "ACCORD_CHECK_AGENT", "{url}": "ACCORD_CHECK_URL", "{ws}": "ACCORD_CHECK_WS"}
+"""The variables that have the same, for a client that is configured in another way."""
+
+
+def names_address(words: Sequence[str]) -> bool:
+    """Whether this command line names the agent's address."""
+    return any(place in word for word in words for place in PLACES[1:])
+
+
+def can_serve() -> bool:
+    """Whether the extra `http` is installed."""
+    return all(find_spec(package) is not None for package, extra in PACKAGES.items() if extra == "http")
+
+
+@asynccontextmanager
+async def places_for(
+    folder: Path, arrived: Callable[[Arrival], None], judged: Callable[[Bench], None], *, is_served: bool
+) -> AsyncGenerator[dict[str, str]]:
+    """What stands for the places: the agent's command, and if it `is_served`, its addresses.
+
+    `judged` is told at the end what the HTTP requests have shown.
+
+    Raises AccordError if it is to be served without the extra `http`.
+    """
+    async with door(folder, arrived) as agent:
+        places = {"{agent}": str(agent)}
+        if not is_served:
+            yield places
+            return
+        from accord_check.client.address import address  # only a client with a URL needs a server
+
+        async with address(arrived) as served:
+            try:
+                yield {**places, "{url}": served.url, "{ws}": served.websocket}
+            finally:
+                judged(served.requests.bench)
+
 
 Progress = Callable[[str], None]
 """Is told which scenario begins."""
@@ -279,3 +324,96 @@ def report_of(subject: str, run: Run) -> Report:
     report.versions = tuple(sorted(run.spoken))
     report.version = min(run.spoken, default=1 if run.peer or run.seen else None)
     return report
+
+
+Opened = Callable[[Mapping[str, str], Path], None]
+"""Is told what stands for each place (`{agent}`, `{url}`, `{ws}`), and the folder for the client's sessions."""
+
+BY_HAND = ClientSettings(start_within=3_600, asks_within=120, end_within=60)
+"""The settings for a client that waits for its user."""
+
+
+async def check_by_hand(
+    settings: ClientSettings,
+    stop: asyncio.Event,
+    opened: Opened,
+    *,
+    trace: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Be the agent of a client that is started by hand, until `stop` is set; returns the report."""
+    began = time.monotonic()
+    run = Run(settings)
+    with tempfile.TemporaryDirectory(prefix="accord-check-", ignore_cleanup_errors=True) as made:
+        private = await asyncio.to_thread(Path(made).resolve)
+        work = private / "work"
+        work.mkdir()
+        table = _Table(run, work, progress)
+        async with places_for(private, table.arrive, run.add_requests, is_served=can_serve()) as places:
+            opened(places, work)
+            await stop.wait()
+            await table.clear()
+    report = report_of("a client that was started by hand", run)
+    report.seconds = time.monotonic() - began
+    report.blocked = "" if run.starts else "no client started the agent"
+    if trace is not None:
+        run.recording.write(trace)
+        report.trace = str(trace)
+    return report
+
+
+class _Table:
+    """The scenarios that are still to be played, and the starts of the agent."""
+
+    def __init__(self, run: Run, work: Path, progress: Progress | None) -> None:
+        self._run, self._stage, self._progress = run, Stage(work, None), progress
+        self._left = [scenario for scenario in SCENARIOS if run.settings.profile in scenario.profiles]
+        self._played: list[Played] = []
+        self._sittings: list[asyncio.Task[None]] = []
+
+    def arrive(self, transport: Arrival) -> None:
+        scenario = self._left[0] if self._left else SCENARIOS[0]
+        played = Played(transport, scenario.part, self._run.settings, max(self._run.settings.versions))
+        self._run.starts += 1
+        self._played.append(played)
+        self._sittings.append(asyncio.create_task(self._sit(played, scenario)))
+
+    async def clear(self) -> None:
+        """Judge how each start of the agent has ended, and end those that still run."""
+        for played in self._played:
+            judge_end(played, has_ended=played.end is not None)
+            await played.close(1.0)
+        for sitting in self._sittings:
+            sitting.cancel()
+        for played in self._played:
+            self._run.add(played)
+
+    async def _sit(self, played: Played, scenario: Scenario | None) -> None:
+        """Play scenarios on one start of the agent, until it ends."""
+        await played.open()
+        with suppress(Gone):
+            while True:
+                if scenario is None:
+                    played.say(self._what_is_left())
+                    played.finish()
+                else:
+                    if self._progress is not None:
+                        self._progress(scenario.shows)
+                    if scenario in self._left:
+                        self._left.remove(scenario)
+                    await play(self._run, scenario, played, self._stage)
+                played.turn = None
+                await played.until(lambda: played.turn is not None, self._run.settings.start_within)
+                scenario = self._chosen(played)
+
+    def _chosen(self, played: Played) -> Scenario | None:
+        """The scenario of another prompt: the one that it names, or the next without a handshake of its own."""
+        name = played.text.partition("/check ")[2].strip()
+        here = [scenario for scenario in SCENARIOS if scenario.part == Part()]
+        named = [scenario for scenario in here if scenario.name == name]
+        return next(iter(named or [scenario for scenario in here if scenario in self._left]), None)
+
+    def _what_is_left(self) -> str:
+        names = ", ".join(scenario.name for scenario in self._left)
+        more = f"Start the agent again for: {names}. " if names else "Every scenario was played. "
+        return f"{more}Ctrl-C ends the checks, and prints the report. "

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from accord_check.agent.lender import Refused
+from accord_check.agent.client_services import Refused
 from accord_check.conversation import Exchange
 
 METHOD_NOT_FOUND = -32601

@@ -1,27 +1,135 @@
-"""`Wire`: a raw connection. It sends anything, and judges every frame of both sides. `Link` is the one to an agent."""
+"""`Wire`: a raw connection that sends anything, records every frame, and judges both sides. `Link` is one to an agent.
+
+A `Turn` is a prompt and the work on it. In version 1 the answer to the prompt ends the turn. In version 2 the answer is
+a receipt, and the turn ends with the first idle state that ends work; it may come before the answer.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 import signal
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
 
-from accord import TraceEvent
+from accord import TraceEvent, TraceFile
 from accord.jsonrpc.line_frames import Oversized
 from accord.trace import Direction
 from accord.transports.base import End, Transport
-from accord_check.agent.lender import Lender, Refused
-from accord_check.agent.recording import Recording
-from accord_check.agent.turn import State, Turn
+from accord_check.agent.client_services import Lender, Refused
 from accord_check.conversation import MISSING, Exchange, Frame, key_of, object_of, read
 from accord_check.finding import Side
 from accord_check.trace_judge import Judge
+
+
+class Recording:
+    """Keeps the conversations of a run in memory, as the lines of one trace file. Secrets in it are masked."""
+
+    def __init__(self) -> None:
+        self._file = io.BytesIO()
+        self._lines = 0
+        self._trace: TraceFile | None = None
+
+    def begin(self, peer: str, role: Side = "client") -> None:
+        """Begin another conversation, in which we have this role."""
+        self._trace = TraceFile(self._file, role=role, peer=peer)
+        self._lines += 1
+
+    def add(self, event: TraceEvent) -> int:
+        """Record an event; returns its number: one less than its line, as the first line of a file is no event."""
+        if self._trace is None:
+            raise RuntimeError("begin a conversation before you record its events")
+        self._trace(event)
+        self._lines += 1
+        return self._lines - 1
+
+    def append(self, other: Recording) -> int:
+        """Append the conversations of another recording; returns what their events' numbers have grown by."""
+        grown = self._lines
+        self._file.write(other._file.getvalue())
+        self._lines += other._lines
+        return grown
+
+    def write(self, path: str | Path) -> None:
+        """Write the trace file. Only its owner can read it."""
+        # A TraceFile makes the file as a trace must be: private, and never through a link.
+        TraceFile(path).close()
+        Path(path).write_bytes(self._file.getvalue())
+
+
+@dataclass(slots=True, frozen=True)
+class State:
+    """A state of a session that the agent has told."""
+
+    frame: Frame
+    state: str
+    reason: str | None
+    error: Any = MISSING
+
+
+class Turn:
+    """A prompt that was sent; it has the members of an `Exchange` that say how it ended."""
+
+    def __init__(self, exchange: Exchange, states: Sequence[State] | None) -> None:
+        self.exchange = exchange
+        self.method = exchange.method
+        self.frame = exchange.frame
+        self._states = states
+        """The states of the session, as they come; None in version 1."""
+
+    @property
+    def end(self) -> State | None:
+        """The state that ended the work, in version 2."""
+        runs = False
+        for told in self._states or ():
+            if told.frame.number < self.frame.number:
+                continue
+            if told.state == "idle" and (runs or told.reason is not None):
+                return told
+            runs = runs or told.state in ("running", "requires_action")
+        return None
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the prompt was answered with an error."""
+        return self.exchange.answered is not None and not self.exchange.succeeded
+
+    @property
+    def is_over(self) -> bool:
+        if self._states is None or self.is_refused:
+            return self.exchange.answered is not None
+        return self.exchange.answered is not None and self.end is not None
+
+    @property
+    def answered(self) -> Frame | None:
+        """The frame that ended the turn; None while it runs."""
+        if not self.is_over:
+            return None
+        return self.exchange.answered if self.end is None else self.end.frame
+
+    @property
+    def reason(self) -> Any:
+        """The stop reason; None if there is none."""
+        return self.exchange.fields.get("stopReason") if self._states is None else self.end and self.end.reason
+
+    @property
+    def error(self) -> Any:
+        """The error that ended the turn; `MISSING` if it did not fail."""
+        failed = self.end is not None and self.end.reason == "error"
+        if failed and self.end is not None:
+            return object_of(self.end.error) or {"code": None, "message": "no error was told"}
+        return self.exchange.error
+
+    @property
+    def succeeded(self) -> bool:
+        return self.is_over and self.error is MISSING
 
 
 class Gone(Exception):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from accord_check.agent.lab import Lab
-from accord_check.agent.link import Link
+from accord_check.agent.raw_connection import Link
+from accord_check.agent.scenario_context import Lab
 
 IN_FLIGHT = 1_000
 """Requests that are sent before the first answer is waited for."""

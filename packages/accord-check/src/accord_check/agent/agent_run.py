@@ -1,4 +1,4 @@
-"""Runs the scenarios against an agent, and makes the report of them."""
+"""Runs the scenarios against an agent, and makes the report of them. Each scenario is one start of the agent."""
 
 from __future__ import annotations
 
@@ -6,19 +6,79 @@ import asyncio
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import NamedTuple
 
 from accord import ConnectionClosed
 from accord.transports.base import Transport
-from accord_check.agent.lab import Blocked, Lab, OtherVersion
-from accord_check.agent.link import Gone, Over, Unanswered
-from accord_check.agent.scenarios import SCENARIOS, TERMINAL_LOGIN, Scenario
-from accord_check.agent.settings import NOTES, Settings
+from accord_check.agent.full_scenarios import (
+    cancelled_at_once,
+    cancelled_question,
+    killed_in_a_turn,
+    many_requests,
+    opened_again,
+    second_client,
+    two_sessions,
+)
+from accord_check.agent.mcp_scenarios import lent_servers, remote_server
+from accord_check.agent.raw_connection import Gone, Over, Unanswered
+from accord_check.agent.raw_http import raw_http
+from accord_check.agent.scenario_context import Blocked, Lab, OtherVersion
+from accord_check.agent.settings import NOTES, Profile, Settings
+from accord_check.agent.usual_scenarios import (
+    bare,
+    ended_in_turn,
+    garbage,
+    healthy,
+    latest,
+    restarted,
+    second_version,
+    terminal_login,
+)
 from accord_check.checks import ACTIVE_OF_AGENT, CHECKS_OF_AGENTS, FIRST_VERSION, SECOND_VERSION
 from accord_check.conversation import object_of
-from accord_check.report.report import Outcome, Report, outcomes_of
+from accord_check.report import Outcome, Report, outcomes_of
+
+PROMPTING: tuple[Profile, ...] = ("default", "full", "fixture")
+FULL: tuple[Profile, ...] = ("full", "fixture")
+
+
+class Scenario(NamedTuple):
+    """One start of the agent."""
+
+    name: str
+    shows: str
+    run: Callable[[Lab], Awaitable[None]]
+    profiles: tuple[Profile, ...] = ("smoke", "default", "full", "fixture")
+    versions: tuple[int, ...] = (1, 2)
+
+
+SCENARIOS = (
+    Scenario("healthy", "sessions, lists, turns, cancelling, the end", healthy),
+    Scenario("bare", "a client without capabilities", bare),
+    Scenario("version 2", "what version 2 refuses", second_version, versions=(2,)),
+    Scenario("two sessions", "two sessions at work at once", two_sessions, FULL),
+    Scenario("opened again", "sessions that are resumed and forked", opened_again, FULL),
+    Scenario("MCP servers", "a session with MCP servers", lent_servers, FULL),
+    Scenario("remote MCP server", "a session with an MCP server over HTTP", remote_server, FULL),
+    Scenario("killed in a turn", "a session after its agent was killed", killed_in_a_turn, FULL),
+    Scenario("open question", "a turn that is cancelled while it asks", cancelled_question, FULL),
+    Scenario("at once", "a turn that is cancelled at once", cancelled_at_once, FULL),
+    Scenario("second client", "two clients at once", second_client, FULL),
+    Scenario("many requests", "a thousand requests at once", many_requests, FULL),
+    Scenario("raw HTTP", "requests over raw HTTP", raw_http, FULL),
+    Scenario("latest", "a version that does not exist yet", latest, versions=(0,)),
+    Scenario("garbage", "input that is no message", garbage),
+    Scenario("restarted", "a session after a restart", restarted, PROMPTING),
+    Scenario("ended in a turn", "the end of the input in a turn", ended_in_turn, PROMPTING),
+)
+"""The scenarios, in the order in which they run."""
+
+TERMINAL_LOGIN = Scenario("terminal login", "a client that can open a terminal for a login", terminal_login)
+"""The scenario of `Settings.terminal_login`."""
+
 
 Progress = Callable[[str], None]
 """Is told which scenario begins."""

@@ -11,7 +11,7 @@ from typing import Literal
 
 from accord.printable import printable
 from accord_check.finding import Finding, Severity
-from accord_check.report.report import Outcome, Report, Status, Verdict
+from accord_check.report import Outcome, Report, Status, Verdict
 
 Style = Literal["bad", "warning", "good", "dim", "bold"]
 

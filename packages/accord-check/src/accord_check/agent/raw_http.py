@@ -16,8 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from accord.transports.network_proxy import network_proxy
-from accord_check.agent import dialect
-from accord_check.agent.lab import Lab
+from accord_check.agent.scenario_context import Lab, handshake
 from accord_check.conversation import object_of
 
 _JSON, _EVENTS = "application/json", "text/event-stream"
@@ -56,7 +55,7 @@ async def raw_http(lab: Lab) -> None:
         for name in _NAMES:
             lab.skip(name, f"these requests go through HTTP proxies only, and the agent is behind {proxy.name}")
         return
-    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": dialect.handshake(lab.version, can_do=False)}
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": handshake(lab.version, can_do=False)}
     opened = await _ask(lab, "POST", hello)
     if opened.status in (401, 403):
         for name in _NAMES:

@@ -19,7 +19,7 @@ from typing import Any, cast
 from accord import ConfigurationError
 from accord.mistakes import nearest
 from accord_check.checks import CHECKS
-from accord_check.report.report import Outcome, Report
+from accord_check.report import Outcome, Report
 
 
 class ExpectationError(ConfigurationError):

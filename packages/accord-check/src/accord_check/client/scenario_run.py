@@ -4,16 +4,45 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from accord.trace import Direction
-from accord_check.agent.link import Gone, Over, Unanswered, Wire
-from accord_check.agent.recording import Recording
-from accord_check.client.arrival import Arrival
-from accord_check.client.part import Agent, Part
-from accord_check.client.settings import ClientSettings
+from accord_check.agent.raw_connection import Gone, Over, Recording, Unanswered, Wire
+from accord_check.client.fake_agent import Agent, Part
+from accord_check.client.launch_command import Arrival
 from accord_check.conversation import Exchange, Frame, object_of, objects
+
+Profile = Literal["smoke", "default"]
+"""`smoke` starts the client three times; `default` about ten times."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientSettings:
+    """The settings of a run."""
+
+    profile: Profile = "default"
+    versions: tuple[int, ...] = (1,)
+    """The versions of the protocol to judge; of both, those that the client speaks."""
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Variables that are set for the client."""
+    cwd: Path | None = None
+    """The folder in which the client runs; None for a scratch folder."""
+    start_within: float = 30.0
+    """Seconds until the client has started the agent, and until it sends a prompt."""
+    answer_within: float = 10.0
+    """Seconds for the answer to a request that needs no user."""
+    asks_within: float = 5.0
+    """Seconds for the answer to a question that a user may be asked: a permission or a form."""
+    end_within: float = 10.0
+    """Seconds that the client has to end after its turn, or after the agent is gone."""
+    late: float = 1.5
+    """Seconds by which the agent's answers are late, in the scenario about that."""
+    quiet: float = 0.5
+    """Seconds without a message after which nothing more is expected."""
+
 
 ALIVE = "_accord.check/alive"
 """A request that no client knows: its answer, an error as a rule, shows that the client goes on."""

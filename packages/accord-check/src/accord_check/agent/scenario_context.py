@@ -1,7 +1,17 @@
-"""`Lab`: what a scenario works with: links to the agent, a scratch folder, and the place for what it finds."""
+"""`Lab`: what a scenario works with: links to the agent, a scratch folder, and the place for what it finds.
+
+The functions before it say what each version of the protocol says differently: handshake, capabilities, logins.
+
+`Leftovers` sees the processes that an agent leaves when it ends, before its transport ends them. A process of the agent
+has some seconds to end after the agent, because it may learn of the end from a closed pipe. The kernel tells when it
+ends, so only one that stays is waited for. Linux shows which processes an agent has started.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import os
+import sys
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -9,17 +19,129 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from accord import ProcessTransport
 from accord.transports.base import End, Transport
-from accord_check.agent import dialect
-from accord_check.agent.leftovers import Leftovers
-from accord_check.agent.lender import Lender
-from accord_check.agent.link import Link, Over
-from accord_check.agent.recording import Recording
+from accord_check.agent.client_services import FULL, Lender
+from accord_check.agent.raw_connection import Link, Over, Recording, Turn
 from accord_check.agent.settings import FOLDER, Settings
-from accord_check.agent.turn import Turn
 from accord_check.conversation import Exchange, Frame, object_of, objects
 from accord_check.finding import Finding, Side
 from accord_check.passive.observer import Bench
+
+INFO = {"name": "accord-check", "version": "1"}
+
+FULL_V2: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}}
+"""The capabilities of a client of version 2 that can do nearly everything."""
+
+_BASE = ("list", "resume", "close")
+"""What every agent of version 2 with sessions can do."""
+
+_NAMES = {"load": "loadSession", "image": "promptCapabilities.image", "http": "mcpCapabilities.http"}
+_NAMES_V2 = {"image": "session.prompt.image", "http": "session.mcp.http", "stdio": "session.mcp.stdio"}
+
+
+def handshake(version: int, *, can_do: bool, terminal_login: bool = False) -> dict[str, Any]:
+    """The params of `initialize`, of a client that can do nearly everything or nothing.
+
+    `terminal_login`: the client can open a terminal for a login.
+    """
+    if version == 2:
+        login: dict[str, Any] = {"auth": {"terminal": {}}} if terminal_login else {}
+        return {"protocolVersion": 2, "capabilities": (FULL_V2 if can_do else {}) | login, "info": INFO}
+    way: dict[str, Any] = {"auth": {"terminal": True}} if terminal_login else {}
+    return {"protocolVersion": 1, "clientCapabilities": (FULL if can_do else {}) | way, "clientInfo": INFO}
+
+
+def capability(feature: str, version: int) -> str:
+    """Where an agent declares a feature; empty for what every agent of this version has."""
+    if version == 2:
+        return "" if feature in _BASE or feature == "load" else _NAMES_V2.get(feature, f"session.{feature}")
+    if feature == "stdio":
+        return ""
+    return _NAMES.get(feature, f"sessionCapabilities.{feature}")
+
+
+def login(method: str, version: int) -> tuple[str, dict[str, Any]]:
+    """The request that logs in."""
+    return ("auth/login" if version == 2 else "authenticate"), {"methodId": method}
+
+
+def load(session: str, folder: Path, version: int) -> tuple[str, dict[str, Any]]:
+    """The request that opens a session again, with its past."""
+    params: dict[str, Any] = {"sessionId": session, "cwd": str(folder), "mcpServers": []}
+    if version == 2:
+        return "session/resume", params | {"replayFrom": {"type": "start"}}
+    return "session/load", params
+
+
+def id_of_method(way: dict[str, Any]) -> str:
+    """The id of a way to log in."""
+    return str(way.get("methodId", way.get("id")))
+
+
+_SHOWN = 3
+"""The most processes that a finding names."""
+
+
+class Leftovers:
+    """Looks for the processes of one agent, once the agent has ended by itself."""
+
+    def __init__(self, transport: Transport, patience: float) -> None:
+        self.left: list[str] | None = None
+        """The commands of the processes that are left; None if nothing tells them."""
+        self._patience = patience
+        if isinstance(transport, ProcessTransport):
+            self._transport = transport
+            if sys.platform == "linux":
+                transport.before_cleanup = self._look
+
+    @property
+    def problem(self) -> str | None:
+        """What is wrong, in words; None if no process is left."""
+        if not self.left:
+            return None
+        more = f" and {len(self.left) - _SHOWN} more" if len(self.left) > _SHOWN else ""
+        what = "processes that the agent started run" if len(self.left) > 1 else "a process that the agent started runs"
+        return f"{what} on {self._patience:g} s after its end: {', '.join(self.left[:_SHOWN])}{more}"
+
+    async def _look(self) -> None:
+        try:
+            async with asyncio.timeout(self._patience):
+                while pids := self._transport.started():
+                    await _ended(pids[0])
+        except TimeoutError:
+            self.left = [name for pid in self._transport.started() if (name := _command_of(pid))]
+        except OSError:  # a sandbox that does not let us watch processes
+            return
+        else:
+            self.left = []
+
+
+async def _ended(pid: int) -> None:
+    """Wait for the end of a process that is not our child."""
+    if sys.platform != "linux":
+        raise OSError("only Linux tells of processes that are not our children")
+    try:
+        watched = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(watched, ended.set)
+    try:
+        await ended.wait()
+    finally:
+        loop.remove_reader(watched)
+        os.close(watched)
+
+
+def _command_of(pid: int) -> str:
+    """The command line of a process, shortened; empty for one that has ended."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return ""
+    return b" ".join(words).decode("utf-8", "replace").strip()[:80]
+
 
 AUTH_REQUIRED, UNSUPPORTED_VERSION = -32000, -32022
 
@@ -110,7 +232,7 @@ class Lab:
         terminal_login: bool = False,
     ) -> Exchange:
         """Shake hands, as the check of this name. Raises Over if the agent refuses, or OtherVersion."""
-        params = dialect.handshake(self.version, can_do=can_do, terminal_login=terminal_login)
+        params = handshake(self.version, can_do=can_do, terminal_login=terminal_login)
         exchange = await link.ask("initialize", params, self.settings.start_within)
         chosen = exchange.fields.get("protocolVersion")
         if self._is_other(exchange, chosen):
@@ -128,7 +250,7 @@ class Lab:
 
     def offers(self, link: Link, feature: str) -> bool:
         """Whether the agent offers a feature: `load`, `list`, `fork`, ..."""
-        path = dialect.capability(feature, self.version)
+        path = capability(feature, self.version)
         return not path or link.judge.conversation.declares("agent", path)
 
     def lacks(self, link: Link, feature: str, *names: str) -> bool:
@@ -136,7 +258,7 @@ class Lab:
         if self.offers(link, feature):
             return False
         for name in names:
-            self.skip(name, f"the agent does not declare {dialect.capability(feature, self.version)}")
+            self.skip(name, f"the agent does not declare {capability(feature, self.version)}")
         return True
 
     async def new_session(self, link: Link, name: str = "session.agent-baseline", **more: Any) -> str:
@@ -146,7 +268,7 @@ class Lab:
         """
         exchange = await link.ask("session/new", {"cwd": str(self.folder), "mcpServers": [], **more})
         if object_of(exchange.error).get("code") == AUTH_REQUIRED:
-            ways = [dialect.id_of_method(way) for way in objects(self.peer.get("authMethods"))]
+            ways = [id_of_method(way) for way in objects(self.peer.get("authMethods"))]
             raise Blocked(
                 f"the agent asks for a login; give --auth METHOD, one of: {', '.join(ways) or 'none offered'}"
             )
@@ -158,7 +280,7 @@ class Lab:
     async def login(self, link: Link) -> None:
         """Log in, if the settings say how."""
         if self.settings.auth_method is not None:
-            method, params = dialect.login(self.settings.auth_method, self.version)
+            method, params = login(self.settings.auth_method, self.version)
             exchange = await link.ask(method, params, self.settings.turn_within)
             if not exchange.succeeded:
                 raise Blocked(f"the login {self.settings.auth_method!r} failed: {exchange.error}")
@@ -180,7 +302,7 @@ class Lab:
 
     async def load(self, link: Link, session: str) -> Exchange:
         """Open a session again, with its past."""
-        method, params = dialect.load(session, self.folder, self.version)
+        method, params = load(session, self.folder, self.version)
         return await link.ask(method, params, self.settings.turn_within)
 
     async def resume(self, link: Link, session: str) -> Exchange:

@@ -1,15 +1,46 @@
-"""`Relayed`: the transport to a client that has started our relay as its agent."""
+"""The command that a client starts as its agent, and the transports over which each start of it arrives."""
 
 from __future__ import annotations
 
 import asyncio
+import shlex
 import signal
-from collections.abc import Sequence
-from contextlib import suppress
+import subprocess
+import sys
+from abc import abstractmethod
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 
-from accord.transports.base import End, Receiver
-from accord_check.client.arrival import Arrival
+from accord.private_sockets.dialling import TOKEN
+from accord.private_sockets.listening import PrivateSocket
+from accord.tasks import Tasks
+from accord.transports.base import End, Receiver, Transport
+from accord_check.client import relay
 from accord_check.client.relay import HEAD
+
+
+class Arrival(Transport):
+    """One start of the agent, or one connection to it."""
+
+    name = "client"
+    starts_process = True
+    """Whether the client has started a process, which has a standard input and a standard error."""
+
+    def __init__(self) -> None:
+        self.end_of_input = False
+        """Whether the client has closed the agent's standard input."""
+        self.input_over = asyncio.Event()
+        """Set when it has, or when the process has ended before."""
+
+    @abstractmethod
+    def complain(self, data: bytes) -> None:
+        """Write these bytes to the agent's standard error, if there is one."""
+
+    @abstractmethod
+    def exit(self, code: int) -> None:
+        """End the agent: its process with this exit code, or its connection."""
+
 
 KILLED = "the client killed the agent"
 CLOSED_INPUT = "the client closed the agent's standard input"
@@ -108,3 +139,47 @@ class Relayed(Arrival):
         if self._end is None:
             self._end = End("peer_closed", detail)
             receiver.ended(self._end)
+
+
+LAST_STEPS = 2.0
+"""Seconds in which the connections have to end."""
+
+
+@asynccontextmanager
+async def door(folder: Path, arrived: Callable[[Relayed], None]) -> AsyncGenerator[Path]:
+    """Make the agent's command in this folder, and call `arrived` for each start of it. Gives the command's file.
+
+    It is one file without arguments, so that it fits into a command line of any form, quoted or not. `folder` must be
+    private: the file has the token with which a program can play the client.
+    """
+
+    async def relayed(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        arrival = Relayed(reader, writer)
+        arrived(arrival)
+        await arrival.closed.wait()
+
+    tasks = Tasks(asyncio.get_running_loop())
+    listening = PrivateSocket("client checks", tasks, limit=relay.CHUNK * 2)
+    try:
+        yield command_file(
+            folder,
+            listening.command(relay.__file__),
+            listening.add(relayed),
+            is_windows=sys.platform == "win32",
+        )
+    finally:
+        listening.close()
+        await tasks.end(LAST_STEPS)
+
+
+def command_file(folder: Path, words: Sequence[str], token: str, *, is_windows: bool) -> Path:
+    """Write a file that runs this command with the token; Windows starts no script with a `#!` line."""
+    if is_windows:
+        command = folder / "agent.cmd"
+        line = subprocess.list2cmdline(words).replace("%", "%%")
+        command.write_text(f"@set {TOKEN}={token}\r\n@{line}\r\n", encoding="utf-8", newline="")
+        return command
+    command = folder / "agent"
+    command.write_text(f"#!/bin/sh\nexport {TOKEN}={token}\nexec {shlex.join(words)}\n", encoding="utf-8")
+    command.chmod(0o700)
+    return command
