@@ -43,7 +43,7 @@ class Frame:
 
 
 @dataclass(slots=True, eq=False)
-class Told:
+class Message:
     """A notification, or the asking half of a request."""
 
     frame: Frame
@@ -64,7 +64,7 @@ class Told:
 
 
 @dataclass(slots=True, eq=False)
-class Exchange(Told):
+class Exchange(Message):
     """A request with its answer."""
 
     id: Any
@@ -90,7 +90,7 @@ class Exchange(Told):
 class Update:
     """A session update."""
 
-    told: Told
+    message: Message
     kind: str
     fields: dict[str, Any]
     session: SessionSeen | None
@@ -184,19 +184,19 @@ class Conversation:
             self._is_agreed(exchange)
         return exchange
 
-    def told(self, frame: Frame) -> Told:
+    def notified(self, frame: Frame) -> Message:
         """A notification."""
         members = frame.members
         method = members["method"]
-        told = Told(frame, method, object_of(members.get("params")), self.row(method, is_request=False))
+        message = Message(frame, method, object_of(members.get("params")), self.row(method, is_request=False))
         if (
             method == "session/cancel"
             and frame.by == "client"
-            and (session := self.session_of(told)) is not None
+            and (session := self.session_of(message)) is not None
             and session.turns
         ):
             session.cancelled, session.read_at_cancel = frame, self._read_by_client
-        return told
+        return message
 
     def is_read_before_cancel(self, asked: Frame, session: SessionSeen, race: float) -> bool:
         """Whether the client had read a request of the agent when it sent `session/cancel`.
@@ -209,16 +209,16 @@ class Conversation:
         is_early = session.cancelled.time - asked.time >= race
         return self.recorder == "client" or is_early or session.read_at_cancel > asked.number
 
-    def update(self, told: Told) -> Update | None:
+    def update(self, message: Message) -> Update | None:
         """The session update in a notification; None if there is none."""
-        fields = told.params.get("update")
+        fields = message.params.get("update")
         kind = cast("dict[str, Any]", fields).get("sessionUpdate") if isinstance(fields, dict) else None
-        if told.method != "session/update" or not isinstance(kind, str):
+        if message.method != "session/update" or not isinstance(kind, str):
             return None
-        return Update(told, kind, cast("dict[str, Any]", fields), self.session_of(told))
+        return Update(message, kind, cast("dict[str, Any]", fields), self.session_of(message))
 
-    def session_of(self, told: Told) -> SessionSeen | None:
-        return self.sessions.get(told.session_id or "")
+    def session_of(self, message: Message) -> SessionSeen | None:
+        return self.sessions.get(message.session_id or "")
 
     def settle(self, exchange: Exchange) -> None:
         """Take an answer into account, after it was judged."""

@@ -113,9 +113,11 @@ def _assert_conformant(
 ) -> None:
     """Fail unless a trace file, or these events, break no clause; `ignore` has the ids of checks that may fail."""
     from accord_check import judge
-    from accord_check.trace_judge import BEGINS_LATE, Conversed, begins_late, conversations
+    from accord_check.trace_judge import BEGINS_LATE, RecordedConversation, begins_late, conversations
 
-    given = conversations(recorded) if isinstance(recorded, str | Path) else [Conversed(events=list(recorded))]
+    given = (
+        conversations(recorded) if isinstance(recorded, str | Path) else [RecordedConversation(events=list(recorded))]
+    )
     whole = [one for one in given if not begins_late(one)]
     if given and not whole:
         pytest.skip(f"not judged: {BEGINS_LATE}")

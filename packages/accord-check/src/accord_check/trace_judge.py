@@ -30,12 +30,12 @@ from accord.trace import Direction, read as read_trace
 from accord_check.checks import PASSIVE
 from accord_check.conversation import Conversation, Frame, object_of, read
 from accord_check.finding import Finding, Side
-from accord_check.passive.handshake import Gates, Opening, Versions
+from accord_check.passive.handshake import Capabilities, Handshake, Versions
 from accord_check.passive.messages import Answers, Framing
-from accord_check.passive.observer import Bench, Observer
+from accord_check.passive.observer import Observer, Tally
 from accord_check.passive.schema import Results, Schema
 from accord_check.passive.sessions import Options, Sessions
-from accord_check.passive.terminals_and_forms import Lent
+from accord_check.passive.terminals_and_forms import TerminalsAndForms
 from accord_check.passive.tools import Tools, Upserts
 from accord_check.passive.turns import States, Turns
 from accord_check.report import Report, outcomes_of
@@ -44,16 +44,16 @@ OBSERVERS: tuple[type[Observer], ...] = (
     Framing,
     Answers,
     Schema,
-    Opening,
+    Handshake,
     Versions,
-    Gates,
+    Capabilities,
     Sessions,
     Options,
     Turns,
     States,
     Tools,
     Upserts,
-    Lent,
+    TerminalsAndForms,
     Results,
 )
 """The observers, in the order in which they are asked."""
@@ -72,17 +72,17 @@ class Judge:
     def __init__(self, client: Direction | None = None) -> None:
         self.conversation = Conversation()
         """What the judge has understood of the trace."""
-        self.bench = Bench()
+        self.tally = Tally()
         """What the checks have seen and found."""
         self._client = client
         self._next = 1
         self._waiting: list[tuple[int, TraceEvent]] = []
-        self._observers = [observer(self.conversation, self.bench) for observer in OBSERVERS]
+        self._observers = [observer(self.conversation, self.tally) for observer in OBSERVERS]
 
     @property
     def findings(self) -> list[Finding]:
         """All findings so far."""
-        return self.bench.findings
+        return self.tally.findings
 
     def feed(self, event: TraceEvent, number: int | None = None) -> None:
         """Judge the next event; `number` is what findings call it, by default one more than the event before."""
@@ -128,10 +128,10 @@ class Judge:
             for observer in self._observers:
                 observer.request(exchange)
             return
-        told = self.conversation.told(frame)
-        update = self.conversation.update(told)
+        message = self.conversation.notified(frame)
+        update = self.conversation.update(message)
         for observer in self._observers:
-            observer.notification(told)
+            observer.notification(message)
             if update is not None:
                 observer.update(update)
 
@@ -170,7 +170,7 @@ def _client_in(event: TraceEvent) -> Direction | None:
 
 
 @dataclass(slots=True)
-class Conversed:
+class RecordedConversation:
     """One conversation of a trace, with the line of each event."""
 
     title: str = ""
@@ -185,7 +185,7 @@ class Conversed:
 BEGINS_LATE = "the trace begins after the handshake, and what was agreed in it is not known"
 
 
-def begins_late(one: Conversed) -> bool:
+def begins_late(one: RecordedConversation) -> bool:
     """Whether a conversation has frames, and no `initialize` in them: it was recorded from its middle."""
     frames = [event.frame for event in one.events if event.frame is not None]
     return bool(frames) and not any(_is_initialize(frame) for frame in frames)
@@ -196,13 +196,13 @@ def _is_initialize(frame: bytes) -> bool:
     return b'initialize"' in frame and read(0, 0.0, "client", frame).members.get("method") == "initialize"
 
 
-def conversations(path: str | Path) -> list[Conversed]:
+def conversations(path: str | Path) -> list[RecordedConversation]:
     """The conversations in a trace file, in the order in which they begin.
 
     A chain of proxies is recorded in one file: each pair of neighbours is a conversation. A file may also hold several
     recordings, one after the other, each with a first line of its own. A last line that is cut off is left out.
     """
-    found: list[Conversed] = []
+    found: list[RecordedConversation] = []
     with Path(path).open("rb") as file:
         for start, lines in _recordings(file):
             found += _of_recording(start, lines)
@@ -223,21 +223,21 @@ def _recordings(file: IO[bytes]) -> Iterator[tuple[int, list[bytes]]]:
     yield start, lines
 
 
-def _of_recording(start: int, lines: list[bytes]) -> list[Conversed]:
+def _of_recording(start: int, lines: list[bytes]) -> list[RecordedConversation]:
     if not lines:
         raise DecodeError("$", "the file is empty, not an Accord trace")
     client = _client_of(lines[0])
-    by_hop: dict[frozenset[str], Conversed] = {}
+    by_hop: dict[frozenset[str], RecordedConversation] = {}
     for number, event in enumerate(read_trace(io.BytesIO(b"".join(lines))), start + 1):
         hop = frozenset(event.hop or ())
         one = by_hop.get(hop)
         if one is None:
             title = " and ".join(event.hop) if event.hop is not None else ""
             # In a trace of a chain, `out` is towards the agent at every hop.
-            one = by_hop[hop] = Conversed(title, "out" if event.hop is not None else client)
+            one = by_hop[hop] = RecordedConversation(title, "out" if event.hop is not None else client)
         one.events.append(event)
         one.lines.append(number)
-    return list(by_hop.values()) or [Conversed(client=client)]
+    return list(by_hop.values()) or [RecordedConversation(client=client)]
 
 
 def _client_of(header: bytes) -> Direction | None:
@@ -267,7 +267,7 @@ def report_on_trace(path: str | Path, sides: Iterable[Side] = BOTH) -> Report:
         for line, event in zip(one.lines, one.events, strict=True):
             judging.feed(event, line - 1)
         judging.end()
-        seen += judging.bench.seen
+        seen += judging.tally.seen
         findings += [replace(finding, where=one.title) for finding in judging.findings if finding.side in sides]
         peers += [said for side in sides if (said := peer_of(judging, side)) and said not in peers]
         version = judging.conversation.version if judging.conversation.is_initialized else version

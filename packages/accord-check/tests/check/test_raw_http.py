@@ -13,7 +13,7 @@ import pytest
 
 from accord.transports.base import Transport
 from accord_check.agent.raw_http import raw_http
-from accord_check.agent.scenario_context import Lab
+from accord_check.agent.scenario_context import ScenarioContext
 from accord_check.agent.settings import Settings
 
 
@@ -103,18 +103,20 @@ def never() -> Transport:
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_a_status_that_the_page_does_not_have_is_found_under_its_own_name(fault: str, tmp_path: Path):
     with serving(fault) as url:
-        lab = Lab(never, Settings(url=url, answer_within=20), tmp_path)
-        await raw_http(lab)
-    assert {finding.id for finding in lab.bench.findings} == FAULTS[fault]
+        context = ScenarioContext(never, Settings(url=url, answer_within=20), tmp_path)
+        await raw_http(context)
+    assert {finding.id for finding in context.tally.findings} == FAULTS[fault]
 
 
 async def test_an_agent_without_an_address_is_asked_nothing(tmp_path: Path):
-    lab = Lab(never, Settings(), tmp_path)
-    await raw_http(lab)
-    assert lab.reasons["http.post.accepted"] == "the agent has no http address"
+    context = ScenarioContext(never, Settings(), tmp_path)
+    await raw_http(context)
+    assert context.reasons["http.post.accepted"] == "the agent has no http address"
 
 
 async def test_checks_behind_a_proxy_of_another_kind_are_skipped_and_say_so(tmp_path: Path):
-    lab = Lab(never, Settings(url="http://agent.invalid/acp", proxy="socks5://127.0.0.1:1080"), tmp_path)
-    await raw_http(lab)
-    assert lab.reasons["http.post.accepted"].endswith("the agent is behind socks5://127.0.0.1:1080")
+    context = ScenarioContext(
+        never, Settings(url="http://agent.invalid/acp", proxy="socks5://127.0.0.1:1080"), tmp_path
+    )
+    await raw_http(context)
+    assert context.reasons["http.post.accepted"].endswith("the agent is behind socks5://127.0.0.1:1080")

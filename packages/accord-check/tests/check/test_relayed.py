@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from accord_check.client.launch_command import Relayed
+from accord_check.client.launch_command import RelayedClient
 from accord_check.client.relay import HEAD
 
 
@@ -24,7 +24,7 @@ class Receiver:
 async def relay():
     """The relay's end of the line, the transport at the other end, and its receiver."""
     ours, theirs = socket.socketpair()
-    relayed, receiver = Relayed(*await asyncio.open_connection(sock=ours)), Receiver()
+    relayed, receiver = RelayedClient(*await asyncio.open_connection(sock=ours)), Receiver()
     await relayed.start(receiver)
     _, writer = await asyncio.open_connection(sock=theirs)
     async with asyncio.timeout(60):

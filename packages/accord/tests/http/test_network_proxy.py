@@ -13,7 +13,7 @@ import accord
 from accord.http import Access, connect_transport, serving
 from accord.transports.network_proxy import NetworkProxy, network_proxy
 from accord_check.agent.raw_http import raw_http
-from accord_check.agent.scenario_context import Lab
+from accord_check.agent.scenario_context import ScenarioContext
 from accord_check.agent.settings import Settings
 from tests.check.test_raw_http import never, serving as answers_of_a_server
 from tests.http.talking import DEADLINE, an_agent, editor_of, nobody_is_connected
@@ -304,7 +304,7 @@ async def test_the_raw_requests_of_a_check_go_through_the_http_proxy_and_log_in_
             port = server.sockets[0].getsockname()[1]
             through = f"http://ada:{WRITTEN}@127.0.0.1:{port}"
             settings = Settings(url=f"http://agent.invalid:8000{address.path}", proxy=through, answer_within=20)
-            lab = Lab(never, settings, tmp_path)
-            await raw_http(lab)
-    assert lab.bench.findings == []
+            context = ScenarioContext(never, settings, tmp_path)
+            await raw_http(context)
+    assert context.tally.findings == []
     assert set(proxy.asked) == {"agent.invalid:8000"}

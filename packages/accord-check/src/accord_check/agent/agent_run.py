@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import time
-import traceback
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -22,10 +21,10 @@ from accord_check.agent.full_scenarios import (
     second_client,
     two_sessions,
 )
-from accord_check.agent.mcp_scenarios import lent_servers, remote_server
-from accord_check.agent.raw_connection import Gone, Over, Unanswered
+from accord_check.agent.mcp_scenarios import http_server, stdio_servers
+from accord_check.agent.raw_connection import Blocked, Gone, Over, Unanswered
 from accord_check.agent.raw_http import raw_http
-from accord_check.agent.scenario_context import Blocked, Lab, OtherVersion
+from accord_check.agent.scenario_context import OtherVersion, Progress, ScenarioContext, fault_of_checks
 from accord_check.agent.settings import NOTES, Profile, Settings
 from accord_check.agent.usual_scenarios import (
     bare,
@@ -45,43 +44,39 @@ PROMPTING: tuple[Profile, ...] = ("default", "full", "fixture")
 FULL: tuple[Profile, ...] = ("full", "fixture")
 
 
-class Scenario(NamedTuple):
+class AgentScenario(NamedTuple):
     """One start of the agent."""
 
     name: str
     shows: str
-    run: Callable[[Lab], Awaitable[None]]
+    run: Callable[[ScenarioContext], Awaitable[None]]
     profiles: tuple[Profile, ...] = ("smoke", "default", "full", "fixture")
     versions: tuple[int, ...] = (1, 2)
 
 
 SCENARIOS = (
-    Scenario("healthy", "sessions, lists, turns, cancelling, the end", healthy),
-    Scenario("bare", "a client without capabilities", bare),
-    Scenario("version 2", "what version 2 refuses", second_version, versions=(2,)),
-    Scenario("two sessions", "two sessions at work at once", two_sessions, FULL),
-    Scenario("opened again", "sessions that are resumed and forked", opened_again, FULL),
-    Scenario("MCP servers", "a session with MCP servers", lent_servers, FULL),
-    Scenario("remote MCP server", "a session with an MCP server over HTTP", remote_server, FULL),
-    Scenario("killed in a turn", "a session after its agent was killed", killed_in_a_turn, FULL),
-    Scenario("open question", "a turn that is cancelled while it asks", cancelled_question, FULL),
-    Scenario("at once", "a turn that is cancelled at once", cancelled_at_once, FULL),
-    Scenario("second client", "two clients at once", second_client, FULL),
-    Scenario("many requests", "a thousand requests at once", many_requests, FULL),
-    Scenario("raw HTTP", "requests over raw HTTP", raw_http, FULL),
-    Scenario("latest", "a version that does not exist yet", latest, versions=(0,)),
-    Scenario("garbage", "input that is no message", garbage),
-    Scenario("restarted", "a session after a restart", restarted, PROMPTING),
-    Scenario("ended in a turn", "the end of the input in a turn", ended_in_turn, PROMPTING),
+    AgentScenario("healthy", "sessions, lists, turns, cancelling, the end", healthy),
+    AgentScenario("bare", "a client without capabilities", bare),
+    AgentScenario("version 2", "what version 2 refuses", second_version, versions=(2,)),
+    AgentScenario("two sessions", "two sessions at work at once", two_sessions, FULL),
+    AgentScenario("opened again", "sessions that are resumed and forked", opened_again, FULL),
+    AgentScenario("MCP servers", "a session with MCP servers", stdio_servers, FULL),
+    AgentScenario("remote MCP server", "a session with an MCP server over HTTP", http_server, FULL),
+    AgentScenario("killed in a turn", "a session after its agent was killed", killed_in_a_turn, FULL),
+    AgentScenario("open question", "a turn that is cancelled while it asks", cancelled_question, FULL),
+    AgentScenario("at once", "a turn that is cancelled at once", cancelled_at_once, FULL),
+    AgentScenario("second client", "two clients at once", second_client, FULL),
+    AgentScenario("many requests", "a thousand requests at once", many_requests, FULL),
+    AgentScenario("raw HTTP", "requests over raw HTTP", raw_http, FULL),
+    AgentScenario("latest", "a version that does not exist yet", latest, versions=(0,)),
+    AgentScenario("garbage", "input that is no message", garbage),
+    AgentScenario("restarted", "a session after a restart", restarted, PROMPTING),
+    AgentScenario("ended in a turn", "the end of the input in a turn", ended_in_turn, PROMPTING),
 )
 """The scenarios, in the order in which they run."""
 
-TERMINAL_LOGIN = Scenario("terminal login", "a client that can open a terminal for a login", terminal_login)
+TERMINAL_LOGIN = AgentScenario("terminal login", "a client that can open a terminal for a login", terminal_login)
 """The scenario of `Settings.terminal_login`."""
-
-
-Progress = Callable[[str], None]
-"""Is told which scenario begins."""
 
 
 async def check_agent(
@@ -100,22 +95,22 @@ async def check_agent(
     """
     began = time.monotonic()
     with ExitStack() as stack:
-        lab = Lab(dial, settings, _scratch(stack))
+        context = ScenarioContext(dial, settings, _scratch(stack))
         blocked, problems = "", list[str]()
         for scenario, version in _planned(settings, only):
-            if version in lab.unspoken:
+            if version in context.unspoken:
                 continue
-            if version not in (0, lab.version):
-                lab.speak(version)
+            if version not in (0, context.version):
+                context.speak(version)
             if progress is not None:
                 progress(f"{scenario.shows} (version {version})" if version == 2 else scenario.shows)
             try:
-                await _run(lab, scenario)
+                await _run(context, scenario)
             except OtherVersion as reason:
-                lab.unspoken[version] = str(reason)
+                context.unspoken[version] = str(reason)
             except Blocked as reason:
                 blocked = blocked or str(reason)
-                if not lab.peer:
+                if not context.peer:
                     break
             except ConnectionClosed as error:  # it did not start
                 blocked = str(error)
@@ -123,26 +118,24 @@ async def check_agent(
             except asyncio.CancelledError:
                 raise
             except Exception as error:  # a fault of the checks is not one of the agent
-                place = traceback.extract_tb(error.__traceback__)[-1]
-                where = f"{Path(place.filename).name}, line {place.lineno}"
-                problems.append(f"in the scenario {scenario.name!r}: {type(error).__name__}: {error} ({where})")
-        lab.end()
-    if not lab.spoken and lab.unspoken:
-        blocked = blocked or "; ".join(lab.unspoken.values())
-    report = _report(subject, lab, settings)
+                problems.append(fault_of_checks(scenario.name, error))
+        context.end()
+    if not context.spoken and context.unspoken:
+        blocked = blocked or "; ".join(context.unspoken.values())
+    report = _report(subject, context, settings)
     report.blocked, report.problems = blocked, problems
-    if lab.is_spent:
+    if context.is_spent:
         report.remarks.append(
             f"the budget of {settings.max_prompts} prompts was used up: scenarios that needed more ended early"
         )
     report.seconds = time.monotonic() - began
     if trace is not None:
-        lab.recording.write(trace)
+        context.recording.write(trace)
         report.trace = str(trace)
     return report
 
 
-def _planned(settings: Settings, only: Sequence[str]) -> Iterator[tuple[Scenario, int]]:
+def _planned(settings: Settings, only: Sequence[str]) -> Iterator[tuple[AgentScenario, int]]:
     """The scenarios of a run, each with its version; 0 for one that belongs to none."""
     scenarios = (*SCENARIOS, TERMINAL_LOGIN) if settings.terminal_login else SCENARIOS
     for version in (*settings.versions, 0):
@@ -161,48 +154,48 @@ def _scratch(stack: ExitStack) -> Path:
     return folder
 
 
-async def _run(lab: Lab, scenario: Scenario) -> None:
+async def _run(context: ScenarioContext, scenario: AgentScenario) -> None:
     """Run one scenario. What the agent does wrong in it is a finding, and the next scenario follows."""
     try:
-        await scenario.run(lab)
-        lab.judge("lint.stays-alive", None)
+        await scenario.run(context)
+        context.judge("lint.stays-alive", None)
     except Over:
         pass
     except Unanswered as error:
-        if not lab.peer:
+        if not context.peer:
             raise Blocked(f"it does not speak the protocol: {error}") from None
-        lab.judge("lint.request.answered", str(error), error.frame)
+        context.judge("lint.request.answered", str(error), error.frame)
     except Gone as error:
-        if not lab.peer:
+        if not context.peer:
             raise Blocked(f"it ended before it had answered initialize: {error}") from None
-        lab.judge("lint.stays-alive", f"in the scenario {scenario.name!r}: {error}")
+        context.judge("lint.stays-alive", f"in the scenario {scenario.name!r}: {error}")
 
 
-def _report(subject: str, lab: Lab, settings: Settings) -> Report:
-    found = [finding for finding in lab.findings if finding.side == "agent"]
-    reasons = dict(lab.reasons)
+def _report(subject: str, context: ScenarioContext, settings: Settings) -> Report:
+    found = [finding for finding in context.findings if finding.side == "agent"]
+    reasons = dict(context.reasons)
     if not settings.prompting:
         for check in CHECKS_OF_AGENTS:
             reasons.setdefault(check.id, f"no {check.seen} to judge: the profile smoke sends no prompts")
-    info = object_of(lab.peer.get("agentInfo")) or object_of(lab.peer.get("info"))
-    outcomes = outcomes_of(CHECKS_OF_AGENTS, ("agent",), lab.seen, found, reasons)
+    info = object_of(context.peer.get("agentInfo")) or object_of(context.peer.get("info"))
+    outcomes = outcomes_of(CHECKS_OF_AGENTS, ("agent",), context.seen, found, reasons)
     return Report(
         subject,
         outcomes,
-        demanded=_demanded(outcomes, lab) if settings.profile == "fixture" and lab.spoken else [],
+        demanded=_demanded(outcomes, context) if settings.profile == "fixture" and context.spoken else [],
         peer=" ".join(str(part) for part in (info.get("title") or info.get("name"), info.get("version")) if part),
-        version=lab.spoken[0] if lab.spoken else None,
-        versions=tuple(sorted(lab.spoken)),
+        version=context.spoken[0] if context.spoken else None,
+        versions=tuple(sorted(context.spoken)),
         profile=settings.profile,
     )
 
 
-def _demanded(outcomes: list[Outcome], lab: Lab) -> list[str]:
+def _demanded(outcomes: list[Outcome], context: ScenarioContext) -> list[str]:
     """The active checks of a fixture that were not exercised: all but those of another version, and of HTTP."""
     over_http = {name for name in ACTIVE_OF_AGENT if name.startswith(("http.", "lint.http."))}
-    left_out = set[str]() if lab.settings.url else over_http
-    left_out |= FIRST_VERSION if 1 not in lab.spoken else set()
-    left_out |= SECOND_VERSION if 2 not in lab.spoken else set()
-    left_out |= set() if lab.settings.allow_delete else {"session.delete.idempotent"}
+    left_out = set[str]() if context.settings.url else over_http
+    left_out |= FIRST_VERSION if 1 not in context.spoken else set()
+    left_out |= SECOND_VERSION if 2 not in context.spoken else set()
+    left_out |= set() if context.settings.allow_delete else {"session.delete.idempotent"}
     idle = [outcome.check for outcome in outcomes if outcome.status == "not exercised" and outcome.check.active]
     return [check.id for check in idle if check.id not in left_out]

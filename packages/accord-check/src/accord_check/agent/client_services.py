@@ -28,7 +28,7 @@ class Refused(Exception):
         self.code = code
 
 
-class Lender:
+class ClientServices:
     """Answers the requests of an agent."""
 
     def __init__(self, folder: Path) -> None:

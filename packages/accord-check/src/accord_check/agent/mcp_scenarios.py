@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from accord_check.agent.mcp_probe import reply_to
 from accord_check.agent.raw_connection import Link
-from accord_check.agent.scenario_context import Lab
+from accord_check.agent.scenario_context import ScenarioContext
 from accord_check.conversation import object_of
 
 SERVER = Path(__file__).with_name("mcp_probe.py")
@@ -21,29 +21,27 @@ _STDIO = ("mcp.stdio-supported", "mcp.untyped-is-stdio", "mcp.launched-as-told",
 _HTTP = ("mcp.http-supported", "mcp.headers-sent")
 
 
-async def lent_servers(lab: Lab) -> None:
+async def stdio_servers(context: ScenarioContext) -> None:
     """A session with two MCP servers that are programs."""
-    notes = [lab.folder / f"mcp-started-{number}.json" for number in (1, 2)]
+    notes = [context.folder / f"mcp-started-{number}.json" for number in (1, 2)]
     for note in notes:
         note.unlink(missing_ok=True)
-    async with lab.link() as link:
-        await lab.initialize(link)
-        await lab.login(link)
-        if lab.lacks(link, "stdio", *_STDIO):
+    async with context.logged_in() as link:
+        if context.lacks(link, "stdio", *_STDIO):
             return
-        session = await _opened(lab, link, [_program(note) for note in notes])
+        session = await _opened(context, link, [_program(note) for note in notes])
         if not all(note.exists() for note in notes):  # some agents connect at the first prompt
-            await lab.prompt(link, session, lab.settings.prompts.mcp or lab.settings.prompts.plain)
+            await context.prompt(link, session, context.settings.prompts.mcp or context.settings.prompts.plain)
         started = [note for note in notes if note.exists()]
         if not started:
             for name in _STDIO[2:]:
-                lab.skip(name, "the agent did not start the MCP servers of its session")
+                context.skip(name, "the agent did not start the MCP servers of its session")
             return
         said = json.loads(started[0].read_text(encoding="utf-8"))
         odd = said["arguments"] != ["an argument"] or said["mark"] != _VALUE
         wrong = f"the MCP server got the arguments {said['arguments']} and {_NAME}={said['mark']!r}" if odd else None
-        lab.judge("mcp.launched-as-told", wrong, link.last)
-        lab.judge(
+        context.judge("mcp.launched-as-told", wrong, link.last)
+        context.judge(
             "mcp.all-connected",
             None if len(started) == len(notes) else "one of two MCP servers was started",
             link.last,
@@ -59,29 +57,27 @@ def _program(note: Path) -> dict[str, Any]:
     }
 
 
-async def _opened(lab: Lab, link: Link, servers: list[dict[str, Any]]) -> str:
+async def _opened(context: ScenarioContext, link: Link, servers: list[dict[str, Any]]) -> str:
     """Open the session. In version 1 a server that is a program has no type; an agent may want one by mistake."""
     typed = [{"type": "stdio"} | server for server in servers]
-    if lab.version == 2:
-        return await lab.new_session(link, "mcp.stdio-supported", mcpServers=typed)
-    exchange = await link.ask("session/new", {"cwd": str(lab.folder), "mcpServers": servers})
+    if context.version == 2:
+        return await context.new_session(link, "mcp.stdio-supported", mcpServers=typed)
+    exchange = await link.ask("session/new", {"cwd": str(context.folder), "mcpServers": servers})
     made = exchange.fields.get("sessionId")
     if exchange.succeeded and isinstance(made, str):
-        lab.judge("mcp.untyped-is-stdio", None, exchange.answered)
-        lab.judge("mcp.stdio-supported", None, exchange.answered)
+        context.judge("mcp.untyped-is-stdio", None, exchange.answered)
+        context.judge("mcp.stdio-supported", None, exchange.answered)
         return made
-    session = await lab.new_session(link, "mcp.stdio-supported", mcpServers=typed)
+    session = await context.new_session(link, "mcp.stdio-supported", mcpServers=typed)
     refused = "session/new was refused for an MCP server without a type, and not for one of the type stdio"
-    lab.judge("mcp.untyped-is-stdio", refused, exchange.frame, exchange.answered)
+    context.judge("mcp.untyped-is-stdio", refused, exchange.frame, exchange.answered)
     return session
 
 
-async def remote_server(lab: Lab) -> None:
+async def http_server(context: ScenarioContext) -> None:
     """A session with an MCP server over HTTP, for an agent that says it can use one."""
-    async with lab.link() as link:
-        await lab.initialize(link)
-        await lab.login(link)
-        if lab.lacks(link, "http", *_HTTP):
+    async with context.logged_in() as link:
+        if context.lacks(link, "http", *_HTTP):
             return
         with McpOverHttp() as server:
             lent = {
@@ -90,15 +86,15 @@ async def remote_server(lab: Lab) -> None:
                 "url": server.url,
                 "headers": [{"name": HEADER, "value": _VALUE}],
             }
-            session = await lab.new_session(link, "mcp.http-supported", mcpServers=[lent])
+            session = await context.new_session(link, "mcp.http-supported", mcpServers=[lent])
             if not server.marks:  # some agents connect at the first prompt
-                await lab.prompt(link, session, lab.settings.prompts.mcp or lab.settings.prompts.plain)
+                await context.prompt(link, session, context.settings.prompts.mcp or context.settings.prompts.plain)
             if not server.marks:
-                lab.skip("mcp.headers-sent", "the agent did not connect to the MCP server of its session")
+                context.skip("mcp.headers-sent", "the agent did not connect to the MCP server of its session")
                 return
             without = sum(mark != _VALUE for mark in server.marks)
             wrong = f"{without} of {len(server.marks)} requests came without the header {HEADER}" if without else None
-            lab.judge("mcp.headers-sent", wrong, link.last)
+            context.judge("mcp.headers-sent", wrong, link.last)
 
 
 HEADER = "X-Accord-Check"

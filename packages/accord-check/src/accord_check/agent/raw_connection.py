@@ -1,4 +1,4 @@
-"""`Wire`: a raw connection that sends anything, records every frame, and judges both sides. `Link` is one to an agent.
+"""`RawConnection` sends anything, records every frame, and judges both sides. `Link` is the one to an agent.
 
 A `Turn` is a prompt and the work on it. In version 1 the answer to the prompt ends the turn. In version 2 the answer is
 a receipt, and the turn ends with the first idle state that ends work; it may come before the answer.
@@ -23,7 +23,7 @@ from accord import TraceEvent, TraceFile
 from accord.jsonrpc.line_frames import Oversized
 from accord.trace import Direction
 from accord.transports.base import End, Transport
-from accord_check.agent.client_services import Lender, Refused
+from accord_check.agent.client_services import ClientServices, Refused
 from accord_check.conversation import MISSING, Exchange, Frame, key_of, object_of, read
 from accord_check.finding import Side
 from accord_check.trace_judge import Judge
@@ -88,12 +88,12 @@ class Turn:
     def end(self) -> State | None:
         """The state that ended the work, in version 2."""
         runs = False
-        for told in self._states or ():
-            if told.frame.number < self.frame.number:
+        for state in self._states or ():
+            if state.frame.number < self.frame.number:
                 continue
-            if told.state == "idle" and (runs or told.reason is not None):
-                return told
-            runs = runs or told.state in ("running", "requires_action")
+            if state.state == "idle" and (runs or state.reason is not None):
+                return state
+            runs = runs or state.state in ("running", "requires_action")
         return None
 
     @property
@@ -136,6 +136,10 @@ class Gone(Exception):
     """The other side ended the connection."""
 
 
+class Blocked(Exception):
+    """The other side cannot be judged: it does not start, asks for a login, or never starts the agent."""
+
+
 class Over(Exception):
     """A scenario cannot go on, and has said why."""
 
@@ -149,7 +153,7 @@ class Unanswered(Exception):
         self.frame = asked.frame
 
 
-class Answering(Protocol):
+class Answerer(Protocol):
     """Answers the requests of the other side."""
 
     def answer(self, exchange: Exchange) -> Any:
@@ -157,13 +161,13 @@ class Answering(Protocol):
         ...
 
 
-class Wire:
+class RawConnection:
     """One connection to the other side, from its start to its end. `side` is the one that we are."""
 
     def __init__(
         self,
         transport: Transport,
-        answering: Answering,
+        answering: Answerer,
         recording: Recording,
         *,
         within: float,
@@ -177,7 +181,7 @@ class Wire:
         """The last frame that was sent or received."""
         self.replies: list[Frame] = []
         """The answers of the other side, in their order; also those to what was no request."""
-        self._answering = answering
+        self._answerer = answering
         self._ours: Side = side
         self._theirs: Side = _OTHER[side]
         self._transport = transport
@@ -185,7 +189,7 @@ class Wire:
         self._within = within
         self._changed = asyncio.Event()
         self._next_id = 100
-        self._told: dict[str, set[str]] = {}
+        self._update_kinds: dict[str, set[str]] = {}
         self._states: dict[str, list[State]] = {}
         recording.begin(transport.name, side)
 
@@ -194,9 +198,9 @@ class Wire:
         """Whether the other side is a process that we started."""
         return getattr(self._transport, "pid", None) is not None
 
-    def told(self, session: str) -> set[str]:
+    def update_kinds(self, session: str) -> set[str]:
         """The kinds of update that came for a session."""
-        return self._told.get(session, set())
+        return self._update_kinds.get(session, set())
 
     def states(self, session: str) -> list[State]:
         """The states that the agent has told of a session, in version 2; the list grows as they come."""
@@ -204,7 +208,7 @@ class Wire:
 
     def forget(self, session: str) -> None:
         """Forget which kinds of update came for a session."""
-        self._told.pop(session, None)
+        self._update_kinds.pop(session, None)
 
     async def open(self) -> None:
         await self._transport.start(self)
@@ -233,7 +237,7 @@ class Wire:
         self.send({"id": id, "method": method, **({} if params is None else {"params": params})})
         return self.judge.conversation.open[self._ours][key_of(id)]
 
-    def tell(self, method: str, params: Any = None) -> Frame:
+    def notify(self, method: str, params: Any = None) -> Frame:
         """Send a notification."""
         return self.send({"method": method, **({} if params is None else {"params": params})})
 
@@ -318,14 +322,14 @@ class Wire:
 
     def _note(self, seen: Frame, session: str, update: dict[str, Any]) -> None:
         kind, state, reason = update.get("sessionUpdate"), update.get("state"), update.get("stopReason")
-        self._told.setdefault(session, set()).add(str(kind))
+        self._update_kinds.setdefault(session, set()).add(str(kind))
         if kind == "state_update" and isinstance(state, str):
             reason = reason if isinstance(reason, str) else None
             self.states(session).append(State(seen, state, reason, update.get("error", MISSING)))
 
     def _serve(self, exchange: Exchange) -> None:
         try:
-            result = self._answering.answer(exchange)
+            result = self._answerer.answer(exchange)
         except Refused as refused:
             self.send({"id": exchange.id, "error": {"code": refused.code, "message": str(refused)}})
             return
@@ -347,12 +351,12 @@ class Wire:
         return f"{end.detail or end.reason.replace('_', ' ')}{code}{said}"
 
 
-class Link(Wire):
+class Link(RawConnection):
     """One connection to the agent."""
 
-    def __init__(self, transport: Transport, lender: Lender, recording: Recording, *, within: float) -> None:
-        super().__init__(transport, lender, recording, within=within)
-        self.lender = lender
+    def __init__(self, transport: Transport, services: ClientServices, recording: Recording, *, within: float) -> None:
+        super().__init__(transport, services, recording, within=within)
+        self.services = services
         """Answers the agent's requests."""
         self.was_killed = False
         """Whether the agent was killed, and did not end by itself."""
@@ -367,7 +371,7 @@ class Link(Wire):
 
     def settle(self) -> None:
         """Answer the permission requests that wait."""
-        for exchange, result in self.lender.settle():
+        for exchange, result in self.services.settle():
             self.send({"id": exchange.id, "result": result})
 
 

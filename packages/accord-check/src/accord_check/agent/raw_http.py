@@ -16,11 +16,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from accord.transports.network_proxy import network_proxy
-from accord_check.agent.scenario_context import Lab, handshake
+from accord_check.agent.scenario_context import ScenarioContext, handshake
 from accord_check.conversation import object_of
 
 _JSON, _EVENTS = "application/json", "text/event-stream"
-_TOLD: dict[str, Any] = {"jsonrpc": "2.0", "method": "_accord.check/nothing"}
+_NOTIFICATION: dict[str, Any] = {"jsonrpc": "2.0", "method": "_accord.check/nothing"}
 _UNKNOWN = "accord-check-no-such-connection"
 _NAMES = (
     "http.initialize.answered-at-once",
@@ -43,95 +43,107 @@ class _Reply:
     body: bytes
 
 
-async def raw_http(lab: Lab) -> None:
+async def raw_http(context: ScenarioContext) -> None:
     """The status codes of an agent with a URL."""
-    url = lab.settings.url
+    url = context.settings.url
     if url is None or not url.startswith(("http://", "https://")):
         for name in _NAMES:
-            lab.skip(name, "the agent has no http address")
+            context.skip(name, "the agent has no http address")
         return
-    proxy = network_proxy(url, lab.settings.proxy)
+    proxy = network_proxy(url, context.settings.proxy)
     if proxy is not None and proxy.scheme != "http":
         for name in _NAMES:
-            lab.skip(name, f"these requests go through HTTP proxies only, and the agent is behind {proxy.name}")
+            context.skip(name, f"these requests go through HTTP proxies only, and the agent is behind {proxy.name}")
         return
-    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": handshake(lab.version, can_do=False)}
-    opened = await _ask(lab, "POST", hello)
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": handshake(context.version, can_do=False)}
+    opened = await _ask(context, "POST", hello)
     if opened.status in (401, 403):
         for name in _NAMES:
-            lab.skip(name, f"initialize was answered with {opened.status}")
+            context.skip(name, f"initialize was answered with {opened.status}")
         return
-    _judge(lab, "http.initialize.answered-at-once", opened, 200, "initialize")
+    _judge(context, "http.initialize.answered-at-once", opened, 200, "initialize")
     given = opened.headers.get("acp-connection-id")
-    lab.judge("http.initialize.gives-connection-id", None if given else "no Acp-Connection-Id came with initialize")
+    context.judge("http.initialize.gives-connection-id", None if given else "no Acp-Connection-Id came with initialize")
     if given:
-        await _refusals(lab, given)
-        await _strange_session(lab, given, opened)
-        await _origin(lab, hello)
-        await _ended(lab, given)
+        await _refusals(context, given)
+        await _strange_session(context, given, opened)
+        await _origin(context, hello)
+        await _ended(context, given)
 
 
-async def _refusals(lab: Lab, given: str) -> None:
+async def _refusals(context: ScenarioContext, given: str) -> None:
     mine = {"Acp-Connection-Id": given}
-    _judge(lab, "http.post.accepted", await _ask(lab, "POST", _TOLD, mine), 202, "a notification")
+    await _expect(context, "http.post.accepted", 202, "a notification", "POST", _NOTIFICATION, mine)
     plain = mine | {"Content-Type": "text/plain"}
-    _judge(lab, "http.post.other-types-refused", await _ask(lab, "POST", _TOLD, plain), 415, "a POST of text/plain")
+    await _expect(context, "http.post.other-types-refused", 415, "a POST of text/plain", "POST", _NOTIFICATION, plain)
     page = mine | {"Accept": "text/html"}
-    _judge(lab, "http.get.other-accept-refused", await _ask(lab, "GET", None, page), 406, "a GET for text/html")
-    _judge(lab, "http.connection-missing", await _ask(lab, "POST", _TOLD), 400, "a POST without a connection id")
+    await _expect(context, "http.get.other-accept-refused", 406, "a GET for text/html", "GET", None, page)
+    await _expect(context, "http.connection-missing", 400, "a POST without a connection id", "POST", _NOTIFICATION)
     stranger = {"Acp-Connection-Id": _UNKNOWN}
-    reply = await _ask(lab, "POST", _TOLD, stranger)
-    _judge(lab, "http.connection-unknown", reply, 404, "a POST for an unknown connection")
+    await _expect(
+        context, "http.connection-unknown", 404, "a POST for an unknown connection", "POST", _NOTIFICATION, stranger
+    )
 
 
-async def _strange_session(lab: Lab, given: str, opened: _Reply) -> None:
+async def _strange_session(context: ScenarioContext, given: str, opened: _Reply) -> None:
     name = "http.session-unknown"
     try:
         offers = object_of(object_of(object_of(json.loads(opened.body)).get("result")).get("agentCapabilities"))
     except ValueError:
         offers = {}
-    if lab.version == 2 or offers.get("loadSession") or "resume" in object_of(offers.get("sessionCapabilities")):
+    if context.version == 2 or offers.get("loadSession") or "resume" in object_of(offers.get("sessionCapabilities")):
         # The page's own example opens the stream first, and then loads the session.
-        lab.skip(name, "the agent can load sessions, and their streams are opened before")
+        context.skip(name, "the agent can load sessions, and their streams are opened before")
         return
     stream = {"Acp-Connection-Id": given, "Accept": _EVENTS, "Acp-Session-Id": "accord-check-no-such-session"}
-    _judge(lab, name, await _ask(lab, "GET", None, stream), 404, "a stream of an unknown session")
+    await _expect(context, name, 404, "a stream of an unknown session", "GET", None, stream)
 
 
-async def _origin(lab: Lab, hello: dict[str, Any]) -> None:
-    reply = await _ask(lab, "POST", hello, {"Origin": "https://accord-check.example"})
+async def _origin(context: ScenarioContext, hello: dict[str, Any]) -> None:
+    reply = await _ask(context, "POST", hello, {"Origin": "https://accord-check.example"})
     wrong = None if reply.status in (401, 403) else f"a page of another origin was answered with {reply.status}"
-    lab.judge("lint.http.origin-refused", wrong)
+    context.judge("lint.http.origin-refused", wrong)
 
 
-async def _ended(lab: Lab, given: str) -> None:
+async def _ended(context: ScenarioContext, given: str) -> None:
     name, mine = "http.delete-ends-connection", {"Acp-Connection-Id": given}
-    reply = await _ask(lab, "DELETE", None, mine)
-    _judge(lab, name, reply, 202, "DELETE")
-    after = await _ask(lab, "POST", _TOLD, mine)
-    _judge(lab, name, after, 404, "a POST after DELETE")
+    await _expect(context, name, 202, "DELETE", "DELETE", None, mine)
+    await _expect(context, name, 404, "a POST after DELETE", "POST", _NOTIFICATION, mine)
 
 
-def _judge(lab: Lab, name: str, reply: _Reply, wanted: int, what: str) -> None:
+async def _expect(
+    context: ScenarioContext,
+    name: str,
+    status: int,
+    what: str,
+    method: str,
+    message: Any,
+    headers: dict[str, str] | None = None,
+) -> None:
+    """Send a request, and judge that it is answered with this status, as the check of this name."""
+    _judge(context, name, await _ask(context, method, message, headers), status, what)
+
+
+def _judge(context: ScenarioContext, name: str, reply: _Reply, wanted: int, what: str) -> None:
     wrong = None if reply.status == wanted else f"{what} was answered with {reply.status}, not {wanted}"
-    lab.judge(name, wrong)
+    context.judge(name, wrong)
 
 
-async def _ask(lab: Lab, method: str, message: Any, headers: dict[str, str] | None = None) -> _Reply:
+async def _ask(context: ScenarioContext, method: str, message: Any, headers: dict[str, str] | None = None) -> _Reply:
     body = None if message is None else json.dumps(message).encode()
-    said = {"Accept": f"{_JSON}, {_EVENTS}", **lab.settings.headers}
+    said = {"Accept": f"{_JSON}, {_EVENTS}", **context.settings.headers}
     said |= {} if body is None else {"Content-Type": _JSON}
-    return await asyncio.to_thread(_send, lab, method, body, said | (headers or {}))
+    return await asyncio.to_thread(_send, context, method, body, said | (headers or {}))
 
 
-def _send(lab: Lab, method: str, body: bytes | None, headers: dict[str, str]) -> _Reply:
-    address = urlsplit(lab.settings.url or "")
-    within = lab.settings.answer_within
-    proxy = network_proxy(lab.settings.url or "", lab.settings.proxy)
+def _send(context: ScenarioContext, method: str, body: bytes | None, headers: dict[str, str]) -> _Reply:
+    address = urlsplit(context.settings.url or "")
+    within = context.settings.answer_within
+    proxy = network_proxy(context.settings.url or "", context.settings.proxy)
     near = address.netloc if proxy is None else f"{proxy.host}:{proxy.port}"
     connection: http.client.HTTPConnection
     if address.scheme == "https":
-        trusted = lab.settings.tls or ssl.create_default_context()
+        trusted = context.settings.tls or ssl.create_default_context()
         connection = http.client.HTTPSConnection(near, timeout=within, context=trusted)
     else:
         connection = http.client.HTTPConnection(near, timeout=within)

@@ -1,10 +1,10 @@
-"""`Lab`: what a scenario works with: links to the agent, a scratch folder, and the place for what it finds.
+"""`ScenarioContext`: what a scenario works with: links to the agent, a scratch folder, and the place for what it finds.
 
 The functions before it say what each version of the protocol says differently: handshake, capabilities, logins.
 
-`Leftovers` sees the processes that an agent leaves when it ends, before its transport ends them. A process of the agent
-has some seconds to end after the agent, because it may learn of the end from a closed pipe. The kernel tells when it
-ends, so only one that stays is waited for. Linux shows which processes an agent has started.
+`LeftoverProcesses` sees the processes that an agent leaves when it ends, before its transport ends them. A process of
+the agent has some seconds to end after the agent, because it may learn of the end from a closed pipe. The kernel tells
+when it ends, so only one that stays is waited for. Linux shows which processes an agent has started.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import traceback
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -21,12 +22,12 @@ from typing import Any
 
 from accord import ProcessTransport
 from accord.transports.base import End, Transport
-from accord_check.agent.client_services import FULL, Lender
-from accord_check.agent.raw_connection import Link, Over, Recording, Turn
+from accord_check.agent.client_services import FULL, ClientServices
+from accord_check.agent.raw_connection import Blocked, Link, Over, Recording, Turn
 from accord_check.agent.settings import FOLDER, Settings
 from accord_check.conversation import Exchange, Frame, object_of, objects
 from accord_check.finding import Finding, Side
-from accord_check.passive.observer import Bench
+from accord_check.passive.observer import Tally
 
 INFO = {"name": "accord-check", "version": "1"}
 
@@ -52,7 +53,7 @@ def handshake(version: int, *, can_do: bool, terminal_login: bool = False) -> di
     return {"protocolVersion": 1, "clientCapabilities": (FULL if can_do else {}) | way, "clientInfo": INFO}
 
 
-def capability(feature: str, version: int) -> str:
+def _capability(feature: str, version: int) -> str:
     """Where an agent declares a feature; empty for what every agent of this version has."""
     if version == 2:
         return "" if feature in _BASE or feature == "load" else _NAMES_V2.get(feature, f"session.{feature}")
@@ -74,7 +75,7 @@ def load(session: str, folder: Path, version: int) -> tuple[str, dict[str, Any]]
     return "session/load", params
 
 
-def id_of_method(way: dict[str, Any]) -> str:
+def _id_of_method(way: dict[str, Any]) -> str:
     """The id of a way to log in."""
     return str(way.get("methodId", way.get("id")))
 
@@ -83,7 +84,7 @@ _SHOWN = 3
 """The most processes that a finding names."""
 
 
-class Leftovers:
+class LeftoverProcesses:
     """Looks for the processes of one agent, once the agent has ended by itself."""
 
     def __init__(self, transport: Transport, patience: float) -> None:
@@ -150,11 +151,18 @@ class OtherVersion(Exception):
     """The agent does not speak the version that the scenarios speak."""
 
 
-class Blocked(Exception):
-    """The agent cannot be judged further: it asks for a login, or does not start."""
+Progress = Callable[[str], None]
+"""Is called with what the next scenario shows."""
 
 
-class Lab:
+def fault_of_checks(scenario: str, error: Exception) -> str:
+    """What is said of an error in a scenario that is no fault of the other side."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{Path(place.filename).name}, line {place.lineno}"
+    return f"in the scenario {scenario!r}: {type(error).__name__}: {error} ({where})"
+
+
+class ScenarioContext:
     """The surroundings of the scenarios of one run."""
 
     def __init__(self, dial: Callable[[], Transport], settings: Settings, folder: Path) -> None:
@@ -162,7 +170,7 @@ class Lab:
         self.folder = folder
         """The scratch folder, in which sessions work."""
         self.recording = Recording()
-        self.bench = Bench()
+        self.tally = Tally()
         """What the active checks saw and found."""
         self.reasons: dict[str, str] = {}
         """Why an active check was not exercised."""
@@ -188,7 +196,7 @@ class Lab:
 
     def judge(self, name: str, problem: str | None, *places: Frame | None) -> None:
         """This active check had something to judge, and found this problem, if any."""
-        self.bench.judge(name, "agent", problem, places)
+        self.tally.judge(name, "agent", problem, places)
 
     def skip(self, name: str, reason: str) -> None:
         """This active check had nothing to judge, for this reason."""
@@ -202,15 +210,19 @@ class Lab:
         self.judge(name, said, exchange.frame, exchange.answered)
         return exchange.succeeded
 
+    def refused(self, name: str, exchange: Exchange, problem: str) -> None:
+        """Judge that a request was refused; `problem` says what it means that it was not."""
+        self.judge(name, problem if exchange.succeeded else None, exchange.frame, exchange.answered)
+
     # Links
 
     @asynccontextmanager
     async def link(self) -> AsyncGenerator[Link]:
         """A new connection to the agent; a process is started. What was judged on it is kept at its end."""
-        lender = Lender(self.folder)
+        services = ClientServices(self.folder)
         transport = self._dial()
-        left = Leftovers(transport, self.settings.left_within)
-        link = Link(transport, lender, self.recording, within=self.settings.answer_within)
+        left = LeftoverProcesses(transport, self.settings.left_within)
+        link = Link(transport, services, self.recording, within=self.settings.answer_within)
         self.starts += 1
         await link.open()
         try:
@@ -221,7 +233,15 @@ class Lab:
                 name = "lint.killed.leaves-no-process" if link.was_killed else "lint.leaves-no-process"
                 self.judge(name, left.problem, link.last)
             link.judge.end()
-            self._keep(link.judge.bench)
+            self._keep(link.judge.tally)
+
+    @asynccontextmanager
+    async def logged_in(self) -> AsyncGenerator[Link]:
+        """A new connection to the agent, after the handshake and the login that the settings name."""
+        async with self.link() as link:
+            await self.initialize(link)
+            await self.login(link)
+            yield link
 
     async def initialize(
         self,
@@ -250,7 +270,7 @@ class Lab:
 
     def offers(self, link: Link, feature: str) -> bool:
         """Whether the agent offers a feature: `load`, `list`, `fork`, ..."""
-        path = capability(feature, self.version)
+        path = _capability(feature, self.version)
         return not path or link.judge.conversation.declares("agent", path)
 
     def lacks(self, link: Link, feature: str, *names: str) -> bool:
@@ -258,7 +278,7 @@ class Lab:
         if self.offers(link, feature):
             return False
         for name in names:
-            self.skip(name, f"the agent does not declare {capability(feature, self.version)}")
+            self.skip(name, f"the agent does not declare {_capability(feature, self.version)}")
         return True
 
     async def new_session(self, link: Link, name: str = "session.agent-baseline", **more: Any) -> str:
@@ -268,7 +288,7 @@ class Lab:
         """
         exchange = await link.ask("session/new", {"cwd": str(self.folder), "mcpServers": [], **more})
         if object_of(exchange.error).get("code") == AUTH_REQUIRED:
-            ways = [id_of_method(way) for way in objects(self.peer.get("authMethods"))]
+            ways = [_id_of_method(way) for way in objects(self.peer.get("authMethods"))]
             raise Blocked(
                 f"the agent asks for a login; give --auth METHOD, one of: {', '.join(ways) or 'none offered'}"
             )
@@ -288,6 +308,10 @@ class Lab:
     async def prompt(self, link: Link, session: str, *texts: str, more: list[dict[str, Any]] | None = None) -> Turn:
         """Send a prompt, and wait for the end of its turn."""
         return await link.turn_end(self.begin(link, session, *texts, more=more), self.settings.turn_within)
+
+    async def plain_turn(self, link: Link, session: str, name: str) -> bool:
+        """Send the prompt for a short answer, and judge that its turn succeeds, as the check of this name."""
+        return self.answered(name, await self.prompt(link, session, self.settings.prompts.plain))
 
     def begin(self, link: Link, session: str, *texts: str, more: list[dict[str, Any]] | None = None) -> Turn:
         """Send a prompt. Raises Over if the budget of prompts is used up."""
@@ -323,12 +347,12 @@ class Lab:
 
     def speak(self, version: int) -> None:
         """Let the scenarios speak this version from now on."""
-        self._keep(self.bench)
-        self.version, self.bench, self.sessions = version, Bench(), []
+        self._keep(self.tally)
+        self.version, self.tally, self.sessions = version, Tally(), []
 
-    def _keep(self, bench: Bench) -> None:
+    def _keep(self, tally: Tally) -> None:
         where = f"version {self.version}" if len(self.settings.versions) > 1 else ""
-        self._ended.append((bench.seen, [replace(finding, where=where) for finding in bench.findings]))
+        self._ended.append((tally.seen, [replace(finding, where=where) for finding in tally.findings]))
 
     def end(self) -> None:
         """The last scenario is over."""

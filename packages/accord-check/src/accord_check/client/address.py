@@ -26,8 +26,8 @@ from accord.http.server.hosting import Host
 from accord.jsonrpc.line_frames import Oversized
 from accord.jsonrpc.wire_messages import NotificationFrame, RequestFrame, parse
 from accord.transports.base import End, Receiver, Transport
-from accord_check.client.launch_command import Arrival
-from accord_check.passive.observer import Bench
+from accord_check.client.launch_command import AcceptedClient
+from accord_check.passive.observer import Tally
 
 LEFT = "the client ended the connection"
 
@@ -45,7 +45,7 @@ class Address(NamedTuple):
 
 
 @asynccontextmanager
-async def address(arrived: Callable[[Visit], None]) -> AsyncGenerator[Address]:
+async def address(arrived: Callable[[ConnectedClient], None]) -> AsyncGenerator[Address]:
     """Serve the agent on this machine, and call `arrived` for each connection. Raises AccordError without `http`."""
     requests = HttpRequests()
     app: Any = Watched(_Visitors(arrived), requests)  # `serving` takes an application, and its type does not say so
@@ -53,7 +53,7 @@ async def address(arrived: Callable[[Visit], None]) -> AsyncGenerator[Address]:
         yield Address(server.url, requests)
 
 
-class Visit(Arrival):
+class ConnectedClient(AcceptedClient):
     """One connection of a client to the URL."""
 
     starts_process = False
@@ -154,13 +154,13 @@ class _Visitors(Host):
 
     name = "accord check"
 
-    def __init__(self, arrived: Callable[[Visit], None]) -> None:
+    def __init__(self, arrived: Callable[[ConnectedClient], None]) -> None:
         self._arrived = arrived
 
     async def serve(self, transport: Transport, owner: str) -> End | None:  # noqa: ARG002
-        visit = Visit(transport)
-        self._arrived(visit)
-        await visit.over.wait()
+        client = ConnectedClient(transport)
+        self._arrived(client)
+        await client.over.wait()
         return None
 
 
@@ -175,7 +175,7 @@ class HttpRequests:
     """Judges requests; `bench` has what was seen and found."""
 
     def __init__(self) -> None:
-        self.bench = Bench()
+        self.tally = Tally()
         self._connections = 0
 
     def asked(self, method: str, headers: Mapping[str, str], body: bytes) -> None:
@@ -219,4 +219,4 @@ class HttpRequests:
         self._judge("http.session-header", wrong)
 
     def _judge(self, name: str, problem: str | None) -> None:
-        self.bench.judge(name, "client", problem)
+        self.tally.judge(name, "client", problem)

@@ -1,4 +1,4 @@
-"""`Program`: the client's process, which the checks start once for each scenario."""
+"""`ClientProcess`: the client's process, which the checks start once for each scenario."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LAST_STEPS = 2.0
 """Seconds that the client has to end after SIGTERM."""
 
 
-class Program:
+class ClientProcess:
     """A running client. Its output is read, so that it can write what it likes."""
 
     def __init__(self, group: ProcessGroup, output: int) -> None:
@@ -31,10 +31,10 @@ class Program:
 
     @classmethod
     async def start(
-        cls, words: Sequence[str], places: Mapping[str, str], cwd: Path, variables: Mapping[str, str]
-    ) -> Program:
+        cls, words: Sequence[str], placeholders: Mapping[str, str], cwd: Path, variables: Mapping[str, str]
+    ) -> ClientProcess:
         """Start a client; `places` says what stands in its words for what. Raises ConnectionClosed if it fails."""
-        command = [_filled(word, places) for word in words]
+        command = [_filled(word, placeholders) for word in words]
         null, (reads, writes) = os.open(os.devnull, os.O_RDONLY), os.pipe()
         try:
             process = launch(command, (null, writes, writes), cwd=cwd, env=environment(variables))
@@ -81,7 +81,7 @@ class Program:
         self._said = (self._said + chunk)[-KEPT:]
 
 
-def _filled(word: str, places: Mapping[str, str]) -> str:
-    for place, given in places.items():
+def _filled(word: str, placeholders: Mapping[str, str]) -> str:
+    for place, given in placeholders.items():
         word = word.replace(place, given)
     return word

@@ -11,7 +11,6 @@ import asyncio
 import os
 import tempfile
 import time
-import traceback
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -21,28 +20,22 @@ from pathlib import Path
 
 from accord import ConnectionClosed
 from accord.extras import PACKAGES
-from accord_check.agent.raw_connection import Gone, Over, Recording, Unanswered
+from accord_check.agent.raw_connection import Blocked, Gone, Over, Recording, Unanswered
+from accord_check.agent.scenario_context import Progress, fault_of_checks
 from accord_check.checks import CHECKS_OF_CLIENTS
-from accord_check.client.client_process import Program
-from accord_check.client.fake_agent import Part
-from accord_check.client.launch_command import Arrival, door
-from accord_check.client.scenario_run import ClientSettings, Played
-from accord_check.client.scenarios import SCENARIOS, Scenario, Stage
+from accord_check.client.client_process import ClientProcess
+from accord_check.client.fake_agent import AgentScript
+from accord_check.client.launch_command import AcceptedClient, launch_command
+from accord_check.client.scenario_run import ClientSettings, ScenarioRun
+from accord_check.client.scenarios import SCENARIOS, ClientScenario, Stage
 from accord_check.finding import Finding, Side
-from accord_check.passive.observer import Bench
+from accord_check.passive.observer import Tally
 from accord_check.report import Report, outcomes_of
 from accord_check.trace_judge import peer_of
 
-PLACES = ("{agent}", "{url}", "{ws}")
-"""The agent's command, and its address over HTTP and over WebSocket."""
-
 VARIABLES = {"{agent}": "ACCORD_CHECK_AGENT", "{url}": "ACCORD_CHECK_URL", "{ws}": "ACCORD_CHECK_WS"}
-"""The variables that have the same, for a client that is configured in another way."""
-
-
-def names_address(words: Sequence[str]) -> bool:
-    """Whether this command line names the agent's address."""
-    return any(place in word for word in words for place in PLACES[1:])
+"""The placeholders of a command line (the agent's command, its address over HTTP, and the one over WebSocket), and the
+variables that have the same, for a client that is configured in another way."""
 
 
 def can_serve() -> bool:
@@ -51,42 +44,31 @@ def can_serve() -> bool:
 
 
 @asynccontextmanager
-async def places_for(
-    folder: Path, arrived: Callable[[Arrival], None], judged: Callable[[Bench], None], *, is_served: bool
+async def placeholders_for(
+    results: RunResults, folder: Path, arrived: Callable[[AcceptedClient], None], *, is_served: bool
 ) -> AsyncGenerator[dict[str, str]]:
-    """What stands for the places: the agent's command, and if it `is_served`, its addresses.
-
-    `judged` is told at the end what the HTTP requests have shown.
+    """What stands for the placeholders: the agent's command, and if it `is_served`, its addresses.
 
     Raises AccordError if it is to be served without the extra `http`.
     """
-    async with door(folder, arrived) as agent:
-        places = {"{agent}": str(agent)}
+    async with launch_command(folder, arrived) as agent:
         if not is_served:
-            yield places
+            yield {"{agent}": str(agent)}
             return
         from accord_check.client.address import address  # only a client with a URL needs a server
 
         async with address(arrived) as served:
             try:
-                yield {**places, "{url}": served.url, "{ws}": served.websocket}
+                yield {"{agent}": str(agent), "{url}": served.url, "{ws}": served.websocket}
             finally:
-                judged(served.requests.bench)
-
-
-Progress = Callable[[str], None]
-"""Is told which scenario begins."""
+                results.add_requests(served.requests.tally)
 
 
 LAST_WORDS = 3.0
 """Seconds in which a client that has ended may leave its agent, by a process of its own."""
 
 
-class Blocked(Exception):
-    """The client cannot be judged: it does not start, or never starts the agent."""
-
-
-class Run:
+class RunResults:
     """What the scenarios of a run have shown so far."""
 
     def __init__(self, settings: ClientSettings) -> None:
@@ -113,25 +95,25 @@ class Run:
         """Whether the client was offered this version, and spoke an earlier one."""
         return self.version == version == 2 and bool(self.spoken) and 2 not in self.spoken
 
-    def add_requests(self, bench: Bench) -> None:
+    def add_requests(self, tally: Tally) -> None:
         """Add what the HTTP requests of one scenario have shown."""
-        self.seen += bench.seen
-        for finding in bench.findings:
+        self.seen += tally.seen
+        for finding in tally.findings:
             self._findings.setdefault((finding.id, finding.side, finding.message), finding)
 
-    def add(self, played: Played) -> None:
+    def add(self, run: ScenarioRun) -> None:
         """Add what one start of the agent has shown."""
-        played.judge.end()
-        grown = self.recording.append(played.record)
-        self.seen += played.judge.bench.seen
-        for finding in played.judge.findings:
+        run.judge.end()
+        grown = self.recording.append(run.record)
+        self.seen += run.judge.tally.seen
+        for finding in run.judge.findings:
             moved = replace(finding, events=tuple(number + grown for number in finding.events))
             self._findings.setdefault((finding.id, finding.side, finding.message), moved)
-        for name, reason in played.reasons.items():
+        for name, reason in run.reasons.items():
             self.reasons.setdefault(name, reason)
-        if played.judge.conversation.is_initialized:
-            self.spoken.add(played.version)
-        self.peer = self.peer or peer_of(played.judge, "client")
+        if run.judge.conversation.is_initialized:
+            self.spoken.add(run.version)
+        self.peer = self.peer or peer_of(run.judge, "client")
 
 
 async def check_client(
@@ -149,31 +131,31 @@ async def check_client(
     once for each scenario, in a scratch folder. `trace` is the file for all conversations; it is written in any case.
     """
     began = time.monotonic()
-    run, blocked = Run(settings), ""
+    results, blocked = RunResults(settings), ""
     with tempfile.TemporaryDirectory(prefix="accord-check-", ignore_cleanup_errors=True) as made:
         folder = await asyncio.to_thread(Path(made).resolve)
         for scenario, version in _planned(settings, only):
-            if run.lacks(version):
+            if results.lacks(version):
                 continue
-            run.version = version
+            results.version = version
             if progress is not None:
                 progress(scenario.shows)
             try:
-                await _Performance(run, scenario, folder).perform(words)
+                await _ClientStart(results, scenario, folder).perform(words)
             except (Blocked, ConnectionClosed) as reason:
                 blocked = str(reason)
                 break
-    report = report_of(" ".join(words), run)
-    if not blocked and run.spoken.isdisjoint(settings.versions) and run.spoken:
+    report = report_of(" ".join(words), results)
+    if not blocked and results.spoken.isdisjoint(settings.versions) and results.spoken:
         blocked = f"the client does not speak version {settings.versions[-1]} of the protocol"
     report.blocked, report.seconds = blocked, time.monotonic() - began
     if trace is not None:
-        run.recording.write(trace)
+        results.recording.write(trace)
         report.trace = str(trace)
     return report
 
 
-def _planned(settings: ClientSettings, only: Sequence[str]) -> Iterator[tuple[Scenario, int]]:
+def _planned(settings: ClientSettings, only: Sequence[str]) -> Iterator[tuple[ClientScenario, int]]:
     """The scenarios of a run, each with its version."""
     for version in settings.versions:
         for scenario in SCENARIOS:
@@ -182,117 +164,115 @@ def _planned(settings: ClientSettings, only: Sequence[str]) -> Iterator[tuple[Sc
                 yield scenario, version
 
 
-class _Performance:
+class _ClientStart:
     """One scenario: the client is started, and each start of the agent by it is played."""
 
-    def __init__(self, run: Run, scenario: Scenario, folder: Path) -> None:
-        self._run, self._scenario = run, scenario
-        self._private = folder / f"{scenario.name.replace(' ', '-')}-{run.version}"
+    def __init__(self, results: RunResults, scenario: ClientScenario, folder: Path) -> None:
+        self._results, self._scenario = results, scenario
+        self._private = folder / f"{scenario.name.replace(' ', '-')}-{results.version}"
         self._work = self._private / "work"
         self._work.mkdir(parents=True)
-        self._played: list[Played] = []
+        self._runs: list[ScenarioRun] = []
         self._plays: list[asyncio.Task[None]] = []
         self._arrived = asyncio.Event()
-        self._program: Program | None = None
+        self._process: ClientProcess | None = None
 
     async def perform(self, words: Sequence[str]) -> None:
-        settings = self._run.settings
-        is_served = names_address(words)
-        async with places_for(self._private, self._arrive, self._run.add_requests, is_served=is_served) as places:
+        settings = self._results.settings
+        is_served = any(place in word for word in words for place in ("{url}", "{ws}"))
+        async with placeholders_for(self._results, self._private, self._arrive, is_served=is_served) as placeholders:
             variables = {
-                **{VARIABLES[place]: given for place, given in places.items()},
+                **{VARIABLES[place]: given for place, given in placeholders.items()},
                 "ACCORD_CHECK_SCENARIO": self._scenario.name,
                 **settings.env,
             }
-            program = self._program = await Program.start(
-                from_here(words), places, settings.cwd or self._work, variables
+            process = self._process = await ClientProcess.start(
+                from_here(words), placeholders, settings.cwd or self._work, variables
             )
             try:
-                await self._until_played(program)
-                await self._until_ended(program)
+                await self._until_played(process)
+                await self._until_ended(process)
             finally:
-                await program.end()
-                for played in self._played:
-                    await played.close(1.0)
-                for play in self._plays:
-                    play.cancel()
-                for played in self._played:
-                    self._run.add(played)
+                await process.end()
+                for run in self._runs:
+                    await run.close(1.0)
+                for task in self._plays:
+                    task.cancel()
+                for run in self._runs:
+                    self._results.add(run)
 
-    async def _until_played(self, program: Program) -> None:
+    async def _until_played(self, process: ClientProcess) -> None:
         """Wait until the scenario is over on each start of the agent, and the client has started one."""
-        ends = asyncio.create_task(program.ended(3_600))
+        ends = asyncio.create_task(process.ended(3_600))
         arrives = asyncio.create_task(self._arrived.wait())
         try:
             await asyncio.wait(
-                [ends, arrives], timeout=self._run.settings.start_within, return_when=asyncio.FIRST_COMPLETED
+                [ends, arrives], timeout=self._results.settings.start_within, return_when=asyncio.FIRST_COMPLETED
             )
             if not self._arrived.is_set():
                 await asyncio.sleep(0.2)  # the socket may be read after the end of a process
             if not self._arrived.is_set():
-                raise Blocked(self._no_start(program))
-            while undone := [play for play in self._plays if not play.done()]:
+                raise Blocked(self._no_start(process))
+            while undone := [task for task in self._plays if not task.done()]:
                 await asyncio.wait(undone)
         finally:
             ends.cancel()
             arrives.cancel()
 
-    def _no_start(self, program: Program) -> str:
-        said = f"; its last line: {program.last_words}" if program.last_words else ""
-        code = "" if program.exit_code is None else f" (exit code {program.exit_code})"
-        what = f"put {PLACES[0]} where its command line names the agent, or {{url}} or {{ws}} where it takes an address"
+    def _no_start(self, process: ClientProcess) -> str:
+        said = f"; its last line: {process.last_words}" if process.last_words else ""
+        code = "" if process.exit_code is None else f" (exit code {process.exit_code})"
+        what = "put {agent} where its command line names the agent, or {url} or {ws} where it takes an address"
         return f"the client did not start the agent{code}; {what}{said}"
 
-    async def _until_ended(self, program: Program) -> None:
+    async def _until_ended(self, process: ClientProcess) -> None:
         """Give the client its time to end, and judge how it left the agent."""
-        settings = self._run.settings
-        has_ended = await program.ended(settings.end_within)
-        played = self._played[-1]
+        settings = self._results.settings
+        has_ended = await process.ended(settings.end_within)
+        run = self._runs[-1]
         if self._scenario.ends:
-            if has_ended and played.arrival.starts_process:
+            if has_ended and run.client.starts_process:
                 # A client that ends closes both streams, in any order: the end of the input may still be on its way.
                 with suppress(TimeoutError):
                     async with asyncio.timeout(min(settings.end_within, LAST_WORDS)):
-                        await played.arrival.input_over.wait()
-            judge_end(played, has_ended=has_ended)
+                        await run.client.input_over.wait()
+            judge_end(run, has_ended=has_ended)
         else:
             name = "lint.client.ends-after-agent"
             wrong = f"the client still ran {settings.end_within:g} s after the end of the agent"
-            if played.turn is not None:
-                played.judged(name, None if has_ended else wrong, played.last)
+            if run.turn is not None:
+                run.judged(name, None if has_ended else wrong, run.last)
 
-    def _arrive(self, transport: Arrival) -> None:
-        played = Played(transport, self._scenario.part, self._run.settings, self._run.version)
-        self._run.starts += 1
-        self._played.append(played)
-        self._plays.append(asyncio.create_task(self._play(played)))
+    def _arrive(self, transport: AcceptedClient) -> None:
+        run = ScenarioRun(transport, self._scenario.script, self._results.settings, self._results.version)
+        self._results.starts += 1
+        self._runs.append(run)
+        self._plays.append(asyncio.create_task(self._play(run)))
         self._arrived.set()
 
-    async def _play(self, played: Played) -> None:
-        interrupt = self._program.interrupt if self._program is not None else None
-        await played.open()
-        await play(self._run, self._scenario, played, Stage(self._work, interrupt))
+    async def _play(self, run: ScenarioRun) -> None:
+        interrupt = self._process.interrupt if self._process is not None else None
+        await run.open()
+        await play(self._results, self._scenario, run, Stage(self._work, interrupt))
 
 
-async def play(run: Run, scenario: Scenario, played: Played, stage: Stage) -> None:
+async def play(results: RunResults, scenario: ClientScenario, run: ScenarioRun, stage: Stage) -> None:
     """Play a scenario on one start of the agent. What the client does wrong is a finding."""
     try:
-        await scenario.play(played, stage)
+        await scenario.play(run, stage)
     except Over:
-        played.finish()
+        run.finish()
     except Unanswered as error:
-        played.judged("lint.client.answers", str(error), error.frame)
-        played.finish()
+        run.judged("lint.client.answers", str(error), error.frame)
+        run.finish()
     except Gone as error:
-        if played.turn is not None:
-            played.judged("lint.client.stays-in-turn", f"{error} before its prompt was answered", played.last)
+        if run.turn is not None:
+            run.judged("lint.client.stays-in-turn", f"{error} before its prompt was answered", run.last)
     except asyncio.CancelledError:
         raise
     except Exception as error:  # a fault of the checks is not one of the client
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        where = f"{Path(place.filename).name}, line {place.lineno}"
-        run.problems.append(f"in the scenario {scenario.name!r}: {type(error).__name__}: {error} ({where})")
-        played.finish()
+        results.problems.append(fault_of_checks(scenario.name, error))
+        run.finish()
 
 
 def from_here(words: Sequence[str]) -> list[str]:
@@ -300,34 +280,36 @@ def from_here(words: Sequence[str]) -> list[str]:
     return [str(Path(word).absolute()) if os.sep in word and Path(word).exists() else word for word in words]
 
 
-def judge_end(played: Played, *, has_ended: bool) -> None:
+def judge_end(run: ScenarioRun, *, has_ended: bool) -> None:
     """Judge that a client which has ended by itself has closed the agent's standard input."""
     name = "stdio.client-closes-stdin"
-    if not played.arrival.starts_process:
-        played.skip(name, "the client has connected to a URL")
+    if not run.client.starts_process:
+        run.skip(name, "the client has connected to a URL")
         return
     if not has_ended:
-        played.skip(name, "the client did not end by itself")
+        run.skip(name, "the client did not end by itself")
         return
-    if played.end is None:
-        played.skip(name, "a process of the client keeps the agent")
+    if run.end is None:
+        run.skip(name, "a process of the client keeps the agent")
         return
-    wrong = None if played.arrival.end_of_input else f"{played.end.detail}, and did not close its standard input first"
-    played.judged(name, wrong, played.last)
+    wrong = None if run.client.end_of_input else f"{run.end.detail}, and did not close its standard input first"
+    run.judged(name, wrong, run.last)
 
 
-def report_of(subject: str, run: Run) -> Report:
+def report_of(subject: str, results: RunResults) -> Report:
     """The report on a client."""
-    found = [finding for finding in run.findings if finding.side == "client"]
-    report = Report(subject, outcomes_of(CHECKS_OF_CLIENTS, ("client",), run.seen, found, run.reasons), peer=run.peer)
-    report.problems, report.profile = run.problems, run.settings.profile
-    report.versions = tuple(sorted(run.spoken))
-    report.version = min(run.spoken, default=1 if run.peer or run.seen else None)
+    found = [finding for finding in results.findings if finding.side == "client"]
+    report = Report(
+        subject, outcomes_of(CHECKS_OF_CLIENTS, ("client",), results.seen, found, results.reasons), peer=results.peer
+    )
+    report.problems, report.profile = results.problems, results.settings.profile
+    report.versions = tuple(sorted(results.spoken))
+    report.version = min(results.spoken, default=1 if results.peer or results.seen else None)
     return report
 
 
 Opened = Callable[[Mapping[str, str], Path], None]
-"""Is told what stands for each place (`{agent}`, `{url}`, `{ws}`), and the folder for the client's sessions."""
+"""Is called with what stands for each placeholder, and the folder for the client's sessions."""
 
 BY_HAND = ClientSettings(start_within=3_600, asks_within=120, end_within=60)
 """The settings for a client that waits for its user."""
@@ -343,77 +325,77 @@ async def check_by_hand(
 ) -> Report:
     """Be the agent of a client that is started by hand, until `stop` is set; returns the report."""
     began = time.monotonic()
-    run = Run(settings)
+    results = RunResults(settings)
     with tempfile.TemporaryDirectory(prefix="accord-check-", ignore_cleanup_errors=True) as made:
         private = await asyncio.to_thread(Path(made).resolve)
         work = private / "work"
         work.mkdir()
-        table = _Table(run, work, progress)
-        async with places_for(private, table.arrive, run.add_requests, is_served=can_serve()) as places:
-            opened(places, work)
+        manual = _ManualRun(results, work, progress)
+        async with placeholders_for(results, private, manual.arrive, is_served=can_serve()) as placeholders:
+            opened(placeholders, work)
             await stop.wait()
-            await table.clear()
-    report = report_of("a client that was started by hand", run)
+            await manual.clear()
+    report = report_of("a client that was started by hand", results)
     report.seconds = time.monotonic() - began
-    report.blocked = "" if run.starts else "no client started the agent"
+    report.blocked = "" if results.starts else "no client started the agent"
     if trace is not None:
-        run.recording.write(trace)
+        results.recording.write(trace)
         report.trace = str(trace)
     return report
 
 
-class _Table:
+class _ManualRun:
     """The scenarios that are still to be played, and the starts of the agent."""
 
-    def __init__(self, run: Run, work: Path, progress: Progress | None) -> None:
-        self._run, self._stage, self._progress = run, Stage(work, None), progress
-        self._left = [scenario for scenario in SCENARIOS if run.settings.profile in scenario.profiles]
-        self._played: list[Played] = []
-        self._sittings: list[asyncio.Task[None]] = []
+    def __init__(self, results: RunResults, work: Path, progress: Progress | None) -> None:
+        self._results, self._stage, self._progress = results, Stage(work, None), progress
+        self._unplayed = [scenario for scenario in SCENARIOS if results.settings.profile in scenario.profiles]
+        self._runs: list[ScenarioRun] = []
+        self._plays: list[asyncio.Task[None]] = []
 
-    def arrive(self, transport: Arrival) -> None:
-        scenario = self._left[0] if self._left else SCENARIOS[0]
-        played = Played(transport, scenario.part, self._run.settings, max(self._run.settings.versions))
-        self._run.starts += 1
-        self._played.append(played)
-        self._sittings.append(asyncio.create_task(self._sit(played, scenario)))
+    def arrive(self, transport: AcceptedClient) -> None:
+        scenario = self._unplayed[0] if self._unplayed else SCENARIOS[0]
+        run = ScenarioRun(transport, scenario.script, self._results.settings, max(self._results.settings.versions))
+        self._results.starts += 1
+        self._runs.append(run)
+        self._plays.append(asyncio.create_task(self._play(run, scenario)))
 
     async def clear(self) -> None:
         """Judge how each start of the agent has ended, and end those that still run."""
-        for played in self._played:
-            judge_end(played, has_ended=played.end is not None)
-            await played.close(1.0)
-        for sitting in self._sittings:
-            sitting.cancel()
-        for played in self._played:
-            self._run.add(played)
+        for run in self._runs:
+            judge_end(run, has_ended=run.end is not None)
+            await run.close(1.0)
+        for task in self._plays:
+            task.cancel()
+        for run in self._runs:
+            self._results.add(run)
 
-    async def _sit(self, played: Played, scenario: Scenario | None) -> None:
+    async def _play(self, run: ScenarioRun, scenario: ClientScenario | None) -> None:
         """Play scenarios on one start of the agent, until it ends."""
-        await played.open()
+        await run.open()
         with suppress(Gone):
             while True:
                 if scenario is None:
-                    played.say(self._what_is_left())
-                    played.finish()
+                    run.say(self._what_is_left())
+                    run.finish()
                 else:
                     if self._progress is not None:
                         self._progress(scenario.shows)
-                    if scenario in self._left:
-                        self._left.remove(scenario)
-                    await play(self._run, scenario, played, self._stage)
-                played.turn = None
-                await played.until(lambda: played.turn is not None, self._run.settings.start_within)
-                scenario = self._chosen(played)
+                    if scenario in self._unplayed:
+                        self._unplayed.remove(scenario)
+                    await play(self._results, scenario, run, self._stage)
+                run.turn = None
+                await run.until(lambda: run.turn is not None, self._results.settings.start_within)
+                scenario = self._chosen(run)
 
-    def _chosen(self, played: Played) -> Scenario | None:
+    def _chosen(self, run: ScenarioRun) -> ClientScenario | None:
         """The scenario of another prompt: the one that it names, or the next without a handshake of its own."""
-        name = played.text.partition("/check ")[2].strip()
-        here = [scenario for scenario in SCENARIOS if scenario.part == Part()]
+        name = run.text.partition("/check ")[2].strip()
+        here = [scenario for scenario in SCENARIOS if scenario.script == AgentScript()]
         named = [scenario for scenario in here if scenario.name == name]
-        return next(iter(named or [scenario for scenario in here if scenario in self._left]), None)
+        return next(iter(named or [scenario for scenario in here if scenario in self._unplayed]), None)
 
     def _what_is_left(self) -> str:
-        names = ", ".join(scenario.name for scenario in self._left)
+        names = ", ".join(scenario.name for scenario in self._unplayed)
         more = f"Start the agent again for: {names}. " if names else "Every scenario was played. "
         return f"{more}Ctrl-C ends the checks, and prints the report. "

@@ -1,4 +1,4 @@
-"""`Part`: what our agent says of itself, and how it answers everything but prompts."""
+"""`AgentScript`: what our agent says of itself, and how it answers everything but prompts."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ SETTINGS_V2: dict[str, Any] = {"configOptions": [OPTION_V2]}
 
 
 @dataclass(frozen=True)
-class Part:
+class AgentScript:
     """The part that our agent plays in a scenario."""
 
     capabilities: Mapping[str, Any] = field(default_factory=lambda: EVERYTHING)
@@ -78,17 +78,17 @@ class Part:
         return dict(self.session_v2 if version == 2 else self.session)
 
 
-class Agent:
+class FakeAgent:
     """Answers the requests of one connection, except prompts."""
 
-    def __init__(self, part: Part, prompted: Callable[[Exchange], None], most: int = 1) -> None:
+    def __init__(self, script: AgentScript, prompted: Callable[[Exchange], None], most: int = 1) -> None:
         self.version = 1
         """The version that was agreed on: that of the client, and `most` at most."""
         self._most = most
         self.sessions: dict[str, str] = {}
         """The folder of each session."""
-        self.part = part
-        self._prompted = prompted
+        self.script = script
+        self._take_prompt = prompted
         self._answers: dict[str, Callable[[Mapping[str, Any]], Any]] = {
             "initialize": self._initialize,
             "authenticate": lambda _: {},
@@ -108,7 +108,7 @@ class Agent:
     def answer(self, exchange: Exchange) -> Any:
         """The result of a request; None for a prompt, whose turn a scenario plays."""
         if exchange.method == "session/prompt":
-            self._prompted(exchange)
+            self._take_prompt(exchange)
             return None
         answering = self._answers.get(exchange.method)
         if answering is None:
@@ -118,16 +118,16 @@ class Agent:
     def _initialize(self, params: Mapping[str, Any]) -> Any:
         asked = params.get("protocolVersion")
         self.version = 2 if self._most == 2 and isinstance(asked, int) and asked >= 2 else 1
-        return self.part.initialized(self.version)
+        return self.script.initialized(self.version)
 
     def _new(self, params: Mapping[str, Any]) -> Any:
         made = f"check-{len(self.sessions) + 1}"
         self.sessions[made] = str(params.get("cwd"))
-        return {"sessionId": made, **self.part.opened(self.version)}
+        return {"sessionId": made, **self.script.opened(self.version)}
 
     def _load(self, params: Mapping[str, Any]) -> Any:
         self.sessions[str(params.get("sessionId"))] = str(params.get("cwd"))
-        return self.part.opened(self.version)
+        return self.script.opened(self.version)
 
     def _list(self, params: Mapping[str, Any]) -> Any:
         cwd = params.get("cwd")

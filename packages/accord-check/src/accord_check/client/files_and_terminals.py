@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from accord_check.agent.raw_connection import Over
-from accord_check.client.scenario_run import Played, refused
+from accord_check.client.scenario_run import ScenarioRun, refused
 from accord_check.conversation import Exchange, object_of
 
 TEXT = "first line\nsecond line\nthird line\n"
@@ -22,27 +22,27 @@ NOT_FOUND = -32002
 READ_CHECKS = ("files.read.line-and-limit", "files.missing-code", "files.inside-roots", "files.escape-proof")
 
 
-async def read_files(played: Played, folder: Path, outside: Path) -> None:
+async def read_files(run: ScenarioRun, folder: Path, outside: Path) -> None:
     """Read lines of a file, a missing file, and files outside of the session's folder."""
-    if not played.declares("fs.readTextFile"):
+    if not run.declares("fs.readTextFile"):
         for name in READ_CHECKS:
-            played.skip(name, "the client does not declare fs.readTextFile")
+            run.skip(name, "the client does not declare fs.readTextFile")
         return
     (folder / NOTES).write_text(TEXT)
-    exchange = await played.ask_here("fs/read_text_file", path=str(folder / NOTES), line=2, limit=1)
+    exchange = await run.ask_here("fs/read_text_file", path=str(folder / NOTES), line=2, limit=1)
     if exchange.succeeded:
         text = exchange.fields.get("content")
         is_more = isinstance(text, str) and len(text.splitlines()) > 1  # which every trace shows
         odd = isinstance(text, str) and not is_more and text.rstrip("\n") != "second line"
         wrong = f"line 2 with limit 1 is {text!r:.60}, and it is 'second line'" if odd else None
-        played.judged("files.read.line-and-limit", wrong, exchange.frame, exchange.answered)
+        run.judged("files.read.line-and-limit", wrong, exchange.frame, exchange.answered)
     else:
-        played.skip("files.read.line-and-limit", refused(exchange))
-    exchange = await played.ask_here("fs/read_text_file", path=str(folder / "accord-check-missing.txt"))
+        run.skip("files.read.line-and-limit", refused(exchange))
+    exchange = await run.ask_here("fs/read_text_file", path=str(folder / "accord-check-missing.txt"))
     code = object_of(exchange.error).get("code")
     said = f"was answered with {exchange.result!r:.60}" if exchange.succeeded else f"was refused with {code}"
     wrong = None if code == NOT_FOUND else f"a file that is not there {said}, not -32002"
-    played.judged("files.missing-code", wrong, exchange.frame, exchange.answered)
+    run.judged("files.missing-code", wrong, exchange.frame, exchange.answered)
     (outside / NOTES).write_text(SECRET)
     link = folder / LINK
     link.unlink(missing_ok=True)
@@ -51,25 +51,25 @@ async def read_files(played: Played, folder: Path, outside: Path) -> None:
         ("files.inside-roots", outside / NOTES, "a file outside of the session's folder"),
         ("files.escape-proof", link, "a link that leads outside of the session's folder"),
     ):
-        exchange = await played.ask_here("fs/read_text_file", path=str(path))
+        exchange = await run.ask_here("fs/read_text_file", path=str(path))
         wrong = f"{what} was read" if SECRET in str(exchange.fields.get("content")) else None
-        played.judged(name, wrong, exchange.frame, exchange.answered)
+        run.judged(name, wrong, exchange.frame, exchange.answered)
 
 
-async def write_file(played: Played, folder: Path) -> None:
+async def write_file(run: ScenarioRun, folder: Path) -> None:
     """Write a file that is not there yet."""
-    if not played.declares("fs.writeTextFile"):
-        played.skip("files.write.creates", "the client does not declare fs.writeTextFile")
+    if not run.declares("fs.writeTextFile"):
+        run.skip("files.write.creates", "the client does not declare fs.writeTextFile")
         return
     path = folder / MADE
-    exchange = played.call_here("fs/write_text_file", path=str(path), content=TEXT)
-    await played.owed(exchange, "lint.client.answers")
+    exchange = run.call_here("fs/write_text_file", path=str(path), content=TEXT)
+    await run.must_answer(exchange, "lint.client.answers")
     if not exchange.succeeded:
-        played.skip("files.write.creates", refused(exchange))
+        run.skip("files.write.creates", refused(exchange))
         return
     found = await asyncio.to_thread(lambda: path.read_text() if path.exists() else None)
     wrong = None if found == TEXT else f"{path.name} was written, and {'is not there' if found is None else 'differs'}"
-    played.judged("files.write.creates", wrong, exchange.frame, exchange.answered)
+    run.judged("files.write.creates", wrong, exchange.frame, exchange.answered)
 
 
 METHOD_NOT_FOUND = -32601
@@ -104,108 +104,108 @@ TERMINAL_CHECKS = (
 )
 
 
-async def run_terminals(played: Played, folder: Path) -> None:
+async def run_terminals(run: ScenarioRun, folder: Path) -> None:
     """Everything about terminals. A client that refuses to run commands is not judged further."""
-    if not played.declares("terminal"):
-        _skip_all(played, "the client does not declare terminal")
+    if not run.declares("terminal"):
+        _skip_all(run, "the client does not declare terminal")
         return
-    if not await _as_told(played, folder):
+    if not await _as_told(run, folder):
         return
-    await _long(played)
-    await _killed(played, folder)
-    await _ended_by_release(played, folder)
+    await _long(run)
+    await _killed(run, folder)
+    await _ended_by_release(run, folder)
 
 
-def _skip_all(played: Played, reason: str) -> None:
+def _skip_all(run: ScenarioRun, reason: str) -> None:
     for name in TERMINAL_CHECKS:
-        played.skip(name, reason)
+        run.skip(name, reason)
 
 
 async def _made(
-    played: Played, script: str, *arguments: str, owed: str = "lint.client.answers", **more: Any
+    run: ScenarioRun, script: str, *arguments: str, judged_as: str = "lint.client.answers", **more: Any
 ) -> str | None:
     """Start a script; returns its terminal."""
     words = ["-c", script, *arguments]
-    exchange = await _method(played, "create", owed, command=sys.executable, args=words, **more)
+    exchange = await _method(run, "create", judged_as, command=sys.executable, args=words, **more)
     made = exchange.fields.get("terminalId")
     if not exchange.succeeded or not isinstance(made, str):
-        _skip_all(played, refused(exchange))
+        _skip_all(run, refused(exchange))
         return None
     return made
 
 
-async def _method(played: Played, name: str, owed: str = "lint.client.answers", **params: Any) -> Exchange:
+async def _method(run: ScenarioRun, name: str, judged_as: str = "lint.client.answers", **params: Any) -> Exchange:
     """Call one of the five methods; that it is answered is judged as the check `owed`."""
-    exchange = await played.owed(played.call_here(f"terminal/{name}", **params), owed)
+    exchange = await run.must_answer(run.call_here(f"terminal/{name}", **params), judged_as)
     missing = object_of(exchange.error).get("code") == METHOD_NOT_FOUND
     wrong = f"the client declares terminal, and does not know terminal/{name}" if missing else None
-    played.judged("terminal.capability-means-all", wrong, exchange.frame, exchange.answered)
+    run.judged("terminal.capability-means-all", wrong, exchange.frame, exchange.answered)
     if missing:
         raise Over
     return exchange
 
 
-async def _as_told(played: Played, folder: Path) -> bool:
+async def _as_told(run: ScenarioRun, folder: Path) -> bool:
     variables = [{"name": "ACCORD_CHECK", "value": "a value"}]
-    made = await _made(played, TELLS, *ARGUMENTS, env=variables, cwd=str(folder))
+    made = await _made(run, TELLS, *ARGUMENTS, env=variables, cwd=str(folder))
     if made is None:
         return False
-    await _method(played, "wait_for_exit", terminalId=made)
-    exchange = await _method(played, "output", terminalId=made)
+    await _method(run, "wait_for_exit", terminalId=made)
+    exchange = await _method(run, "output", terminalId=made)
     output: Any = exchange.fields.get("output")
     with suppress(ValueError):
         output = json.loads(str(output))
     wanted = [ARGUMENTS, "a value", str(folder)]
     wrong = None if output == wanted else f"the command printed {output!r:.200}, not {wanted!r}"
-    played.judged("terminal.create.as-told", wrong, exchange.answered)
-    await _method(played, "release", terminalId=made)
-    await _method(played, "output", terminalId=made)  # refused, which every trace shows
+    run.judged("terminal.create.as-told", wrong, exchange.answered)
+    await _method(run, "release", terminalId=made)
+    await _method(run, "output", terminalId=made)  # refused, which every trace shows
     if wrong is not None:
-        _skip_all(played, "commands do not run as they were told")
+        _skip_all(run, "commands do not run as they were told")
     return wrong is None
 
 
-async def _long(played: Played) -> None:
-    made = await _made(played, LONG, outputByteLimit=LIMIT)
+async def _long(run: ScenarioRun) -> None:
+    made = await _made(run, LONG, outputByteLimit=LIMIT)
     if made is None:
         return
-    await _method(played, "wait_for_exit", terminalId=made)
-    exchange = await _method(played, "output", terminalId=made)
+    await _method(run, "wait_for_exit", terminalId=made)
+    exchange = await _method(run, "output", terminalId=made)
     output = str(exchange.fields.get("output"))
     wrong = None
     if len(output.encode("utf-8", "replace")) > LIMIT + 2 or not output.rstrip().endswith("end"):
         wrong = f"1,003 bytes with the limit {LIMIT} were kept as {output[:20]!r}…{output[-20:]!r}"
-    played.judged("terminal.output.oldest-dropped", wrong, exchange.answered)
+    run.judged("terminal.output.oldest-dropped", wrong, exchange.answered)
     if wrong is None:
         cut = f"the output begins with {output[:3]!r}" if output[:1] not in ("ä", "e") else None
-        played.judged("terminal.output.whole-characters", cut, exchange.answered)
-    await _method(played, "release", terminalId=made)
+        run.judged("terminal.output.whole-characters", cut, exchange.answered)
+    await _method(run, "release", terminalId=made)
 
 
-async def _killed(played: Played, folder: Path) -> None:
-    made = await _made(played, BEATS, str(folder / "accord-check-beats-1"), owed="terminal.create.at-once")
+async def _killed(run: ScenarioRun, folder: Path) -> None:
+    made = await _made(run, BEATS, str(folder / "accord-check-beats-1"), judged_as="terminal.create.at-once")
     if made is None:
         return
-    exchange = await _method(played, "output", "terminal.output.at-once", terminalId=made)
+    exchange = await _method(run, "output", "terminal.output.at-once", terminalId=made)
     if not exchange.succeeded:
-        played.judged("terminal.output.at-once", refused(exchange), exchange.frame, exchange.answered)
-    await _method(played, "kill", terminalId=made)
-    exchange = await _method(played, "output", terminalId=made)
+        run.judged("terminal.output.at-once", refused(exchange), exchange.frame, exchange.answered)
+    await _method(run, "kill", terminalId=made)
+    exchange = await _method(run, "output", terminalId=made)
     wrong = None if exchange.succeeded else f"after terminal/kill: {refused(exchange)}"
-    played.judged("terminal.kill.keeps-terminal", wrong, exchange.frame, exchange.answered)
-    await _method(played, "release", terminalId=made)
+    run.judged("terminal.kill.keeps-terminal", wrong, exchange.frame, exchange.answered)
+    await _method(run, "release", terminalId=made)
 
 
-async def _ended_by_release(played: Played, folder: Path) -> None:
+async def _ended_by_release(run: ScenarioRun, folder: Path) -> None:
     beats = folder / "accord-check-beats-2"
-    made = await _made(played, BEATS, str(beats))
+    made = await _made(run, BEATS, str(beats))
     if made is None:
         return
-    await _until(beats.exists, played.settings.answer_within)
-    exchange = await _method(played, "release", terminalId=made)
+    await _until(beats.exists, run.settings.answer_within)
+    exchange = await _method(run, "release", terminalId=made)
     still = await _beating(beats)
     wrong = "the command of a released terminal runs on" if still else None
-    played.judged("terminal.release.kills", wrong, exchange.frame, exchange.answered)
+    run.judged("terminal.release.kills", wrong, exchange.frame, exchange.answered)
 
 
 async def _until(holds: Callable[[], bool], within: float) -> None:

@@ -20,7 +20,7 @@ from accord_check.client import relay
 from accord_check.client.relay import HEAD
 
 
-class Arrival(Transport):
+class AcceptedClient(Transport):
     """One start of the agent, or one connection to it."""
 
     name = "client"
@@ -46,7 +46,7 @@ KILLED = "the client killed the agent"
 CLOSED_INPUT = "the client closed the agent's standard input"
 
 
-class Relayed(Arrival):
+class RelayedClient(AcceptedClient):
     """One start of the agent by the client."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -146,7 +146,7 @@ LAST_STEPS = 2.0
 
 
 @asynccontextmanager
-async def door(folder: Path, arrived: Callable[[Relayed], None]) -> AsyncGenerator[Path]:
+async def launch_command(folder: Path, arrived: Callable[[RelayedClient], None]) -> AsyncGenerator[Path]:
     """Make the agent's command in this folder, and call `arrived` for each start of it. Gives the command's file.
 
     It is one file without arguments, so that it fits into a command line of any form, quoted or not. `folder` must be
@@ -154,9 +154,9 @@ async def door(folder: Path, arrived: Callable[[Relayed], None]) -> AsyncGenerat
     """
 
     async def relayed(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        arrival = Relayed(reader, writer)
-        arrived(arrival)
-        await arrival.closed.wait()
+        client = RelayedClient(reader, writer)
+        arrived(client)
+        await client.closed.wait()
 
     tasks = Tasks(asyncio.get_running_loop())
     listening = PrivateSocket("client checks", tasks, limit=relay.CHUNK * 2)

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from accord_check.client.fake_agent import MODES, OPTION, OPTION_V2
-from accord_check.client.scenario_run import Played
+from accord_check.client.scenario_run import ScenarioRun
 from accord_check.conversation import Frame
 
 _TEXT: dict[str, Any] = {"type": "text", "text": "Done."}
 
 
-def _edit_v2(played: Played) -> Frame:
-    path = str(played.folder / "notes.txt")
-    return played.update(
+def _edit_v2(run: ScenarioRun) -> Frame:
+    path = str(run.folder / "notes.txt")
+    return run.update(
         "tool_call_update",
         toolCallId="check-read",
         status="completed",
@@ -28,11 +28,11 @@ def _edit_v2(played: Played) -> Frame:
     )
 
 
-def _planned(played: Played, *entries: dict[str, Any]) -> Frame:
-    return played.update("plan_update", plan={"type": "items", "planId": "check-plan", "entries": list(entries)})
+def _planned(run: ScenarioRun, *entries: dict[str, Any]) -> Frame:
+    return run.update("plan_update", plan={"type": "items", "planId": "check-plan", "entries": list(entries)})
 
 
-UPDATES_V2: tuple[tuple[str, Callable[[Played], Frame]], ...] = (
+UPDATES_V2: tuple[tuple[str, Callable[[ScenarioRun], Frame]], ...] = (
     ("a message", lambda it: it.say("The conformance checks of Accord say hello. ")),
     ("a thought", lambda it: it.update("agent_thought_chunk", messageId="check-thought", content=_TEXT)),
     ("a whole message", lambda it: it.update("agent_message", messageId="check-whole", content=[_TEXT])),
@@ -102,27 +102,27 @@ class Probe:
     name: str
     """The check that it belongs to."""
     after: str
-    send: Callable[[Played], Frame | None]
+    send: Callable[[ScenarioRun], Frame | None]
     needs: str = ""
     """The capability without which it is not sent."""
     versions: tuple[int, ...] = (1, 2)
 
 
-def _edit(played: Played) -> Frame:
-    return played.update(
+def _edit(run: ScenarioRun) -> Frame:
+    return run.update(
         "tool_call_update",
         toolCallId="check-read",
         status="completed",
         title="Edit notes.txt",
         content=[
             {"type": "content", "content": {"type": "text", "text": "Done."}},
-            {"type": "diff", "path": str(played.folder / "notes.txt"), "oldText": "one\n", "newText": "two\n"},
+            {"type": "diff", "path": str(run.folder / "notes.txt"), "oldText": "one\n", "newText": "two\n"},
         ],
-        locations=[{"path": str(played.folder / "notes.txt"), "line": 1}],
+        locations=[{"path": str(run.folder / "notes.txt"), "line": 1}],
     )
 
 
-UPDATES: tuple[tuple[str, Callable[[Played], Frame]], ...] = (
+UPDATES: tuple[tuple[str, Callable[[ScenarioRun], Frame]], ...] = (
     ("a message", lambda it: it.say("The conformance checks of Accord say hello. ")),
     ("a thought", lambda it: it.update("agent_thought_chunk", content={"type": "text", "text": "Hm. "})),
     (
@@ -163,8 +163,8 @@ UPDATES: tuple[tuple[str, Callable[[Played], Frame]], ...] = (
 """Every update of version 1 that needs no capability of the client."""
 
 
-def _logged(played: Played) -> None:
-    played.arrival.complain(LOG)
+def _logged(run: ScenarioRun) -> None:
+    run.client.complain(LOG)
 
 
 _OTHERS: tuple[Probe, ...] = (
@@ -198,17 +198,17 @@ _OTHERS: tuple[Probe, ...] = (
     Probe(
         "extension.notification-unknown",
         "the notification _accord.check/nothing",
-        lambda it: it.tell("_accord.check/nothing", {}),
+        lambda it: it.notify("_accord.check/nothing", {}),
     ),
     Probe(
         "protocol.unknown-dollar-ignored",
         "the notification $/accord_check_nothing",
-        lambda it: it.tell("$/accord_check_nothing", {}),
+        lambda it: it.notify("$/accord_check_nothing", {}),
     ),
     Probe(
         "elicitation.complete.unknown-ignored",
         "elicitation/complete with an unknown id",
-        lambda it: it.tell("elicitation/complete", {"elicitationId": "accord-check-nothing"}),
+        lambda it: it.notify("elicitation/complete", {"elicitationId": "accord-check-nothing"}),
         "elicitation.url",
     ),
     Probe(
@@ -229,14 +229,14 @@ PROBES = {version: tuple(_probes(version)) for version in (1, 2)}
 """By version, in the order in which they are sent: the mildest first, as a client that ends misses what follows."""
 
 
-async def probed(played: Played) -> None:
+async def probed(run: ScenarioRun) -> None:
     """Send each probe, and judge that the client goes on after it."""
-    for probe in PROBES[played.version]:
-        if probe.name == "stdio.stderr-is-no-protocol" and not played.arrival.starts_process:
-            played.skip(probe.name, "the client has connected to a URL")
+    for probe in PROBES[run.version]:
+        if probe.name == "stdio.stderr-is-no-protocol" and not run.client.starts_process:
+            run.skip(probe.name, "the client has connected to a URL")
             continue
-        if probe.needs and not played.declares(probe.needs):
-            played.skip(probe.name, f"the client does not declare {probe.needs}")
+        if probe.needs and not run.declares(probe.needs):
+            run.skip(probe.name, f"the client does not declare {probe.needs}")
             continue
-        sent = probe.send(played)
-        await played.alive(probe.name, probe.after, *([sent] if sent is not None else []))
+        sent = probe.send(run)
+        await run.alive(probe.name, probe.after, *([sent] if sent is not None else []))

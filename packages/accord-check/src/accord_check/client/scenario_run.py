@@ -1,4 +1,4 @@
-"""`Played`: one start of our agent by the client, with what scenarios need: the turn, probes, and judgements."""
+"""`ScenarioRun`: one start of our agent by the client, with what scenarios need: the turn, probes, and judgements."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from accord.trace import Direction
-from accord_check.agent.raw_connection import Gone, Over, Recording, Unanswered, Wire
-from accord_check.client.fake_agent import Agent, Part
-from accord_check.client.launch_command import Arrival
+from accord_check.agent.raw_connection import Gone, Over, RawConnection, Recording, Unanswered
+from accord_check.client.fake_agent import AgentScript, FakeAgent
+from accord_check.client.launch_command import AcceptedClient
 from accord_check.conversation import Exchange, Frame, object_of, objects
 
 Profile = Literal["smoke", "default"]
@@ -48,22 +48,22 @@ ALIVE = "_accord.check/alive"
 """A request that no client knows: its answer, an error as a rule, shows that the client goes on."""
 
 
-class Played(Wire):
+class ScenarioRun(RawConnection):
     """One start of our agent, played by a part."""
 
-    def __init__(self, transport: Arrival, part: Part, settings: ClientSettings, most: int = 1) -> None:
+    def __init__(self, transport: AcceptedClient, script: AgentScript, settings: ClientSettings, most: int = 1) -> None:
         self.record = Recording()
         """The record of this start alone."""
         self.settings = settings
-        self.arrival = transport
+        self.client = transport
         self.turn: Exchange | None = None
         """The prompt whose turn a scenario plays."""
         self.reasons: dict[str, str] = {}
         """Why a check was not exercised."""
         self.asked: list[Frame] = []
         """The requests and notifications of the client."""
-        self.agent = Agent(part, self._prompted, most)
-        self._late = settings.late if part.late else 0.0
+        self.agent = FakeAgent(script, self._take_prompt, most)
+        self._late = settings.late if script.late else 0.0
         self._answers_custom = True
         self._works = False
         """Whether the turn has begun, and has not ended; in version 2."""
@@ -74,7 +74,7 @@ class Played(Wire):
 
     def judged(self, name: str, problem: str | None, *places: Frame | None) -> None:
         """This check had something to judge, and found this problem, if any."""
-        self.judge.bench.judge(name, "client", problem, places, session=self.session)
+        self.judge.tally.judge(name, "client", problem, places, session=self.session)
 
     def skip(self, name: str, reason: str) -> None:
         """This check had nothing to judge, for this reason."""
@@ -136,7 +136,7 @@ class Played(Wire):
 
     def update_of(self, session: str | None, kind: str, /, **fields: Any) -> Frame:
         """Send an update of this session."""
-        return self.tell("session/update", {"sessionId": session, "update": {"sessionUpdate": kind, **fields}})
+        return self.notify("session/update", {"sessionId": session, "update": {"sessionUpdate": kind, **fields}})
 
     def call_here(self, method: str, /, **params: Any) -> Exchange:
         """Send a request about the turn's session."""
@@ -145,10 +145,10 @@ class Played(Wire):
     async def ask_here(self, method: str, /, **params: Any) -> Exchange:
         """Send a request about the turn's session that needs no user, and judge that it is answered."""
         exchange = self.call_here(method, **params)
-        await self.owed(exchange, "lint.client.answers")
+        await self.must_answer(exchange, "lint.client.answers")
         return exchange
 
-    async def owed(self, exchange: Exchange, name: str) -> Exchange:
+    async def must_answer(self, exchange: Exchange, name: str) -> Exchange:
         """Wait for an answer that needs no user, as this check. Raises Over if none comes."""
         try:
             await self.answer(exchange)
@@ -185,7 +185,7 @@ class Played(Wire):
     async def answers_custom(self) -> None:
         """Ask something that the client does not know. The probes that follow use the same request."""
         try:
-            await self.owed(self.call(ALIVE, {}), "extension.request-answered")
+            await self.must_answer(self.call(ALIVE, {}), "extension.request-answered")
         except Over:
             self._answers_custom = False
 
@@ -212,7 +212,7 @@ class Played(Wire):
 
     # What the base calls
 
-    def _prompted(self, exchange: Exchange) -> None:
+    def _take_prompt(self, exchange: Exchange) -> None:
         if self.turn is None:
             self.turn = exchange
         else:  # a scenario plays one turn; the others are short

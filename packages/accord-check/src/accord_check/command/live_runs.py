@@ -212,11 +212,11 @@ async def _served(options: argparse.Namespace, settings: ClientSettings) -> Repo
     return _without_useless_trace(options, report)
 
 
-def _announce(places: Mapping[str, str], work: Path) -> None:
-    print_error(f"the agent's command:   {places['{agent}']}")
-    if "{url}" in places:
-        print_error(f"its address:           {places['{url}']}")
-        print_error(f"with WebSocket:        {places['{ws}']}")
+def _announce(placeholders: Mapping[str, str], work: Path) -> None:
+    print_error(f"the agent's command:   {placeholders['{agent}']}")
+    if "{url}" in placeholders:
+        print_error(f"its address:           {placeholders['{url}']}")
+        print_error(f"with WebSocket:        {placeholders['{ws}']}")
     print_error(f"a folder to work in:   {work}")
     print_error("Give your client this agent, open the folder, and send any prompt: each plays the next scenario.")
     print_error("Allow what is asked. Ctrl-C ends the checks, and prints the report.")

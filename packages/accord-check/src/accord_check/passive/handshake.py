@@ -7,12 +7,12 @@ from typing import Any
 from accord.schema import legacy
 from accord.schema.methods import methods
 from accord_check.checks import CHECKS
-from accord_check.conversation import Exchange, Frame, Told, Update, objects
+from accord_check.conversation import Exchange, Frame, Message, Update, objects
 from accord_check.finding import Side
 from accord_check.passive.observer import Observer
 
 
-class Opening(Observer):
+class Handshake(Observer):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._initializations = 0
@@ -149,26 +149,26 @@ class Versions(Observer):
             problem = f"two MCP servers have the name {twice[0]!r}" if twice else None
             self.judge("lint.mcp.names-unique", problem, exchange.frame)
 
-    def notification(self, told: Told) -> None:
-        self._method(told, is_request=False)
+    def notification(self, message: Message) -> None:
+        self._method(message, is_request=False)
 
     def update(self, update: Update) -> None:
         version = self.conversation.version
-        if update.told.by == "agent" and self.conversation.is_initialized:
+        if update.message.by == "agent" and self.conversation.is_initialized:
             other = is_of_other_version(update.kind, version)
             problem = f"{update.kind} is no update of version {version}" if other else None
-            self.judge("lint.version.updates", problem, update.told.frame, session=update.told.session_id)
+            self.judge("lint.version.updates", problem, update.message.frame, session=update.message.session_id)
 
-    def _method(self, told: Told, *, is_request: bool) -> None:
+    def _method(self, message: Message, *, is_request: bool) -> None:
         if not self.conversation.is_initialized:
             return
         version = self.conversation.version
         other = methods(2 if version == 1 else 1)
-        row = other.request(told.method) if is_request else other.notification(told.method)
-        is_foreign = told.row is None and row is not None and not row.legacy
-        is_renamed = told.method in legacy.RENAMED_METHODS
-        problem = f"{told.method} is no method of version {version}" if is_foreign and not is_renamed else None
-        self.judge("lint.version.methods", problem, told.frame)
+        row = other.request(message.method) if is_request else other.notification(message.method)
+        is_foreign = message.row is None and row is not None and not row.legacy
+        is_renamed = message.method in legacy.RENAMED_METHODS
+        problem = f"{message.method} is no method of version {version}" if is_foreign and not is_renamed else None
+        self.judge("lint.version.methods", problem, message.frame)
 
 
 _METHODS: dict[str, tuple[str, str]] = {
@@ -222,7 +222,7 @@ _SERVERS = {
 }
 
 
-class Gates(Observer):
+class Capabilities(Observer):
     def request(self, exchange: Exchange) -> None:
         if not self.conversation.is_initialized:
             return
@@ -244,13 +244,13 @@ class Gates(Observer):
             self._options(exchange.fields.get("configOptions"), exchange.answered)
 
     def update(self, update: Update) -> None:
-        if update.told.by != "agent" or not self.conversation.is_initialized:
+        if update.message.by != "agent" or not self.conversation.is_initialized:
             return
-        self._options(update.fields.get("configOptions"), update.told.frame)
+        self._options(update.fields.get("configOptions"), update.message.frame)
         if self.conversation.version == 1:
             for kind, (path, name) in _UPDATES.items():
                 if kind == update.kind or not self.conversation.declares("client", path):
-                    self._used(name, update.kind if kind == update.kind else None, "client", path, update.told)
+                    self._used(name, update.kind if kind == update.kind else None, "client", path, update.message)
 
     def _method(self, exchange: Exchange) -> None:
         other: Side = "client" if exchange.by == "agent" else "agent"
@@ -265,11 +265,11 @@ class Gates(Observer):
             if CHECKS[name].of == exchange.by and not self.conversation.declares(other, path):
                 self.saw(name, exchange.by)
 
-    def _used(self, name: str, what: str | None, other: Side, path: str, told: Told) -> None:
+    def _used(self, name: str, what: str | None, other: Side, path: str, message: Message) -> None:
         wrong = None
         if what is not None and not self.conversation.declares(other, path):
             wrong = f"{what} was sent, but the {other} did not declare {path}"
-        self.judge(name, wrong, told.frame, session=told.session_id)
+        self.judge(name, wrong, message.frame, session=message.session_id)
 
     def _servers(self, exchange: Exchange) -> None:
         for server in objects(exchange.params.get("mcpServers")):

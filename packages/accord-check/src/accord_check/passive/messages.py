@@ -7,7 +7,7 @@ from typing import Any
 
 from accord.schema import legacy
 from accord.schema.tolerant import kind
-from accord_check.conversation import MISSING, UNREADABLE, Exchange, Frame, Told, key_of, object_of
+from accord_check.conversation import MISSING, UNREADABLE, Exchange, Frame, Message, key_of, object_of
 from accord_check.finding import Side
 from accord_check.passive.observer import Observer
 
@@ -129,11 +129,11 @@ class Answers(Observer):
         if not _is_sound(exchange.frame):
             self._doubtful[by] += 1
 
-    def notification(self, told: Told) -> None:
-        other: Side = "client" if told.by == "agent" else "agent"
+    def notification(self, message: Message) -> None:
+        other: Side = "client" if message.by == "agent" else "agent"
         self.saw("jsonrpc.notification.never-answered", other)
-        if not _is_sound(told.frame):
-            self._doubtful[told.by] += 1
+        if not _is_sound(message.frame):
+            self._doubtful[message.by] += 1
 
     def answer(self, exchange: Exchange) -> None:
         if exchange.error is not MISSING and exchange.answered is not None:

@@ -1,4 +1,4 @@
-"""`Observer`: the base of the passive checks, and `Bench`, where they report what they saw and found."""
+"""`Observer`: the base of the passive checks, and `Tally`, where they report what they saw and found."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from accord_check.checks import CHECKS, Check
-from accord_check.conversation import Conversation, Exchange, Frame, Told, Update
+from accord_check.conversation import Conversation, Exchange, Frame, Message, Update
 from accord_check.finding import Finding, Severity, Side
 
 SHOWN = 5
@@ -29,7 +29,7 @@ class _Case:
     count: int = 0
 
 
-class Bench:
+class Tally:
     """What the checks have seen and found so far."""
 
     def __init__(self) -> None:
@@ -87,13 +87,13 @@ class Bench:
 class Observer:
     """Judges one theme of a conversation. Its methods are called in the order of the wire."""
 
-    def __init__(self, conversation: Conversation, bench: Bench) -> None:
+    def __init__(self, conversation: Conversation, tally: Tally) -> None:
         self.conversation = conversation
-        self.bench = bench
+        self.tally = tally
 
     def saw(self, name: str, by: Side) -> None:
         """This check had something to judge."""
-        self.bench.saw(name, by)
+        self.tally.saw(name, by)
 
     def found(
         self,
@@ -105,7 +105,7 @@ class Observer:
         severity: Severity | None = None,
     ) -> None:
         """This check found a fault; the fault of the side that sent the last of these frames."""
-        self.bench.found(name, places[-1].by, message, places, same=same, session=session, severity=severity)
+        self.tally.found(name, places[-1].by, message, places, same=same, session=session, severity=severity)
 
     def judge(
         self,
@@ -116,7 +116,7 @@ class Observer:
         same: str | None = None,
     ) -> None:
         """This check had something to judge, and found this problem, if any."""
-        self.bench.judge(name, places[-1].by, problem, places, same=same, session=session)
+        self.tally.judge(name, places[-1].by, problem, places, same=same, session=session)
 
     def frame(self, frame: Frame) -> None:
         """Any frame, readable or not."""
@@ -127,7 +127,7 @@ class Observer:
     def answer(self, exchange: Exchange) -> None:
         """A request that has its answer now."""
 
-    def notification(self, told: Told) -> None:
+    def notification(self, message: Message) -> None:
         """A notification."""
 
     def update(self, update: Update) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from accord.schema import legacy
 from accord.schema.methods import may_be_empty, methods
-from accord_check.conversation import Exchange, Frame, Told, object_of
+from accord_check.conversation import Exchange, Frame, Message, object_of
 from accord_check.finding import Side
 from accord_check.passive.handshake import is_of_other_version
 from accord_check.passive.observer import Observer
@@ -62,12 +62,12 @@ class Schema(Observer):
         if exchange.row is not None and not self._offers_two_versions(exchange):
             self._value(exchange.method, exchange.params, exchange.row.params, exchange.frame)
 
-    def notification(self, told: Told) -> None:
-        self._method(told, is_request=False)
-        if told.row is not None:
-            kind = object_of(told.params.get("update")).get("sessionUpdate")
-            label = f"{told.method} {kind}" if isinstance(kind, str) else told.method
-            self._value(label, told.params, told.row.params, told.frame)
+    def notification(self, message: Message) -> None:
+        self._method(message, is_request=False)
+        if message.row is not None:
+            kind = object_of(message.params.get("update")).get("sessionUpdate")
+            label = f"{message.method} {kind}" if isinstance(kind, str) else message.method
+            self._value(label, message.params, message.row.params, message.frame)
 
     def answer(self, exchange: Exchange) -> None:
         row, frame = exchange.row, exchange.answered
@@ -86,14 +86,14 @@ class Schema(Observer):
         asked = exchange.params.get("protocolVersion")
         return exchange.method == "initialize" and isinstance(asked, int) and not isinstance(asked, bool) and asked > 1
 
-    def _method(self, told: Told, *, is_request: bool) -> None:
-        method, by, frame = told.method, told.by, told.frame
+    def _method(self, message: Message, *, is_request: bool) -> None:
+        method, by, frame = message.method, message.by, message.frame
         self.saw("lint.method.wrong-side", by)
         self.saw("lint.method.wrong-kind", by)
         self.saw("extension.method-underscore", by)
-        if told.row is not None:
+        if message.row is not None:
             other: Side = "client" if by == "agent" else "agent"
-            if told.row.to not in (other, "protocol", "proxy"):
+            if message.row.to not in (other, "protocol", "proxy"):
                 self.found(
                     "lint.method.wrong-side", f"{method} was sent to the {other}, which does not handle it", frame
                 )

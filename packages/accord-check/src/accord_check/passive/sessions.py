@@ -87,8 +87,8 @@ class Sessions(Observer):
             self._list(exchange, frame)
 
     def update(self, update: Update) -> None:
-        session, frame, session_id = update.session, update.told.frame, update.told.session_id
-        if update.told.by != "agent" or session_id is None:
+        session, frame, session_id = update.session, update.message.frame, update.message.session_id
+        if update.message.by != "agent" or session_id is None:
             return
         if session is None:
             self._strangers.setdefault(session_id, []).append(frame)
@@ -114,7 +114,7 @@ class Sessions(Observer):
                 )
 
     def _past(self, update: Update, session_id: str) -> None:
-        session, frame = update.session, update.told.frame
+        session, frame = update.session, update.message.frame
         # In version 2 a session that is at work goes on to report it while it is resumed.
         is_past = self.conversation.version == 1 or update.kind.startswith("user_message")
         if is_past and (load := self._loaded.get(session_id)) is not None and load.answered is not None:
@@ -160,7 +160,7 @@ class Sessions(Observer):
         problem = None
         if other in seen:
             problem = f"the message id {given!r} is used for a message of the user and for one of the agent"
-        self.judge("session.load.message-ids-unique", problem, update.told.frame, session=session_id)
+        self.judge("session.load.message-ids-unique", problem, update.message.frame, session=session_id)
         seen.add(mine)
         self._message[session_id] = now
 
@@ -259,7 +259,7 @@ class Options(Observer):
             )
 
     def update(self, update: Update) -> None:
-        session_id, frame = update.told.session_id, update.told.frame
+        session_id, frame = update.message.session_id, update.message.frame
         if session_id is None:
             return
         if update.kind == "current_mode_update" and session_id in self._modes:

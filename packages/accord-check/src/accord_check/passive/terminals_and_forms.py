@@ -8,11 +8,11 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 
 from accord.masking import MASK
-from accord_check.conversation import Exchange, Frame, Told, Update, object_of, objects
+from accord_check.conversation import Exchange, Frame, Message, Update, object_of, objects
 from accord_check.passive.observer import Observer
 
 
-class Lent(Observer):
+class TerminalsAndForms(Observer):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._made: dict[str, Frame] = {}
@@ -52,14 +52,14 @@ class Lent(Observer):
         elif exchange.method == "elicitation/create":
             self._form(exchange, frame)
 
-    def notification(self, told: Told) -> None:
-        if told.method == "elicitation/complete" and told.by == "agent":
-            given = told.params.get("elicitationId")
+    def notification(self, message: Message) -> None:
+        if message.method == "elicitation/complete" and message.by == "agent":
+            given = message.params.get("elicitationId")
             wrong = None if given in self._questions else f"no question has the elicitationId {given!r}"
-            self.judge("elicitation.complete.carries-id", wrong, told.frame)
+            self.judge("elicitation.complete.carries-id", wrong, message.frame)
 
     def update(self, update: Update) -> None:
-        if update.told.by != "agent":
+        if update.message.by != "agent":
             return
         content = update.fields.get("content")
         for fields in [object_of(content)] if isinstance(content, dict) else objects(content):
@@ -69,7 +69,7 @@ class Lent(Observer):
             self._binary(
                 object_of(inner) or fields,
                 "content.agent-binary-base64",
-                update.told.frame,
+                update.message.frame,
             )
 
     def end(self) -> None:
@@ -93,11 +93,11 @@ class Lent(Observer):
             self._released[terminal] = frame
         elif exchange.method == "terminal/wait_for_exit":
             self._exited.add(terminal)
-            told = exchange.fields.get("exitCode") is not None or exchange.fields.get("signal") is not None
-            self.judge("terminal.wait.until-exit", None if told else "neither exitCode nor signal", frame)
+            is_given = exchange.fields.get("exitCode") is not None or exchange.fields.get("signal") is not None
+            self.judge("terminal.wait.until-exit", None if is_given else "neither exitCode nor signal", frame)
         elif exchange.method == "terminal/output" and terminal in self._exited:
-            told = exchange.fields.get("exitStatus") is not None
-            wrong = None if told else f"the output of {terminal!r} has no exitStatus, although it has exited"
+            is_given = exchange.fields.get("exitStatus") is not None
+            wrong = None if is_given else f"the output of {terminal!r} has no exitStatus, although it has exited"
             self.judge("terminal.output.exit-status", wrong, frame)
 
     def _embedded(self, update: Update, block: dict[str, Any]) -> None:
@@ -115,7 +115,9 @@ class Lent(Observer):
             wrong = f"the terminal {terminal!r} was not created"
         elif terminal in self._released:
             wrong = f"the terminal {terminal!r} was embedded after its release"
-        self.judge("tool.terminal.embedded-before-release", wrong, update.told.frame, session=update.told.session_id)
+        self.judge(
+            "tool.terminal.embedded-before-release", wrong, update.message.frame, session=update.message.session_id
+        )
 
     def _read(self, exchange: Exchange, frame: Frame) -> None:
         limit, text = exchange.params.get("limit"), exchange.fields.get("content")

@@ -39,9 +39,9 @@ class Tools(Observer):
         self._calls: dict[tuple[str, str], _Call] = {}
 
     def update(self, update: Update) -> None:
-        session_id, frame = update.told.session_id, update.told.frame
+        session_id, frame = update.message.session_id, update.message.frame
         given = update.fields.get("toolCallId")
-        if update.told.by != "agent" or session_id is None:
+        if update.message.by != "agent" or session_id is None:
             return
         if update.kind == "terminal_update":
             self._path(update.fields.get("cwd"), "a terminal's cwd", frame)
@@ -236,8 +236,8 @@ class Upserts(Observer):
             self._tool(fields, timeline, exchange.frame, session_id, replays=False)
 
     def update(self, update: Update) -> None:
-        session_id, frame = update.told.session_id, update.told.frame
-        if self.conversation.version != 2 or update.told.by != "agent" or session_id is None:
+        session_id, frame = update.message.session_id, update.message.frame
+        if self.conversation.version != 2 or update.message.by != "agent" or session_id is None:
             return
         timeline = self._timelines.setdefault(session_id, _Timeline())
         replays = update.session is not None and update.session.replay is not None
@@ -306,7 +306,7 @@ class Upserts(Observer):
         self.judge("lint.tool.cancel-offered", wrong, exchange.frame, session=session_id)
 
     def _state(self, update: Update, timeline: _Timeline, session_id: str, *, replays: bool) -> None:
-        listed, frame = update.fields.get("background"), update.told.frame
+        listed, frame = update.fields.get("background"), update.message.frame
         if isinstance(listed, list):
             self._background(update, timeline, session_id)
         if update.fields.get("state") != "idle" or replays:
@@ -322,7 +322,7 @@ class Upserts(Observer):
             self.judge("tool.end-reported", problem, thing.first, frame, session=session_id)
 
     def _background(self, update: Update, timeline: _Timeline, session_id: str) -> None:
-        frame, before = update.told.frame, timeline.background
+        frame, before = update.message.frame, timeline.background
         now = {key for item in objects(update.fields.get("background")) if (key := _key_of(item)) is not None}
         unknown = sorted(now - timeline.things.keys())
         wrong = f"the background work {unknown[0][1]!r} was shown by no update" if unknown else None
@@ -345,7 +345,7 @@ class Upserts(Observer):
             self.judge(
                 "lint.replay.messages-cleared",
                 problem,
-                update.told.frame,
+                update.message.frame,
                 session=session_id,
                 same=f"adds {session_id}",
             )

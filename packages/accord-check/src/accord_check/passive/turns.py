@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from accord_check.conversation import MISSING, Exchange, Frame, Told, Update, object_of
+from accord_check.conversation import MISSING, Exchange, Frame, Message, Update, object_of
 from accord_check.passive.observer import Observer
 from accord_check.passive.sessions import REPLAYED
 
@@ -78,8 +78,8 @@ class Turns(Observer):
             self.saw("prompt.updates-before-answer", "agent")
 
     def update(self, update: Update) -> None:
-        session_id = update.told.session_id
-        if update.told.by != "agent" or session_id is None:
+        session_id = update.message.session_id
+        if update.message.by != "agent" or session_id is None:
             return
         if self.conversation.version == 1:
             self._late(update, session_id)
@@ -90,7 +90,7 @@ class Turns(Observer):
             currency = cast("dict[str, Any]", cost).get("currency") if isinstance(cost, dict) else None
             if isinstance(currency, str):
                 wrong = None if _CURRENCY.fullmatch(currency) else f"the currency is {currency!r}"
-                self.judge("lint.usage.currency", wrong, update.told.frame)
+                self.judge("lint.usage.currency", wrong, update.message.frame)
         elif update.kind == "compaction_update":
             self._compaction(update, session_id)
 
@@ -105,7 +105,7 @@ class Turns(Observer):
             name,
             f"{update.kind} came after the answer of its turn",
             last.answered,
-            update.told.frame,
+            update.message.frame,
             same=f"after {last.frame.number}",
             session=session_id,
         )
@@ -142,7 +142,7 @@ class Turns(Observer):
         if session is not None and session.replay is not None:
             return  # judged as a replay
         wrong = None if first == by else f"the message id {given!r} is used for a message of the user and of the agent"
-        self.judge("message.id.changes", wrong, update.told.frame, session=session_id)
+        self.judge("message.id.changes", wrong, update.message.frame, session=session_id)
 
     def _compaction(self, update: Update, session_id: str) -> None:
         given, status = update.fields.get("compactionId"), update.fields.get("status")
@@ -151,13 +151,13 @@ class Turns(Observer):
         wrong = (
             f"the compaction {given!r} began again after it had ended" if ended and status == "in_progress" else None
         )
-        self.judge("compaction.own-id", wrong, update.told.frame, session=session_id)
+        self.judge("compaction.own-id", wrong, update.message.frame, session=session_id)
         left = (
             f"a compaction that has the status {status!r} has a summary"
             if status in ("failed", "cancelled") and update.fields.get("summary")
             else None
         )
-        self.judge("compaction.summary-only-completed", left, update.told.frame, session=session_id)
+        self.judge("compaction.summary-only-completed", left, update.message.frame, session=session_id)
         if isinstance(given, str):
             self._compactions[session_id, given] = status
 
@@ -189,7 +189,7 @@ class _Work:
     """The ids of the user's messages that were seen in updates."""
     receipts: dict[str, tuple[Exchange, bool]] = field(default_factory=dict[str, tuple[Exchange, bool]])
     """The answered prompts by their message ids, and whether work has ended since."""
-    state_told: Frame | None = None
+    last_state: Frame | None = None
     """The last state update since the session was opened."""
 
     @property
@@ -213,16 +213,16 @@ class States(Observer):
         if exchange.method == "session/prompt" and work.is_active:
             self._busy.add(exchange.frame.number)
         elif exchange.method == "session/resume":
-            work.state_told = None
+            work.last_state = None
             self._closed.pop(session_id, None)
 
-    def notification(self, told: Told) -> None:
-        if self.conversation.version != 2 or told.method != "session/cancel" or told.session_id is None:
+    def notification(self, message: Message) -> None:
+        if self.conversation.version != 2 or message.method != "session/cancel" or message.session_id is None:
             return
-        work = self._work(told.session_id)
-        session = self.conversation.session_of(told)
+        work = self._work(message.session_id)
+        session = self.conversation.session_of(message)
         if work.is_active or work.begun_by is not None or (session is not None and session.turns):
-            work.cancelled = work.last_cancel = told.frame
+            work.cancelled = work.last_cancel = message.frame
 
     def answer(self, exchange: Exchange) -> None:
         session_id, frame = exchange.session_id, exchange.answered
@@ -235,7 +235,7 @@ class States(Observer):
             else:
                 self._refused(exchange, frame, work)
         elif exchange.method == "session/resume" and exchange.succeeded:
-            wrong = None if work.state_told is not None else "no state_update came before the answer to session/resume"
+            wrong = None if work.last_state is not None else "no state_update came before the answer to session/resume"
             self.judge("lint.resume.state-told", wrong, exchange.frame, frame, session=session_id)
         elif exchange.method == "session/close" and exchange.succeeded:
             still = f"session/close was answered while the session was {work.state}" if work.is_active else None
@@ -245,8 +245,8 @@ class States(Observer):
             self._works[session_id] = _Work(echoed=work.echoed, receipts=work.receipts)
 
     def update(self, update: Update) -> None:
-        session_id, frame = update.told.session_id, update.told.frame
-        if self.conversation.version != 2 or update.told.by != "agent" or session_id is None:
+        session_id, frame = update.message.session_id, update.message.frame
+        if self.conversation.version != 2 or update.message.by != "agent" or session_id is None:
             return
         if (closing := self._closed.get(session_id)) is not None:
             what = f"{update.kind} came after the answer to session/close"
@@ -299,14 +299,14 @@ class States(Observer):
         if isinstance(given, str):
             work.echoed.add(given)
         if is_new and not replays and not work.is_active:
-            work.begun_by = update.told.frame
+            work.begun_by = update.message.frame
             self.saw("lint.work.running-first", "agent")
 
     def _state(self, update: Update, work: _Work, session_id: str, *, replays: bool) -> None:
-        state, frame = update.fields.get("state"), update.told.frame
+        state, frame = update.fields.get("state"), update.message.frame
         if not isinstance(state, str):
             return
-        work.state_told = frame
+        work.last_state = frame
         was_active, work.state = work.is_active, state
         if state in ACTIVE:
             work.begun_by = None
@@ -321,7 +321,7 @@ class States(Observer):
         self._ended(update, work, session_id)
 
     def _ended(self, update: Update, work: _Work, session_id: str) -> None:
-        frame, reason = update.told.frame, update.fields.get("stopReason")
+        frame, reason = update.message.frame, update.fields.get("stopReason")
         work.begun_by = None
         work.receipts = {given: (exchange, True) for given, (exchange, _) in work.receipts.items()}
         cancelled, work.cancelled = work.cancelled, None
@@ -332,8 +332,8 @@ class States(Observer):
         odd = f"the stop reason is {reason[:60]!r}" if is_odd_reason(reason, "error") else None
         self.judge("lint.prompt.stop-reason", odd, frame, session=session_id)
         if reason == "error":
-            told = isinstance(update.fields.get("error"), dict)
-            self.judge("lint.work.error-told", None if told else "stopReason error has no error", frame)
+            has_error = isinstance(update.fields.get("error"), dict)
+            self.judge("lint.work.error-told", None if has_error else "stopReason error has no error", frame)
         if cancelled is not None and not (reason != "cancelled" and frame.time - cancelled.time < RACE):
             late = f"the cancelled work ended with {reason!r}"
             self.judge(
