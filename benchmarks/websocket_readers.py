@@ -22,9 +22,9 @@ from typing import Any
 from accord.http.h1 import RequestHead
 from accord.http.h1_reader import RequestReader
 from accord.http.server.websocket import Upgrade
-from accord.transports.base import End, Receiver
-from accord.transports.framed import Framed
+from accord.transports.transport_interface import End, Receiver
 from accord.transports.websocket_frames import masking, texts
+from accord.transports.websocket_transport import Framed
 from benchmarks.http_libraries import UPDATE
 from benchmarks.http_servers import WEBSOCKET
 

@@ -60,8 +60,8 @@ WARM = (
     "accord.connecting",
     "accord.testing",
     "accord.trace.writing",
-    "accord.transports.process",
-    "accord.transports.websocket",
+    "accord.transports.process_transport",
+    "accord.transports.websocket_client",
     "uvloop",
 )
 """What the server imports before it forks, beside all commands."""

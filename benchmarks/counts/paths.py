@@ -13,7 +13,7 @@ import accord
 from accord import Handlers, Peer, StdioTransport, v1
 from accord.client.target import Target
 from accord.http import connect_transport, serving
-from accord.transports.base import Transport
+from accord.transports.transport_interface import Transport
 from benchmarks.contract import FILE, FILE_TEXT, Json
 from benchmarks.counts.calibration import calibrate
 from benchmarks.counts.scripted import TEXT, ScriptedAgent, ScriptedClient

@@ -20,8 +20,8 @@ from typing import Any
 
 from accord import Handlers, Peer, v1
 from accord.http import HttpTransport
-from accord.transports.base import Transport
-from accord.transports.websocket import WebSocketTransport
+from accord.transports.transport_interface import Transport
+from accord.transports.websocket_client import WebSocketTransport
 from benchmarks.contract import percentile
 
 OPENING = 32

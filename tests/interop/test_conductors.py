@@ -10,7 +10,7 @@ from interop.peers import conductor
 
 import accord
 from accord.testing import ScriptedPeer
-from accord.transports.process import ProcessTransport
+from accord.transports.process_transport import ProcessTransport
 
 pytestmark = [pytest.mark.rust, pytest.mark.timeout(180)]
 

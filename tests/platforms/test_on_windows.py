@@ -15,8 +15,8 @@ from accord import v1
 from accord.jsonrpc.line_frames import Oversized
 from accord.project.roots import Roots
 from accord.services.files.files import Files
-from accord.transports.process import ProcessTransport
-from accord.transports.programs import program_file
+from accord.transports.launch import program_file
+from accord.transports.process_transport import ProcessTransport
 from accord_tools.registry.package_installers import run_tool
 
 pytestmark = pytest.mark.skipif(sys.platform != "win32", reason="shows what Windows does")
@@ -35,7 +35,7 @@ UNTIL_INPUT_ENDS = "while os.read(0, 100): pass\n"
 FOREVER = "time.sleep(1000)\n"
 HOST = """
 import asyncio, os, sys
-from accord.transports.process import ProcessTransport
+from accord.transports.process_transport import ProcessTransport
 from tests.platforms.test_on_windows import PARENT, FOREVER, Receiver
 
 async def main():

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from accord._internal.tasks import Tasks
 from accord.private_sockets import listening
 from accord.private_sockets.dialling import TOKEN
 from accord.private_sockets.listening import PrivateSocket

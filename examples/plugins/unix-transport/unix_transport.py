@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import accord
-from accord.transports.base import Receiver, Transport
+from accord.transports.transport_interface import Receiver, Transport
 
 
 class UnixTarget(accord.Target):

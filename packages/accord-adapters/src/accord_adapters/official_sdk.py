@@ -54,9 +54,8 @@ from accord.errors import INTERNAL_ERROR, INVALID_PARAMS
 from accord.jsonrpc import wire_messages
 from accord.jsonrpc.line_frames import LIMIT
 from accord.schema import codec
-from accord.tasks import is_awaitable
 from accord.trace import OUT
-from accord.transports.base import End, Transport
+from accord.transports.transport_interface import End, Transport
 from accord_adapters.official_transports import Messages, MessageTransport, ReadTimeout, StreamTransport
 
 log = logging.getLogger("accord")
@@ -180,7 +179,7 @@ class EngineConnection:
                 return  # not JSON: the SDK shows nothing of it either
             direction = StreamDirection.OUTGOING if event.direction == OUT else StreamDirection.INCOMING
             result = observer(StreamEvent(direction, message))
-            if result is not None and is_awaitable(result):
+            if inspect.isawaitable(result):
                 task = asyncio.ensure_future(result)
                 self._observing.add(task)
                 task.add_done_callback(self._observed)
@@ -257,7 +256,7 @@ class EngineConnection:
 
     async def _called(self, method: str, params: Any, is_notification: bool) -> Any:
         result = self._handler(method, params, is_notification)
-        return await result if is_awaitable(result) else result
+        return await result if inspect.isawaitable(result) else result
 
     async def _handle(self, method: str, params: Any) -> Any:
         try:

@@ -9,9 +9,8 @@ from typing import Any, Protocol
 
 from accord.jsonrpc.line_frames import LIMIT, FrameReader, Oversized, joined
 from accord.schema import codec
-from accord.transports.base import HIGH_WATER, End, Receiver, Transport
-from accord.transports.closing import to_the_end, within
-from accord.transports.wrapped import WrappedTransport
+from accord.transports.transport_interface import HIGH_WATER, End, Receiver, Transport
+from accord.transports.wrapped_transport import WrappedTransport
 
 CHUNK = 256 * 1024
 
@@ -57,12 +56,14 @@ class _TaskTransport(Transport):
 
     async def close(self, grace: float = 2.0) -> End:
         self._closing = self._closing or asyncio.create_task(self._close(grace), name=f"close {self.name}")
-        await to_the_end(self._closing)
+        await asyncio.shield(self._closing)  # it goes on if the caller is cancelled
         return self._end or End("closed")
 
     async def _close(self, grace: float) -> None:
         try:
-            await within(grace, self.flush())
+            with suppress(TimeoutError):
+                async with asyncio.timeout(grace):
+                    await self.flush()
         finally:
             for task in self._tasks:
                 task.cancel()
@@ -191,7 +192,8 @@ class MessageTransport(_TaskTransport):
             await super()._close(grace)
         finally:
             with suppress(Exception):
-                await within(grace, self._messages.close())
+                async with asyncio.timeout(grace):
+                    await self._messages.close()
 
     async def _read(self, receiver: Receiver) -> None:
         while (message := await self._next()) is not None:

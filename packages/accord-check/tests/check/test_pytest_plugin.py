@@ -117,7 +117,7 @@ import sys
 
 def test_mine():
     loaded = sorted(name for name in sys.modules if name.startswith("accord"))
-    assert loaded == ["accord", "accord.loading", "accord_check", "accord_check.pytest_plugin"]
+    assert loaded == ["accord", "accord._internal.lazy_names", "accord_check", "accord_check.pytest_plugin"]
 """
 
 

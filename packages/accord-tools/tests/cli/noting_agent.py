@@ -11,7 +11,7 @@ from typing import Any
 
 import accord
 from accord.testing import ScriptedPeer, ScriptFailed
-from accord.transports.stdio import StdioTransport
+from accord.transports.stdio_transport import StdioTransport
 
 SESSION = {
     "sessionId": "s",

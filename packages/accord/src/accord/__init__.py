@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from accord.loading import on_first_use
+from accord._internal.lazy_names import on_first_use
 
 if TYPE_CHECKING:
     from accord import http as http, sync as sync
@@ -91,10 +91,10 @@ if TYPE_CHECKING:
     from accord.store.sqlite import SqliteStore as SqliteStore
     from accord.sync.sync_connect import ask as ask
     from accord.trace import TraceEvent as TraceEvent, TraceFile as TraceFile
-    from accord.transports import memory as _memory
-    from accord.transports.memory import MemoryTransport as MemoryTransport
-    from accord.transports.process import ProcessTransport as ProcessTransport
-    from accord.transports.stdio import StdioTransport as StdioTransport
+    from accord.transports import memory_transport as _memory
+    from accord.transports.memory_transport import MemoryTransport as MemoryTransport
+    from accord.transports.process_transport import ProcessTransport as ProcessTransport
+    from accord.transports.stdio_transport import StdioTransport as StdioTransport
 
     memory_pair = _memory.pair
 
@@ -132,7 +132,7 @@ _HOMES = {
     "Login": "agent.login",
     "McpServerError": "errors",
     "MemoryStore": "store.memory",
-    "MemoryTransport": "transports.memory",
+    "MemoryTransport": "transports.memory_transport",
     "Model": "schema.base",
     "Notification": "schema.base",
     "Outcome": "client.pending_turn",
@@ -143,7 +143,7 @@ _HOMES = {
     "PlanDocument": "agent.plan",
     "Permissions": "services.permissions.permissions",
     "PermissionPolicy": "services.permissions.policy",
-    "ProcessTransport": "transports.process",
+    "ProcessTransport": "transports.process_transport",
     "ProtocolError": "errors",
     "Provider": "agent.providers",
     "Proxy": "proxy.proxy",
@@ -173,7 +173,7 @@ _HOMES = {
     "SuggestionRequest": "agent.suggestions.request",
     "Suggestions": "client.suggestions",
     "MirroredDocument": "agent.suggestions.mirror",
-    "StdioTransport": "transports.stdio",
+    "StdioTransport": "transports.stdio_transport",
     "Store": "store.base",
     "StoreError": "errors",
     "ToolServer": "mcp.over_acp.tool_server",
@@ -192,7 +192,7 @@ _HOMES = {
     "connect": "connecting",
     "load_mcp_servers": "client.mcp_config",
     "http": "http:",
-    "memory_pair": "transports.memory:pair",
+    "memory_pair": "transports.memory_transport:pair",
     "open": "opening",
     "run": "running",
     "sync": "sync:",

@@ -24,7 +24,7 @@ PYTHON_FILE = re.compile(r"(?P<file>.+\.py)(?::(?P<name>[^\W\d]\w*))?", re.DOTAL
 def python_command(words: Sequence[str]) -> list[str] | None:
     """The command for a Python file, `FILE.py` or `FILE.py:NAME`, and its arguments; None for another first word."""
     from accord.extras import own_command  # the program that runs the file does without these
-    from accord.transports.programs import program_file
+    from accord.transports.launch import program_file
 
     found = PYTHON_FILE.fullmatch(words[0])
     if found is None or (not Path(found["file"]).is_file() and program_file(words[0]) is not None):
@@ -34,7 +34,7 @@ def python_command(words: Sequence[str]) -> list[str] | None:
 
 def startable(words: Sequence[str]) -> list[str]:
     """The same command; a Python file that is no program itself is started with this Python."""
-    from accord.transports.programs import program_file
+    from accord.transports.launch import program_file
 
     python = python_command(words) if words else None
     return list(words) if python is None or program_file(words[0]) is not None else python

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from accord._internal.tasks import within
 from accord.agent_file import startable
 from accord.arguments import wrong_type
 from accord.client.client import Client, definition_of
@@ -27,11 +28,9 @@ from accord.plugins import AGENTS, TRANSPORTS, PluginError, describe, load_plugi
 from accord.running import OWNER
 from accord.spans import Spans
 from accord.trace import Observer, TraceFile
-from accord.transports.base import Transport
-from accord.transports.closing import within
-from accord.transports.launch import Inherit
-from accord.transports.memory import pair
-from accord.transports.programs import program_file
+from accord.transports.launch import Inherit, program_file
+from accord.transports.memory_transport import pair
+from accord.transports.transport_interface import Transport
 
 if TYPE_CHECKING:
     from accord.agent.agent import Agent

@@ -24,7 +24,7 @@ from accord.errors import AccordError, ConnectionClosed, StoreError
 from accord.extras import missing_extra
 from accord.mistakes import forgotten_awaits_are_logged
 from accord.printable import printable
-from accord.transports.stdio import fill_closed_streams
+from accord.transports.stdio_transport import fill_closed_streams
 
 T = TypeVar("T")
 

@@ -15,7 +15,7 @@ from accord.agent.replay import PART
 from accord.schema import codec
 from accord.store.base import StoredSession
 from accord.testing import FaultyTransport
-from accord.transports.base import HIGH_WATER
+from accord.transports.transport_interface import HIGH_WATER
 
 DEADLINE = 60.0
 CWD = "/project"

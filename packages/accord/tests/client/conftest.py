@@ -11,8 +11,8 @@ import accord
 from accord.client.target import Target
 from accord.engine.connection_limits import Limits
 from accord.testing import ScriptedPeer
-from accord.transports.base import Transport
-from accord.transports.memory import pair
+from accord.transports.memory_transport import pair
+from accord.transports.transport_interface import Transport
 from tests.forked_programs import forked_programs, fresh_programs  # noqa: F401
 
 

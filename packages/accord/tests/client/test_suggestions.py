@@ -13,7 +13,7 @@ import accord
 from accord import v1
 from accord.client.target import Target
 from accord.testing import ScriptedPeer
-from accord.transports.memory import pair
+from accord.transports.memory_transport import pair
 
 FOLDER = "/w"
 URI = "file:///w/a.py"

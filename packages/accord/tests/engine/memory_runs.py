@@ -10,7 +10,7 @@ from pathlib import Path
 
 import accord
 from accord import v1
-from accord.transports.process import ProcessTransport
+from accord.transports.process_transport import ProcessTransport
 
 AGENT = Path(__file__).with_name("memory_agent.py")
 SESSION = v1.SessionId("s")

@@ -87,7 +87,7 @@ UNKNOWN_METHOD = """
 import asyncio, sys
 import accord
 from accord.testing import ScriptedPeer
-from accord.transports.memory import pair
+from accord.transports.memory_transport import pair
 
 agent = accord.Agent("asked nonsense")
 

@@ -25,7 +25,7 @@ import pytest
 
 import accord
 from accord.schema import v1, v2
-from accord.transports.process import ProcessTransport
+from accord.transports.process_transport import ProcessTransport
 
 AGENT = Path(__file__).with_name("torture_agent.py")
 ECHO = "_torture/echo"

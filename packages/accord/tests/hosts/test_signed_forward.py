@@ -24,7 +24,7 @@ from accord.http.h2_frames import DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS
 from accord.http.server.hosting import Host
 from accord.http.server.serve import serving
 from accord.jsonrpc.wire_messages import encode_response, parse
-from accord.transports.base import Receiver
+from accord.transports.transport_interface import Receiver
 from tests.hosts.hosting import INITIALIZE, JSON, KEY as TEXT_KEY, editor_on
 from tests.http.talking import DEADLINE, an_agent
 from tests.waiting import eventually

@@ -6,8 +6,8 @@ import sys
 from accord.http.h1 import RequestHead
 from accord.http.h1_reader import RequestReader
 from accord.http.server.websocket import Upgrade
-from accord.transports.base import Receiver
-from accord.transports.framed import Framed
+from accord.transports.transport_interface import Receiver
+from accord.transports.websocket_transport import Framed
 
 LARGEST = 64 * 1024 * 1024
 

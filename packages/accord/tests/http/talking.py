@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import accord
 from accord import Handlers, Peer, v1
 from accord.http import HttpTransport
-from accord.transports.websocket import WebSocketTransport
+from accord.transports.websocket_client import WebSocketTransport
 
 DEADLINE = 30.0
 """Seconds until a wait for something that should happen is a failure; generous, as machines are shared."""

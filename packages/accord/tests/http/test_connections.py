@@ -18,7 +18,6 @@ import accord
 from accord.http import App, ServerLimits, serving
 from accord.http.h1_reader import RequestReader
 from accord.http.server.http1 import PREFACE
-from accord.transports.framed import Framed
 from accord.transports.websocket_frames import (
     CLOSE,
     PING,
@@ -31,6 +30,7 @@ from accord.transports.websocket_frames import (
     masking,
     texts,
 )
+from accord.transports.websocket_transport import Framed
 from tests.http.talking import DEADLINE, an_agent, editor_of, nobody_is_connected, transport_to
 from tests.waiting import eventually
 

@@ -8,7 +8,7 @@ import pytest
 import accord
 from accord import Peer, v1
 from accord.http import connect_transport, serving
-from accord.transports.process import ProcessTransport
+from accord.transports.process_transport import ProcessTransport
 from tests.waiting import DEADLINE
 
 PROGRAM = """

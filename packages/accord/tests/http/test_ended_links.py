@@ -25,8 +25,8 @@ from accord.http.server.connection import HttpConnection
 from accord.http.server.streams import Streams
 from accord.http.server.websocket import ServerSocket
 from accord.jsonrpc.line_frames import FrameReader
-from accord.transports.memory import MemoryTransport
-from accord.transports.stdio import StdioTransport
+from accord.transports.memory_transport import MemoryTransport
+from accord.transports.stdio_transport import StdioTransport
 from accord.transports.websocket_frames import Frames
 from tests.http.talking import DEADLINE, an_agent, nobody_is_connected
 from tests.waiting import eventually

@@ -7,7 +7,7 @@ import pytest
 import accord
 from accord.http import HttpTransport
 from accord.testing import ScriptedPeer
-from accord.transports.websocket import WebSocketTransport
+from accord.transports.websocket_client import WebSocketTransport
 from tests.http.processes import accord_once
 from tests.http.talking import DEADLINE
 

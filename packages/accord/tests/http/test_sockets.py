@@ -8,7 +8,7 @@ from websockets.asyncio.client import connect
 from websockets.asyncio.server import serve
 
 from accord import v1
-from accord.transports.websocket import WebSocketTransport
+from accord.transports.websocket_client import WebSocketTransport
 from tests.http.talking import DEADLINE, Editor
 
 

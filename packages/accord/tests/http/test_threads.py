@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from accord.http import serving
-from accord.transports.received import Received
+from accord.transports.socket_buffers import SharedBufferProtocol
 from tests.http.talking import DEADLINE, WAYS, an_agent, editor_of, transport_to
 
 LOOPS = ["asyncio", "uvloop"]
@@ -55,7 +55,7 @@ def in_two_threads(new_loop, main):
         return list(pool.map(run, LETTERS))
 
 
-class Counting(Received):
+class Counting(SharedBufferProtocol):
     """Counts the bytes that are not of its letter."""
 
     def __init__(self, letter):

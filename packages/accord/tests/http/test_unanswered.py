@@ -15,7 +15,7 @@ from accord.http.server.calls import Calls
 from accord.http.server.connection import HttpConnection
 from accord.http.server.validation import Posts, Refusal
 from accord.jsonrpc.wire_messages import encode_response, parse
-from accord.transports.base import Receiver
+from accord.transports.transport_interface import Receiver
 from accord.transports.websocket_frames import masking, texts
 from tests.http.talking import DEADLINE, an_agent
 from tests.waiting import eventually

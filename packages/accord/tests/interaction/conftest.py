@@ -41,10 +41,10 @@ from accord.http.server.hosting import Host
 from accord.jsonrpc.wire_messages import RequestFrame, ResponseFrame, parse
 from accord.schema import codec, v1
 from accord.testing import ScriptedPeer
-from accord.transports.memory import pair
-from accord.transports.process import ProcessTransport
-from accord.transports.stdio import StdioTransport
-from accord.transports.websocket import WebSocketTransport
+from accord.transports.memory_transport import pair
+from accord.transports.process_transport import ProcessTransport
+from accord.transports.stdio_transport import StdioTransport
+from accord.transports.websocket_client import WebSocketTransport
 from tests.interaction import staging
 from tests.interaction.staging import Stage, options_of, staged
 from tests.interaction.versions import spoken

@@ -29,7 +29,7 @@ from accord.engine.handlers import Handlers
 from accord.engine.peer import Peer
 from accord.engine.routes import Routes
 from accord.schema import v1
-from accord.transports.stdio import StdioTransport
+from accord.transports.stdio_transport import StdioTransport
 from tests.interaction.versions import spoken
 
 

@@ -16,8 +16,8 @@ from accord.engine.handlers import Handlers
 from accord.engine.peer import Peer
 from accord.errors import ConnectionClosed
 from accord.testing import ScriptedPeer, connected
-from accord.transports.memory import pair
-from accord.transports.process import ProcessTransport
+from accord.transports.memory_transport import pair
+from accord.transports.process_transport import ProcessTransport
 from tests.interaction.staging import ask, chunk, forever, prompt_params, result, says, tell, text_of, turns, until
 from tests.interaction.versions import spoken
 

@@ -11,7 +11,7 @@ from accord.engine.handlers import Handlers
 from accord.errors import PeerError, RequestError
 from accord.schema import v1
 from accord.testing import ScriptedPeer, connected
-from accord.transports.memory import pair
+from accord.transports.memory_transport import pair
 
 TOOLS = {"tools": [{"name": "echo"}]}
 

@@ -15,8 +15,8 @@ from accord.engine.handlers import Handlers
 from accord.engine.peer import Peer
 from accord.errors import ConnectionClosed
 from accord.testing import Faults, FaultyTransport, ScriptedPeer, ScriptFailed, connected, script_command
-from accord.transports.memory import pair
-from accord.transports.process import ProcessTransport
+from accord.transports.memory_transport import pair
+from accord.transports.process_transport import ProcessTransport
 from tests.interaction.staging import chunk, forever, says, text_of, until
 from tests.interaction.versions import spoken
 

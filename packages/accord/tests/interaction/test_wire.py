@@ -14,7 +14,7 @@ from accord.engine.handlers import Handlers
 from accord.engine.peer import Peer
 from accord.schema import v1, v2
 from accord.testing import FaultyTransport, connected
-from accord.transports.stdio import StdioTransport
+from accord.transports.stdio_transport import StdioTransport
 from tests.interaction.staging import chunk, prompt_params
 from tests.interaction.versions import spoken
 

@@ -11,7 +11,7 @@ import pytest
 import accord
 from accord.client.target import Target
 from accord.testing import ScriptedPeer
-from accord.transports.memory import pair
+from accord.transports.memory_transport import pair
 
 DEADLINE = 60.0
 

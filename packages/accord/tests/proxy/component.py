@@ -7,8 +7,8 @@ import asyncio
 import socket
 import sys
 
-from accord.transports.relay import relay
-from accord.transports.stdio import StdioTransport
+from accord.transports.stdio_transport import StdioTransport
+from accord.transports.wrapped_transport import relay
 
 
 async def main(path):

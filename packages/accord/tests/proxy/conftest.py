@@ -15,9 +15,9 @@ import pytest
 from accord.client.target import Target
 from accord.proxy.chain import Chain
 from accord.testing import ScriptedPeer
-from accord.transports.memory import pair
-from accord.transports.process import ProcessTransport
-from accord.transports.stdio import StdioTransport
+from accord.transports.memory_transport import pair
+from accord.transports.process_transport import ProcessTransport
+from accord.transports.stdio_transport import StdioTransport
 from tests.forked_programs import forked_programs, fresh_programs  # noqa: F401
 
 COMPONENT = Path(__file__).parent / "component.py"

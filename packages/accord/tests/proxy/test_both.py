@@ -9,7 +9,7 @@ import pytest
 
 import accord
 from accord.testing import ScriptedPeer
-from accord.transports.process import ProcessTransport
+from accord.transports.process_transport import ProcessTransport
 from tests.proxy.conftest import CONDUCT, DEADLINE
 
 BOTH = """

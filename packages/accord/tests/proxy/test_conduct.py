@@ -12,7 +12,7 @@ import pytest
 
 from accord import trace
 from accord.testing import ScriptedPeer
-from accord.transports.process import ProcessTransport
+from accord.transports.process_transport import ProcessTransport
 from tests.proxy.conftest import CONDUCT, DEADLINE
 
 DEMO = shlex.join([sys.executable, "-m", "accord", "demo"])

@@ -15,9 +15,9 @@ from accord.client.target import Target
 from accord.jsonrpc.peek import peek
 from accord.proxy.chain import conduct
 from accord.testing import ScriptedPeer
-from accord.transports.memory import pair
-from accord.transports.process import ProcessTransport
-from accord.transports.stdio import StdioTransport
+from accord.transports.memory_transport import pair
+from accord.transports.process_transport import ProcessTransport
+from accord.transports.stdio_transport import StdioTransport
 from tests.proxy.conftest import CONDUCT, DEADLINE
 from tests.waiting import eventually
 

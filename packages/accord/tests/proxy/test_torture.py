@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from accord.testing import ScriptedPeer
-from accord.transports.process import ProcessTransport
+from accord.transports.process_transport import ProcessTransport
 from tests.proxy.conftest import CONDUCT
 from tests.waiting import eventually
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from accord.transports.process import ProcessTransport
+from accord.transports.process_transport import ProcessTransport
 from tests.waiting import DEADLINE, eventually
 
 MARK = "ACCORD_TEST_RUN"

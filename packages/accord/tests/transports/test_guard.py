@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from accord.transports import guard, guard_process
-from accord.transports.process import ProcessTransport
+from accord.transports.process_transport import ProcessTransport
 from tests.waiting import eventually, wait_until
 
 DRIVER = r"""
 import asyncio, os, signal, subprocess, sys
 from accord.transports.guard import Ward
-from accord.transports.process import ProcessTransport
+from accord.transports.process_transport import ProcessTransport
 
 class Receiver:
     def __init__(self):

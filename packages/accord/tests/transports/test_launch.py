@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from accord.errors import ConnectionClosed
-from accord.transports.process import ProcessTransport
+from accord.transports.process_transport import ProcessTransport
 from tests.transports.children import ECHO, READY, pid_of, python
 
 

@@ -14,7 +14,7 @@ from tests.transports.children import END_OF_INPUT, in_thread, read_lines
 AGENT = """
 import asyncio, ctypes, os, sys
 from accord.errors import ConnectionClosed
-from accord.transports.stdio import StdioTransport, fill_closed_streams
+from accord.transports.stdio_transport import StdioTransport, fill_closed_streams
 
 class Echo:
     def __init__(self):

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from accord.transports.group import ProcessGroup
+from accord.transports.descriptors import open_reader
 from accord.transports.launch import environment, launch
-from accord.transports.reading import open_reader
+from accord.transports.process_group import ProcessGroup
 
 KEPT = 4_000
 """Bytes of the client's output that are kept, for a message about it."""

@@ -15,7 +15,7 @@ from accord_tools.cli import printing, recording, remote_options
 from accord_tools.cli.endings import ENDED_WELL, FAILED, WrongUsage, one_line
 
 if TYPE_CHECKING:
-    from accord.transports.base import Transport
+    from accord.transports.transport_interface import Transport
     from accord_tools.configuration.settings import AgentSettings
 
 EPILOG = """\
@@ -36,7 +36,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from accord.transports.stdio import fill_closed_streams
+    from accord.transports.stdio_transport import fill_closed_streams
     from accord_tools.configuration.resolving import target_of
 
     settings = _settings(options.url)
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
     fill_closed_streams()
     with recording.recorded(options, "accord bridge", role="tap", peer=far.name) as trace:
         if trace is not None:
-            from accord.transports.recorded_transport import RecordedTransport
+            from accord.transports.wrapped_transport import RecordedTransport
 
             far = RecordedTransport(far, trace)
         return asyncio.run(_bridge(far))
@@ -71,7 +71,7 @@ def _settings(given: str) -> AgentSettings:
 
 async def _bridge(far: Transport) -> int:
     from accord import StdioTransport
-    from accord.transports.relay import relay
+    from accord.transports.wrapped_transport import relay
 
     near = StdioTransport.standard()
     joined = asyncio.ensure_future(relay(near, far))

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from accord.transports.programs import program_file
+from accord.transports.launch import program_file
 from accord_tools.cli.doctor import Finding
 
 PATIENCE = 20.0

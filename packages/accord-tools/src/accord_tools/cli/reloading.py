@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from accord.http.server.hosting import Host
 
 if TYPE_CHECKING:
-    from accord.transports.base import End, Transport
+    from accord.transports.transport_interface import End, Transport
 
 EVERY = 0.5
 """Seconds between two looks."""

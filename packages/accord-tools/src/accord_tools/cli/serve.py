@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from accord.transports.programs import program_file
+from accord.transports.launch import program_file
 from accord_tools.cli import printing, recording, serve_confined, serve_hosts, serve_quotas, target, tokens
 from accord_tools.cli.endings import ENDED_WELL, WrongUsage
 

@@ -27,7 +27,7 @@ from accord.connecting import url_target
 from accord.extras import own_command
 from accord.mistakes import meant, nearest
 from accord.plugins import scheme_of
-from accord.transports.programs import program_file
+from accord.transports.launch import program_file
 from accord_tools.configuration.environment import inherited, variables, without_secrets
 from accord_tools.configuration.known_agents import KnownAgents
 from accord_tools.configuration.settings import AgentSettings

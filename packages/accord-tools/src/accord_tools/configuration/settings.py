@@ -14,7 +14,7 @@ from accord import AccordError, ConfigurationError
 from accord.agent_file import PYTHON_FILE
 from accord.mistakes import nearest
 from accord.plugins import scheme_of
-from accord.transports.network_proxy import network_proxy
+from accord.transports.server_access import network_proxy
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 """What a name may look like: it needs no quotes in TOML, and is neither a path nor a URL."""

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from accord.folders import locked
-from accord.transports.programs import program_file
+from accord.transports.launch import program_file
 from accord_tools.registry import InstallError, Progress, RegistryError, checksums, installed_agents
 from accord_tools.registry.agent_index import IndexSource
 from accord_tools.registry.archives import install_archive

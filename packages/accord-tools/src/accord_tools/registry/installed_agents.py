@@ -33,7 +33,7 @@ import msgspec
 from accord import ConfigurationError
 from accord.folders import data_folder
 from accord.services.files.atomic import replace_own
-from accord.transports.programs import program_file
+from accord.transports.launch import program_file
 from accord_tools.registry import RegistryError
 from accord_tools.registry.agent_index import FRESH, load_index
 from accord_tools.registry.entry import Kind, RegistryEntry, folder_part, order_of

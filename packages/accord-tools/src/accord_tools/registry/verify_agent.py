@@ -20,7 +20,7 @@ from typing import Any, cast
 from accord import ConnectionClosed, ProcessTransport
 from accord.errors import last_lines
 from accord.jsonrpc.line_frames import Oversized
-from accord.transports.base import End
+from accord.transports.transport_interface import End
 from accord_tools.registry import InstallError, Progress, RegistryError
 from accord_tools.registry.agent_index import IndexSource
 from accord_tools.registry.choose_agent import Distribution, choices, here

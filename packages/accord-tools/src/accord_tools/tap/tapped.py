@@ -30,10 +30,10 @@ import msgspec
 from accord import AccordError
 from accord.trace.events import exited, signal_name
 from accord.trace.header import now
-from accord.transports.group import LEFT_BEHIND
 from accord.transports.guard import Ward
 from accord.transports.launch import Environment, Pipes, environment, launch
-from accord.transports.stdio import fill_closed_streams
+from accord.transports.process_group import LEFT_BEHIND
+from accord.transports.stdio_transport import fill_closed_streams
 from accord_tools.tap.feed import Feed
 from accord_tools.tap.forwarding import Forwarder
 from accord_tools.tap.parcels import FROM_AGENT, STDERR, TO_AGENT

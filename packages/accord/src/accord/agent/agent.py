@@ -51,8 +51,8 @@ from accord.schema import v1
 from accord.services.service import Service as LentService
 from accord.store.base import IN_MEMORY, Store
 from accord.store.store_url import store_at
-from accord.transports.base import Transport
-from accord.transports.stdio import StdioTransport
+from accord.transports.stdio_transport import StdioTransport
+from accord.transports.transport_interface import Transport
 
 if TYPE_CHECKING:
     from accord.services.local import LocalHost

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from accord._internal.tasks import Tasks
 from accord.agent.asks import Asks
 from accord.agent.negotiation import Version
 from accord.capabilities import Capabilities
@@ -18,7 +19,6 @@ from accord.engine.interceptors import Interceptors
 from accord.engine.peer import Peer
 from accord.schema import v1
 from accord.services.service import ServedSession
-from accord.tasks import Tasks
 
 if TYPE_CHECKING:
     from accord.mcp.over_acp.lines_to_client import LinesToClient

@@ -6,6 +6,7 @@ import asyncio
 import functools
 from typing import TYPE_CHECKING, cast
 
+from accord._internal.tasks import Tasks
 from accord.agent.auth_status import AuthStatus
 from accord.agent.catalogue import Catalogue
 from accord.agent.connected_client import ConnectedClient
@@ -31,8 +32,7 @@ from accord.engine.routes import Routes
 from accord.errors import NOT_FOUND, StoreError
 from accord.schema import v1
 from accord.schema.v1 import StopReason
-from accord.tasks import Tasks
-from accord.transports.base import Transport
+from accord.transports.transport_interface import Transport
 
 if TYPE_CHECKING:
     from accord.agent.insertion import Insertion

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from accord._internal.tasks import Tasks
 from accord.agent.activity import SessionActivity
 from accord.agent.background import BackgroundTasks
 from accord.agent.cancellations import Cancellations
@@ -33,7 +34,6 @@ from accord.project.roots import Roots
 from accord.schema import v1
 from accord.schema.base import Json
 from accord.services.service import ServedSession
-from accord.tasks import Tasks
 
 if TYPE_CHECKING:
     from accord.agent.mcp import SessionServers

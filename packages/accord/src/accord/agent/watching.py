@@ -18,6 +18,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 
+from accord._internal.tasks import Tasks
 from accord.agent.following import Following
 from accord.agent.record import encoded_update
 from accord.agent.retelling import Retelling, Told
@@ -29,7 +30,6 @@ from accord.schema import codec, v1
 from accord.session import SessionState
 from accord.session.replay_scan import Version, read
 from accord.store.base import Store, StoredSession
-from accord.tasks import Tasks
 
 log = logging.getLogger("accord")
 

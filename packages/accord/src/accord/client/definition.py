@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from accord._internal.tasks import adapted
 from accord.documents.positions import ENCODINGS
 from accord.engine.handlers import Handlers
 from accord.schema import v1
 from accord.services.service import Service, SessionOf
-from accord.tasks import adapted
 
 SHOWN = v1.ClientNesCapabilities(
     v1.NesJumpCapabilities(), v1.NesRenameCapabilities(), v1.NesSearchAndReplaceCapabilities()

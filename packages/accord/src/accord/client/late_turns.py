@@ -10,9 +10,9 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
+from accord._internal.tasks import Tasks
 from accord.client.pending_turn import PendingTurn
 from accord.errors import AccordError, Timeout
-from accord.tasks import Tasks
 
 
 class RestartedAgent(Protocol):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Protocol, cast
 
+from accord._internal.tasks import Tasks
 from accord.arguments import wrong_type
 from accord.engine.handlers import Handlers
 from accord.engine.peer import Peer
@@ -16,7 +17,6 @@ from accord.mcp.bridge.ways import Bridges, way_of
 from accord.mcp.over_acp.lent_servers import LentServers
 from accord.mcp.over_acp.tool_server import ToolServer
 from accord.schema import codec, v1
-from accord.tasks import Tasks
 
 
 class LendsTo(Protocol):

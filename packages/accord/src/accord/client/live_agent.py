@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
+from accord._internal.tasks import Tasks, adapted, to_the_end
 from accord.capabilities import AgentOffers
 from accord.client.definition import ClientDefinition
 from accord.client.handshake import open_link
@@ -30,9 +31,7 @@ from accord.schema import v1
 from accord.schema.base import Json, Notification, Request
 from accord.services.service import Service
 from accord.spans import Spans
-from accord.tasks import Tasks, adapted
 from accord.trace.events import Observer
-from accord.transports.closing import to_the_end
 
 if TYPE_CHECKING:
     from accord.client.editor_server import EditorServer

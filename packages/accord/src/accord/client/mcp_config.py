@@ -22,7 +22,7 @@ import msgspec
 
 from accord.errors import ConfigurationError
 from accord.schema import v1
-from accord.transports.programs import program_file
+from accord.transports.launch import program_file
 
 SECTIONS = ("mcpServers", "servers", "context_servers")
 """The keys under which editors keep their servers."""

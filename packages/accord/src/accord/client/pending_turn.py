@@ -17,6 +17,8 @@ from typing import Any, Protocol, cast
 
 import msgspec
 
+from accord._internal.light_event import LightEvent
+from accord._internal.tasks import within
 from accord.arguments import shortened
 from accord.client.markdown import turn_markdown
 from accord.client.safe_markdown import safe
@@ -27,8 +29,6 @@ from accord.schema import v1
 from accord.schema.base import Json
 from accord.session import Message, SessionState, ToolCallState
 from accord.spans import SpanEnd
-from accord.transports.closing import within
-from accord.transports.light_event import LightEvent
 
 LEAVE_WITHIN = 5.0
 """Seconds that leaving an `async with` block waits for the answer to the prompt that it cancels."""

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from msgspec import Raw
 
+from accord._internal.tasks import Tasks
 from accord.client.unread import Unread
 from accord.engine.connection_limits import Limits
 from accord.errors import CapabilityMissing, Overflow
@@ -29,7 +30,6 @@ from accord.schema import v1
 from accord.schema.base import Notification
 from accord.services.service import Service
 from accord.session import Observer, SessionState, Subagent, ToolCallState
-from accord.tasks import Tasks
 
 KEPT = 64
 """Subagents of a session whose words are kept."""

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
-from accord.transports.base import Transport
 from accord.transports.launch import Inherit, environment
-from accord.transports.process import ProcessTransport
+from accord.transports.process_transport import ProcessTransport
+from accord.transports.transport_interface import Transport
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -78,7 +78,7 @@ class CommandTarget(Target):
         import hashlib  # only for remembered answers; a connection needs none of these
         import json
 
-        from accord.transports.programs import program_file
+        from accord.transports.launch import program_file
 
         folder = os.path.realpath(self.cwd or ".")
         path = environment(self.env, self.inherit).get("PATH", os.defpath)

@@ -21,7 +21,7 @@ from accord.confinement.confining import Confined, Confinement
 from accord.confinement.limits import ProcessLimits
 from accord.errors import AccordError
 from accord.transports.guard_process import birth_of
-from accord.transports.programs import program_file
+from accord.transports.launch import program_file
 
 ENGINES = ("podman", "docker")
 """The programs that run containers, in the order in which they are looked for."""

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from accord.confinement.confining import Confined, Confinement
 from accord.confinement.limits import ProcessLimits
-from accord.transports.programs import program_file
+from accord.transports.launch import program_file
 
 _BOOTED = Path("/run/systemd/system")
 """A folder that exists where systemd has started the machine."""

@@ -18,6 +18,8 @@ from typing import Any, Self
 
 from msgspec import Raw
 
+from accord._internal.light_event import LightEvent
+from accord._internal.tasks import Tasks, first_of, to_the_end
 from accord.engine.backlog import Backlog
 from accord.engine.connection_limits import Limits, Statistics
 from accord.engine.dispatch import Dispatch, Role
@@ -32,11 +34,8 @@ from accord.errors import ConnectionClosed, Overflow
 from accord.jsonrpc import wire_messages
 from accord.jsonrpc.line_frames import Oversized
 from accord.jsonrpc.open_requests import OpenRequests
-from accord.tasks import Tasks
 from accord.trace.events import Observer, Watch
-from accord.transports.base import End, Transport
-from accord.transports.closing import first_of, to_the_end
-from accord.transports.light_event import LightEvent
+from accord.transports.transport_interface import End, Transport
 
 log = logging.getLogger("accord")
 

@@ -21,6 +21,7 @@ from typing import Any, Literal
 
 from msgspec import Raw
 
+from accord._internal.tasks import Tasks, is_awaitable, pass_on
 from accord.engine.backlog import Backlog
 from accord.engine.decode_thread import DecodeThread
 from accord.engine.handshake_gate import HandshakeGate
@@ -41,9 +42,8 @@ from accord.jsonrpc.wire_messages import Malformed, Message, NotificationFrame, 
 from accord.schema.codec import decode
 from accord.schema.methods import is_handshake
 from accord.schema.v1 import CancelRequestNotification
-from accord.tasks import Tasks, is_awaitable, pass_on
 from accord.trace.events import IN, Watch
-from accord.transports.base import Transport
+from accord.transports.transport_interface import Transport
 
 log = logging.getLogger("accord")
 

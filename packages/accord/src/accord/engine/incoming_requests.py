@@ -17,6 +17,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
+from accord._internal.tasks import Tasks, give_up, pass_on
 from accord.engine.backlog import Backlog
 from accord.engine.held_requests import EMPTY, HeldRequests
 from accord.engine.incoming_request import IncomingRequest
@@ -39,7 +40,6 @@ from accord.jsonrpc.line_frames import RequestId
 from accord.jsonrpc.open_requests import OpenRequests, key_of
 from accord.jsonrpc.wire_messages import RequestFrame
 from accord.mistakes import WrongReturn, error_of_author, place_of
-from accord.tasks import Tasks, give_up, pass_on
 
 log = logging.getLogger("accord")
 

@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast, overload
 
+from accord._internal.tasks import is_awaitable
 from accord.engine.context import Context
 from accord.engine.incoming import Incoming, with_context
 from accord.engine.peer import Peer
@@ -26,7 +27,6 @@ from accord.engine.routes import Route, Routes
 from accord.errors import RequestError
 from accord.mistakes import check_handler
 from accord.schema.base import Notification, Request
-from accord.tasks import is_awaitable
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable

@@ -39,8 +39,8 @@ from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from typing import Any, Protocol
 
+from accord._internal.tasks import give_up, is_awaitable, pass_on
 from accord.engine.routes import Route
-from accord.tasks import give_up, is_awaitable, pass_on
 
 log = logging.getLogger("accord")
 

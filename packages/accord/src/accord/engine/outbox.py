@@ -23,10 +23,10 @@ from collections.abc import Sequence
 from time import monotonic
 from typing import Protocol
 
+from accord._internal.light_event import LightEvent
 from accord.engine.backlog import Backlog
 from accord.engine.read_pause import ReadPause
 from accord.trace.events import OUT, Watch
-from accord.transports.light_event import LightEvent
 
 FLUSH_AT = 64 * 1024
 

@@ -23,7 +23,7 @@ from accord.jsonrpc.line_frames import RequestId
 from accord.jsonrpc.open_requests import OpenRequests
 from accord.jsonrpc.wire_messages import ResponseFrame, UnencodedRequest
 from accord.schema import codec
-from accord.transports.base import End
+from accord.transports.transport_interface import End
 
 CANCEL_REQUEST = "$/cancel_request"
 

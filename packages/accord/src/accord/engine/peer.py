@@ -34,7 +34,7 @@ from accord.jsonrpc.wire_messages import UnencodedNotification
 from accord.schema import codec, legacy, v1
 from accord.schema.base import Json, Notification, Request
 from accord.schema.methods import may_be_empty, row_for
-from accord.transports.base import Transport
+from accord.transports.transport_interface import Transport
 
 if TYPE_CHECKING:
     from accord.spans import SpanEnd, Spans

@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
+from accord._internal.tasks import is_awaitable
 from accord.schema.base import Json
-from accord.tasks import is_awaitable
 
 KEYS = ("traceparent", "tracestate", "baggage")
 

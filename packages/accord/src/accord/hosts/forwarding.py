@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
+from accord._internal.tasks import first_of
 from accord.errors import ConnectionClosed
 from accord.hosts.peers import PATH, Peer
 from accord.hosts.signed_forward import WEBSOCKET
@@ -18,10 +19,9 @@ from accord.http.headers import CONNECTION_ID, NUMBERED
 from accord.http.server.asgi import gone
 from accord.http.server.elsewhere import HOP, Passed
 from accord.http.server.validation import Refusal
-from accord.transports.base import End, Transport
-from accord.transports.closing import first_of
-from accord.transports.relay import relay
-from accord.transports.websocket import WebSocketTransport
+from accord.transports.transport_interface import End, Transport
+from accord.transports.websocket_client import WebSocketTransport
+from accord.transports.wrapped_transport import relay
 
 MOST_ANSWER = 64 * 1024 * 1024
 """Bytes of an answer that is not a stream; it holds at most one message."""

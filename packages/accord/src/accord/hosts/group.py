@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 from random import Random
 
+from accord._internal.tasks import within
 from accord.errors import StoreError
 from accord.hosts.directory import Directory
 from accord.hosts.forwarding import Forwarder
@@ -20,7 +21,6 @@ from accord.hosts.signed_forward import Signer
 from accord.hosts.view import HostRow, View, host_id_of, not_answering, why_over
 from accord.http.server.elsewhere import Joinable, OtherHost
 from accord.http.server.owner_counts import owner_key
-from accord.transports.closing import within
 
 TURNS_OF_A_CORE = 8
 """Running turns that one core is taken to bear."""

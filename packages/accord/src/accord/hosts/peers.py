@@ -18,13 +18,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import TypeVar
 
+from accord._internal.tasks import Tasks
 from accord.hosts.directory import BEATS
 from accord.hosts.signed_forward import BadSignature, SignedForward, Signer, forwarded_headers
 from accord.hosts.view import HostRow, View, not_answering
 from accord.http.client.pool import Requests
 from accord.http.client.socket import Broken, Response
 from accord.http.server.elsewhere import HOP
-from accord.tasks import Tasks
 
 SILENT = 0.6
 """Leases of silence after which a peer is no longer asked."""

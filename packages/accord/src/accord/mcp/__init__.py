@@ -12,7 +12,7 @@ what they offer. `content` and `elicitation` convert from MCP's types. Nothing h
 
 from typing import TYPE_CHECKING
 
-from accord.loading import on_first_use
+from accord._internal.lazy_names import on_first_use
 
 if TYPE_CHECKING:
     from accord.mcp.catalog import McpPrompt as McpPrompt, McpResource as McpResource, McpTool as McpTool

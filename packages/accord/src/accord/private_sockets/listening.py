@@ -21,8 +21,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import cast
 
+from accord._internal.tasks import Tasks
 from accord.private_sockets import dialling
-from accord.tasks import Tasks
 
 CONNECTIONS = 64
 """Connections of one token that may be open at a time, and connections that have not said their token yet."""

@@ -34,7 +34,7 @@ from typing import NamedTuple
 
 from accord.errors import AccordError
 from accord.project.project import Project
-from accord.transports.programs import program_file
+from accord.transports.launch import program_file
 
 WITHIN = 10.0
 """Seconds for a command that only looks."""

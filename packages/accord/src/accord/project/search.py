@@ -19,7 +19,7 @@ from accord.extras import install_command
 from accord.printable import printable
 from accord.project.patterns import LONGEST_PATTERN, compiled, has_engine
 from accord.project.project import Project
-from accord.transports.programs import program_file
+from accord.transports.launch import program_file
 
 T = TypeVar("T")
 

@@ -33,6 +33,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from accord._internal.light_event import LightEvent
+from accord._internal.tasks import Tasks, first_of, to_the_end, within
 from accord.arguments import wrong_type
 from accord.client.target import Target
 from accord.connecting import target_of
@@ -45,13 +47,10 @@ from accord.proxy.link import ComponentFailure, Link, Port, join
 from accord.proxy.switchboard import HopRecorder, Switchboard
 from accord.running import Unwritable, explain_at_a_terminal, run_until_the_end
 from accord.schema import v1
-from accord.tasks import Tasks
 from accord.trace import Observer
-from accord.transports.base import End, Transport
-from accord.transports.closing import first_of, to_the_end, within
-from accord.transports.light_event import LightEvent
-from accord.transports.memory import pair
-from accord.transports.stdio import StdioTransport
+from accord.transports.memory_transport import pair
+from accord.transports.stdio_transport import StdioTransport
+from accord.transports.transport_interface import End, Transport
 
 if TYPE_CHECKING:
     from accord.agent.agent import Agent

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from msgspec import Raw
 
+from accord._internal.tasks import Tasks
 from accord.arguments import wrong_type
 from accord.errors import INVALID_PARAMS, RequestError
 from accord.jsonrpc.line_frames import RequestId
@@ -41,7 +42,6 @@ from accord.proxy.own_requests import OwnAnswer, RawNeighbour
 from accord.proxy.switchboard import Switchboard
 from accord.schema import codec, v1
 from accord.schema.base import Request
-from accord.tasks import Tasks
 
 if TYPE_CHECKING:
     from mcp.server import Server

@@ -23,7 +23,7 @@ from accord.client.target import CommandTarget, Target
 from accord.connecting import target_of
 from accord.errors import ConfigurationError
 from accord.plugins import scheme_of
-from accord.transports.programs import program_file
+from accord.transports.launch import program_file
 
 
 class JsonCommand(msgspec.Struct, frozen=True):

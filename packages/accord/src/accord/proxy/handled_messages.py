@@ -21,6 +21,7 @@ from typing import Any, cast
 import msgspec
 from msgspec import Raw
 
+from accord._internal.tasks import is_awaitable, pass_on
 from accord.engine.lanes import WEIGHT, HoldingUp, inside
 from accord.errors import INTERNAL_ERROR, INVALID_PARAMS, REQUEST_CANCELLED, AccordError, DecodeError, RequestError
 from accord.jsonrpc import wire_messages
@@ -33,7 +34,6 @@ from accord.proxy.proxy_handlers import MessageHandlers, run_steps
 from accord.schema import codec
 from accord.schema.base import Json, Notification, Request
 from accord.schema.methods import may_be_empty
-from accord.tasks import is_awaitable, pass_on
 from accord.trace import IN, OUT
 
 log = logging.getLogger("accord")

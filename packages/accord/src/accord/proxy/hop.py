@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, cast, overload
 
+from accord._internal.light_event import LightEvent
+from accord._internal.tasks import Tasks
 from accord.arguments import wrong_type
 from accord.errors import ConnectionClosed, DecodeError, ProtocolError
 from accord.proxy.chain_mcp import OPENING, ProxyLending, RequestT, as_tool_server
@@ -15,9 +17,7 @@ from accord.proxy.switchboard import Switchboard
 from accord.schema import codec, v1
 from accord.schema.base import Notification, Request
 from accord.schema.methods import row_for
-from accord.tasks import Tasks
-from accord.transports.base import Transport
-from accord.transports.light_event import LightEvent
+from accord.transports.transport_interface import Transport
 
 if TYPE_CHECKING:
     from mcp.server import Server

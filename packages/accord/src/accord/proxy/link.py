@@ -46,7 +46,7 @@ from accord.jsonrpc.line_frames import Oversized, RequestId
 from accord.jsonrpc.wire_messages import encode_error
 from accord.proxy.envelopes import INITIALIZE, TODAY, Spelling, enveloped_notification, enveloped_request
 from accord.trace import IN, OUT, Direction
-from accord.transports.base import HIGH_WATER, End, Transport
+from accord.transports.transport_interface import HIGH_WATER, End, Transport
 
 STDERR = 4_000
 """Characters of a component's standard error that an answer has at most, from its end."""

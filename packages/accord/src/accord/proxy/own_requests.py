@@ -13,6 +13,7 @@ from typing import Any
 
 from msgspec import Raw
 
+from accord._internal.tasks import Tasks, give_up, pass_on
 from accord.engine.lanes import Inside, inside
 from accord.errors import INTERNAL_ERROR, REQUEST_CANCELLED, AccordError, ConnectionClosed, PeerError, RequestError
 from accord.jsonrpc import wire_messages
@@ -23,7 +24,6 @@ from accord.proxy.link import ComponentFailure, Link, Port
 from accord.proxy.switchboard import Switchboard
 from accord.schema import codec
 from accord.schema.base import Json
-from accord.tasks import Tasks, give_up, pass_on
 
 
 class RawPeerError(PeerError):

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast, overlo
 import msgspec
 from msgspec import Raw
 
+from accord._internal.tasks import within
 from accord.arguments import check_callable, check_text, wrong_type
 from accord.engine.lanes import Lanes
 from accord.engine.read_pause import MARK
@@ -47,10 +48,9 @@ from accord.proxy.proxy_handlers import (
 from accord.running import OWNER, Unwritable, explain_at_a_terminal, run_until_the_end
 from accord.schema import codec, v1, v2
 from accord.schema.base import Notification, Request
-from accord.transports.base import End, Transport
-from accord.transports.closing import within
-from accord.transports.first_frame import FirstFrame
-from accord.transports.stdio import StdioTransport
+from accord.transports.stdio_transport import StdioTransport
+from accord.transports.transport_interface import End, Transport
+from accord.transports.wrapped_transport import FirstFrame
 
 if TYPE_CHECKING:
     from mcp.server import Server

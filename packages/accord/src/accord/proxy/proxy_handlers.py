@@ -16,12 +16,12 @@ from typing import Any, TypeAlias, cast
 
 import msgspec
 
+from accord._internal.tasks import is_awaitable
 from accord.proxy.chain_mcp import ProxyServers
 from accord.proxy.hop import Hop, Side
 from accord.schema import v1, v2
 from accord.schema.base import Notification, Request
 from accord.schema.methods import row_for
-from accord.tasks import is_awaitable
 
 log = logging.getLogger("accord")
 

@@ -46,7 +46,7 @@ from accord.proxy.envelopes import (
 )
 from accord.proxy.link import CANCEL_REQUEST, MOST_WAITING, AwaitedRequest, ComponentFailure, Link, Port
 from accord.trace import IN, OUT, Direction, Observer, TraceEvent
-from accord.transports.base import End
+from accord.transports.transport_interface import End
 
 if TYPE_CHECKING:
     from accord.proxy.link import Port

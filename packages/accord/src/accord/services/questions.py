@@ -12,8 +12,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
+from accord._internal.tasks import adapted
 from accord.services.service import ServedSession
-from accord.tasks import adapted
 
 Q = TypeVar("Q")
 A = TypeVar("A")

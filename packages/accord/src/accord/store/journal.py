@@ -22,12 +22,12 @@ from pathlib import Path
 from time import monotonic
 from typing import TypeAlias
 
+from accord._internal.light_event import LightEvent
 from accord.errors import StoreError
 from accord.store.base import NOTHING, Changes, Clock, StoredSession, microseconds
 from accord.store.database import FAILURES, OpenedFile, trouble
 from accord.store.queries import changed_columns, refusal
 from accord.store.write_ahead import is_busy
-from accord.transports.light_event import LightEvent
 
 LONG = 256 * 1024
 """Bytes from which on the worker does a commit."""

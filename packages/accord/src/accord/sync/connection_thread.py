@@ -17,11 +17,11 @@ from contextlib import AbstractAsyncContextManager, suppress
 from contextvars import Context, copy_context
 from typing import Any, TypeVar
 
+from accord._internal.tasks import elsewhere
 from accord.client.remote_agent import RemoteAgent
 from accord.errors import ConnectionClosed
 from accord.running import loop_factory
 from accord.sync.waiting_threads import UserCalls, Waiter, is_answering
-from accord.tasks import elsewhere
 
 T = TypeVar("T")
 Block = AbstractAsyncContextManager[RemoteAgent]

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from accord.errors import ConnectionClosed
 from accord.jsonrpc.line_frames import Oversized
-from accord.transports.base import End, Receiver, Transport
+from accord.transports.transport_interface import End, Receiver, Transport
 
 
 class Line(Receiver):

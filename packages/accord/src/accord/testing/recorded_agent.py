@@ -25,8 +25,8 @@ from accord.testing.line import Line
 from accord.testing.recorded import Names, Said, Source, best, conversation
 from accord.trace import TraceEvent
 from accord.trace.meaning import body_of
-from accord.transports.base import Transport
-from accord.transports.stdio import StdioTransport
+from accord.transports.stdio_transport import StdioTransport
+from accord.transports.transport_interface import Transport
 
 
 class Part(msgspec.Struct, eq=False):

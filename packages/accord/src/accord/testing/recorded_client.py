@@ -17,7 +17,7 @@ from accord.testing.line import Line
 from accord.testing.recorded import Names, Said, Source, best, conversation
 from accord.trace import TraceEvent
 from accord.trace.meaning import body_of
-from accord.transports.base import Transport
+from accord.transports.transport_interface import Transport
 
 
 class RecordedClient:

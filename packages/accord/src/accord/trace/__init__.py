@@ -21,7 +21,7 @@ A trace holds private messages. So only its owner can read the file, and secrets
 
 from typing import TYPE_CHECKING
 
-from accord.loading import on_first_use
+from accord._internal.lazy_names import on_first_use
 
 if TYPE_CHECKING:
     from accord.trace.events import (

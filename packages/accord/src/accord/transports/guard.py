@@ -28,9 +28,9 @@ import sys
 import threading
 from contextlib import suppress
 
+from accord._internal.tasks import within
 from accord.transports import guard_process
-from accord.transports.closing import within
-from accord.transports.group import ExitWatch
+from accord.transports.process_group import ExitWatch
 
 PATIENCE = 2.0
 """Seconds that the guard has to end when it has nothing to guard, before it is killed."""

@@ -1,9 +1,14 @@
-"""Starts programs, and explains in one line why a program could not be started."""
+"""Finds and starts programs, and explains in one line why a program could not be started.
+
+`shutil.which` is right on POSIX. On Windows it searches the current folder before PATH, and that folder may hold a
+foreign project with a file `npm.cmd` in it. So `program_file` finds a program as `launch` does when it starts it.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -137,3 +142,18 @@ _HINTS = {
     errno.ENOEXEC: "not a program this machine can run; does a script lack its #! line?",
     errno.E2BIG: "its arguments and environment are too long",
 }
+
+
+def program_file(name: str, path: str | None = None) -> str | None:
+    """The file of this program: by its path, or by its name on `path` (by default our PATH); None if there is none."""
+    if sys.platform == "win32":
+        return _on_windows(name, path)
+    return shutil.which(name, path=path)
+
+
+def _on_windows(name: str, path: str | None) -> str | None:
+    from accord.windows.command_lines import find_program
+    from accord.windows.environments import merged
+
+    environment = merged(os.environ, {} if path is None else {"PATH": path}, os.environ)
+    return find_program(name, environment, os.getcwd())  # noqa: PTH109

@@ -16,7 +16,7 @@ from accord import ConfigurationError
 from accord.masking import mask_urls
 from accord.plugins import TRANSPORTS, plugin_for_scheme, scheme_of
 from accord.printable import label
-from accord.transports.programs import program_file
+from accord.transports.launch import program_file
 from accord_tools.cli import printing
 from accord_tools.cli.agents.installable_agents import remove_installed
 from accord_tools.cli.endings import ENDED_WELL, WrongUsage

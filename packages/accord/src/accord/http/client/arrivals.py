@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from accord._internal.light_event import LightEvent
 from accord.http.ordering import InOrder
 from accord.jsonrpc.line_frames import Oversized
-from accord.transports.light_event import LightEvent
 
 MISSING = 30.0
 """Seconds that a message may be missing while later ones have arrived."""

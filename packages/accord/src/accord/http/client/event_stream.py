@@ -14,12 +14,12 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from accord._internal.light_event import LightEvent
 from accord.http.client.socket import Broken, Response
 from accord.http.silence import Silence
 from accord.http.sse import EventReader, ServerSentEvent, TooLong
 from accord.jsonrpc.wire_messages import ResponseFrame, parse
-from accord.transports.base import End
-from accord.transports.light_event import LightEvent
+from accord.transports.transport_interface import End
 
 SILENCE = 45.0
 """Seconds of silence after which a stream counts as broken; our server sends a comment every 15 seconds."""

@@ -11,7 +11,7 @@ from typing import Protocol
 from accord.http.client.socket import Broken, ClientSocket, Response
 from accord.http.h1 import Bad, Fields, ResponseHead, keeps, request_head
 from accord.http.h1_reader import BodyPart, Item, ResponseReader
-from accord.transports.unreachable import no_answer
+from accord.transports.server_access import no_answer
 
 IDLE = 3.0
 """Seconds after which an idle connection is not reused. Many servers close idle connections after 5 seconds, and a

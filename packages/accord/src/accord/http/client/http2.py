@@ -13,12 +13,12 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 
+from accord._internal.light_event import LightEvent
 from accord.http.client.socket import Broken, ClientSocket, Response
 from accord.http.h2_events import Arrived, Chore, Event, Failed, Goodbye, Reset, Room, Started
 from accord.http.h2_frames import Code
 from accord.http.h2_link import Link
 from accord.http.headers import LAST_EVENT_ID, MESSAGE
-from accord.transports.light_event import LightEvent
 
 STREAM_WINDOW = 1024 * 1024
 CONNECTION_WINDOW = 2**31 - 1

@@ -20,7 +20,7 @@ from accord.extras import missing_extra
 from accord.http.client.http1 import Http1
 from accord.http.client.socket import Broken, ClientSocket, Response
 from accord.http.http2_extra import has_http2, offered
-from accord.transports.network_proxy import NetworkProxy
+from accord.transports.server_access import NetworkProxy
 
 if TYPE_CHECKING:
     from accord.http.client.http2 import Http2

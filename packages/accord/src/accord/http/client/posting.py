@@ -12,6 +12,8 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
+from accord._internal.light_event import LightEvent
+from accord._internal.tasks import Tasks
 from accord.errors import INTERNAL_ERROR, INVALID_REQUEST, DecodeError
 from accord.jsonrpc.line_frames import RequestId
 from accord.jsonrpc.wire_messages import (
@@ -24,9 +26,7 @@ from accord.jsonrpc.wire_messages import (
     parse,
 )
 from accord.schema import codec, v1
-from accord.tasks import Tasks
-from accord.transports.light_event import LightEvent
-from accord.transports.outgoing import Level
+from accord.transports.socket_buffers import OutputLevel
 
 Parsed: TypeAlias = Message | Malformed
 
@@ -82,7 +82,7 @@ class Queues:
     `post` posts one message. `level` counts the bytes that wait. A queue exists, with its task, while it has messages.
     """
 
-    def __init__(self, post: Callable[[Posting], Awaitable[None]], tasks: Tasks, level: Level) -> None:
+    def __init__(self, post: Callable[[Posting], Awaitable[None]], tasks: Tasks, level: OutputLevel) -> None:
         self._post = post
         self._tasks = tasks
         self._level = level

@@ -7,12 +7,11 @@ import ssl
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import cast
 
+from accord._internal.light_event import LightEvent
+from accord._internal.tasks import within
 from accord.errors import AccordError
-from accord.transports.closing import within
-from accord.transports.light_event import LightEvent
-from accord.transports.network_proxy import NetworkProxy, open_connection, unreachable
-from accord.transports.received import Received
-from accord.transports.unreachable import without_tls
+from accord.transports.server_access import NetworkProxy, open_connection, unreachable, without_tls
+from accord.transports.socket_buffers import SharedBufferProtocol
 
 UNREAD = 256 * 1024
 """Received bytes that may wait before reading from the socket stops."""
@@ -26,7 +25,7 @@ class Broken(AccordError):
         self.was_sent = was_sent
 
 
-class ClientSocket(Received):
+class ClientSocket(SharedBufferProtocol):
     """A TCP or TLS connection with a bounded buffer for received bytes; its errors are `Broken`."""
 
     _transport: asyncio.Transport

@@ -18,6 +18,8 @@ import logging
 import ssl
 from collections.abc import Mapping, Sequence
 
+from accord._internal.light_event import LightEvent
+from accord._internal.tasks import Tasks, to_the_end, within
 from accord.errors import EndReason
 from accord.http.client.arrivals import Arrivals
 from accord.http.client.calls import ClientCalls
@@ -41,15 +43,9 @@ from accord.jsonrpc.line_frames import LIMIT, Oversized
 from accord.jsonrpc.peek import peek
 from accord.jsonrpc.wire_messages import RequestFrame, ResponseFrame, parse
 from accord.masking import mask_urls
-from accord.tasks import Tasks
-from accord.transports.base import HIGH_WATER, End, Receiver, Transport
-from accord.transports.closing import to_the_end, within
-from accord.transports.cookies import Cookies
-from accord.transports.given_headers import checked_headers
-from accord.transports.light_event import LightEvent
-from accord.transports.network_proxy import network_proxy
-from accord.transports.outgoing import Level
-from accord.transports.unreachable import not_found
+from accord.transports.server_access import Cookies, checked_headers, network_proxy, not_found
+from accord.transports.socket_buffers import OutputLevel
+from accord.transports.transport_interface import HIGH_WATER, End, Receiver, Transport
 
 STREAMS = 10_000
 """The most sessions that a server may name on one connection. Each has a stream, and a socket over HTTP/1.1."""
@@ -94,7 +90,7 @@ class HttpTransport(Transport):
         self._requests = Requests(url, tls=tls, http2=http2, proxy=network_proxy(url, proxy))
         self._headers = [(name.lower(), value) for name, value in checked_headers(headers).items()]
         self._cookies = Cookies() if cookies is None else cookies
-        self._level = Level(high_water)
+        self._level = OutputLevel(high_water)
         self._calls = ClientCalls()
         self._arrivals = Arrivals(self._is_missing, self.may_read.is_set)
         self._streams: dict[str | None, EventStream] = {}

@@ -12,11 +12,9 @@ from accord.client.target import Target
 from accord.errors import AccordError
 from accord.extras import missing_extra
 from accord.masking import mask_urls
-from accord.transports.base import Transport
-from accord.transports.cookies import Cookies
-from accord.transports.given_headers import checked_headers
-from accord.transports.network_proxy import network_proxy
-from accord.transports.websocket import WebSocketTransport
+from accord.transports.server_access import Cookies, checked_headers, network_proxy
+from accord.transports.transport_interface import Transport
+from accord.transports.websocket_client import WebSocketTransport
 
 SCHEMES = ("http", "https", "ws", "wss")
 

@@ -18,6 +18,8 @@ import secrets
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from accord._internal.light_event import LightEvent
+from accord._internal.tasks import Tasks, first_of
 from accord.errors import INTERNAL_ERROR, ConnectionClosed
 from accord.http.headers import CONNECTION_ID, JSON, NUMBERED
 from accord.http.server import cors, elsewhere, validation
@@ -53,10 +55,7 @@ from accord.http.server.room import Bodies
 from accord.http.server.validation import AnswersBadly, Ends, Headers, Opens, Posts, Reads, Refusal
 from accord.jsonrpc.wire_messages import ResponseFrame, encode_error, parse
 from accord.metrics.merging import merged
-from accord.tasks import Tasks
-from accord.transports.base import End, Transport
-from accord.transports.closing import first_of
-from accord.transports.light_event import LightEvent
+from accord.transports.transport_interface import End, Transport
 
 if TYPE_CHECKING:
     from accord.http.server.websocket import ServerSocket

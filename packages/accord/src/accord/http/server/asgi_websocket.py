@@ -1,6 +1,6 @@
 """WebSocket connections over ASGI events, for servers other than our own and for HTTP/2.
 
-The request's own task reads (`run`), and a second task writes what waits in `Outgoing`; both end with the socket.
+The request's own task reads (`run`), and a second task writes what waits in `OutputQueue`; both end with the socket.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any
 
+from accord._internal.light_event import LightEvent
+from accord._internal.tasks import first_of, within
 from accord.http.server.calls import Calls
 from accord.http.server.limits import ServerLimits
-from accord.transports.base import End, Receiver, Transport
-from accord.transports.closing import first_of, within
-from accord.transports.light_event import LightEvent
-from accord.transports.outgoing import Outgoing
+from accord.transports.socket_buffers import OutputQueue
+from accord.transports.transport_interface import End, Receiver, Transport
 from accord.transports.websocket_frames import ABNORMAL, GOING_AWAY, INTERNAL_ERROR, NORMAL, TOO_BIG
 
 
@@ -37,7 +37,7 @@ class AsgiWebSocket(Transport):
         """The close code, or 0 while it is open."""
         self._receive_event = receive
         self._send_event = send
-        self._outgoing = Outgoing(self.limits.unread)
+        self._outgoing = OutputQueue(self.limits.unread)
         self._receiver: Receiver | None = None
         self._started = LightEvent()
         self._may_read = LightEvent()

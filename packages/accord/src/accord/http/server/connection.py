@@ -14,6 +14,8 @@ import asyncio
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
+from accord._internal.light_event import LightEvent
+from accord._internal.tasks import within
 from accord.errors import ProtocolError
 from accord.http.headers import MAKES_SESSION_KNOWN
 from accord.http.ordering import Once
@@ -27,9 +29,7 @@ from accord.http.sse import ALIVE, announcement, event
 from accord.jsonrpc.peek import peek
 from accord.jsonrpc.wire_messages import Malformed, Message, RequestFrame, ResponseFrame
 from accord.schema import codec, v1
-from accord.transports.base import End, Receiver, Transport
-from accord.transports.closing import within
-from accord.transports.light_event import LightEvent
+from accord.transports.transport_interface import End, Receiver, Transport
 
 JOIN = 64 * 1024
 """Bytes of messages to join into one write."""

@@ -18,7 +18,7 @@ from accord.http.server.request_body import RequestBody
 from accord.http.server.responder import Responder
 from accord.http.server.supervisor import Served
 from accord.http.server.validation import Headers, Refusal
-from accord.transports.base import End, Transport
+from accord.transports.transport_interface import End, Transport
 
 FORWARDED = "accord.forwarded"
 """The ASGI extension with the `Signed` of a request that a peer has forwarded. Its signature was verified."""

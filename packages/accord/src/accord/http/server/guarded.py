@@ -16,8 +16,8 @@ from accord.http.server.owner_gate import OwnerGate
 from accord.http.server.validation import Refusal
 from accord.jsonrpc.line_frames import Oversized
 from accord.jsonrpc.wire_messages import encode_error
-from accord.transports.base import End, Transport
-from accord.transports.wrapped import WrappedTransport
+from accord.transports.transport_interface import End, Transport
+from accord.transports.wrapped_transport import WrappedTransport
 
 
 class GuardedTransport(WrappedTransport):

@@ -9,7 +9,7 @@ from accord.http.server.hosting import Host
 from accord.http.server.owner_gate import OwnerGate
 
 if TYPE_CHECKING:
-    from accord.transports.base import End, Transport
+    from accord.transports.transport_interface import End, Transport
 
 
 class GuardedHost(Host):

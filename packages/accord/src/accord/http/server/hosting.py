@@ -9,15 +9,14 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from accord._internal.tasks import to_the_end
 from accord.confinement.confining import Confinement
 from accord.confinement.containers import Container
 from accord.confinement.limits import ProcessLimits
 from accord.running import OWNER
-from accord.transports.base import End, Transport
-from accord.transports.closing import to_the_end
-from accord.transports.process import ProcessTransport
-from accord.transports.recorded_transport import RecordedTransport
-from accord.transports.relay import relay
+from accord.transports.process_transport import ProcessTransport
+from accord.transports.transport_interface import End, Transport
+from accord.transports.wrapped_transport import RecordedTransport, relay
 
 if TYPE_CHECKING:
     from accord.agent.agent import Agent

@@ -15,6 +15,7 @@ import logging
 from collections import deque
 from typing import cast
 
+from accord._internal.light_event import LightEvent
 from accord.http.h1 import LONGEST, Bad, Fields, RequestHead, chunk, head_bytes, keeps, status_line, values
 from accord.http.h1_reader import BodyPart, Item, RequestReader, Upgraded, wants_websocket
 from accord.http.http2_extra import has_http2
@@ -22,10 +23,9 @@ from accord.http.server.asgi import ON_LEAVE, OWN_BODY, Scope, scope_of
 from accord.http.server.asgi_request import AsgiRequest, date
 from accord.http.server.lingering import close_after_reading
 from accord.http.server.supervisor import Supervisor
-from accord.transports.framed import DrainProgress
-from accord.transports.light_event import LightEvent
-from accord.transports.received import Received
-from accord.transports.unreachable import HANDSHAKE
+from accord.transports.server_access import HANDSHAKE
+from accord.transports.socket_buffers import SharedBufferProtocol
+from accord.transports.websocket_transport import DrainProgress
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 """The first bytes of a client that speaks HTTP/2 with prior knowledge (RFC 9113, 3.4)."""
@@ -46,7 +46,7 @@ LOOK_EVERY = 1.0
 log = logging.getLogger("accord.http")
 
 
-class Http1Connection(Received):
+class Http1Connection(SharedBufferProtocol):
     """One connection, until it ends or becomes HTTP/2 or a WebSocket."""
 
     _transport: asyncio.Transport

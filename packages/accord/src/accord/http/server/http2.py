@@ -24,8 +24,8 @@ from accord.http.server.http2_request import Http2Request
 from accord.http.server.limits import SILENT_PINGS
 from accord.http.server.lingering import close_after_reading
 from accord.http.server.supervisor import Supervisor
-from accord.transports.framed import DrainProgress
-from accord.transports.received import Received
+from accord.transports.socket_buffers import SharedBufferProtocol
+from accord.transports.websocket_transport import DrainProgress
 
 STREAM_WINDOW = 64 * 1024
 CONNECTION_WINDOW = 256 * 1024
@@ -43,7 +43,7 @@ LOOK_EVERY = 1.0
 log = logging.getLogger("accord.http")
 
 
-class Http2Connection(Received):
+class Http2Connection(SharedBufferProtocol):
     """One TCP connection that speaks HTTP/2."""
 
     _transport: asyncio.Transport

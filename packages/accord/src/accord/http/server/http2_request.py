@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Protocol
 
+from accord._internal.light_event import LightEvent
 from accord.http.h1 import Fields
 from accord.http.server.asgi_request import AsgiRequest, date
-from accord.transports.light_event import LightEvent
 
 
 class Http2Shell(Protocol):

@@ -17,13 +17,13 @@ import ssl
 from collections.abc import Coroutine
 from typing import Any
 
+from accord._internal.tasks import Tasks
 from accord.http.h1 import RequestHead
 from accord.http.server.http1 import Http1Connection
 from accord.http.server.limits import ServerLimits
 from accord.http.server.supervisor import Served, Supervised
 from accord.http.server.tls import BACKLOG, TlsAcceptor
 from accord.http.server.websocket import Upgrade
-from accord.tasks import Tasks
 
 ENDING = 2.0
 """Seconds that each step of `Listener.end` may take."""

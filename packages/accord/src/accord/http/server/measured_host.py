@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from accord.http.server.hosting import Host, Hosted, host_of
 from accord.metrics.conversation import MeasuredConversation
 from accord.metrics.server import ServerMetrics
-from accord.transports.recorded_transport import RecordedTransport
+from accord.transports.wrapped_transport import RecordedTransport
 
 if TYPE_CHECKING:
     from accord.http.server.owner_gate import OwnerGate
-    from accord.transports.base import End, Transport
+    from accord.transports.transport_interface import End, Transport
 
 
 class MeasuredHost(Host):

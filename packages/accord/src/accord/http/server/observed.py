@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from accord.http.server.observing import Observing
 from accord.jsonrpc.line_frames import Oversized
-from accord.transports.base import Transport
-from accord.transports.wrapped import WrappedTransport
+from accord.transports.transport_interface import Transport
+from accord.transports.wrapped_transport import WrappedTransport
 
 
 class ObservedTransport(WrappedTransport):

@@ -8,11 +8,11 @@ from hashlib import sha256
 from mmap import mmap
 from typing import Any, TypeVar
 
+from accord._internal.tasks import within
 from accord.http.headers import CONNECTION_ID
 from accord.http.server.limits import ServerLimits
 from accord.http.server.room import Bodies
 from accord.http.server.validation import Headers, Refusal
-from accord.transports.closing import within
 
 SLOWEST = 1024
 """The slowest rate for a body in bytes a second, after `ServerLimits.arrival`."""

@@ -14,6 +14,7 @@ from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from accord._internal.tasks import to_the_end
 from accord.arguments import wrong_type
 from accord.errors import AccordError
 from accord.extras import missing_extra
@@ -27,7 +28,6 @@ from accord.http.server.limits import ServerLimits
 from accord.http.server.quotas import Quotas
 from accord.http.server.supervisor import Served
 from accord.running import on_signals
-from accord.transports.closing import to_the_end
 
 if TYPE_CHECKING:
     from accord.http.server.listener import Listener

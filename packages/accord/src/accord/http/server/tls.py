@@ -18,7 +18,7 @@ import ssl
 from asyncio.sslproto import SSLProtocol
 from collections.abc import Callable
 
-from accord.tasks import Tasks
+from accord._internal.tasks import Tasks
 
 BACKLOG = 1024
 """Connections that the system keeps for us until they are accepted."""

@@ -20,9 +20,9 @@ from accord.http.server.asgi import OWN_SOCKET, Application, Event
 from accord.http.server.calls import Calls
 from accord.http.server.http1 import scope_of_head
 from accord.http.server.limits import SILENT_PINGS, ServerLimits
-from accord.transports.base import End, Receiver
-from accord.transports.framed import DrainProgress, Framed
+from accord.transports.transport_interface import End, Receiver
 from accord.transports.websocket_frames import GOING_AWAY, NORMAL
+from accord.transports.websocket_transport import DrainProgress, Framed
 
 log = logging.getLogger("accord.http")
 

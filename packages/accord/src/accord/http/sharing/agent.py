@@ -11,16 +11,16 @@ import logging
 from collections.abc import Sequence
 from itertools import count
 
+from accord._internal.light_event import LightEvent
+from accord._internal.tasks import within
 from accord.errors import INVALID_REQUEST, ConnectionClosed
 from accord.http.server.hosting import Host
 from accord.http.sharing.conversation import SharedConversation
 from accord.http.sharing.questions import AGENT
 from accord.jsonrpc.line_frames import Oversized
 from accord.jsonrpc.wire_messages import encode_error
-from accord.transports.base import End, Receiver, Transport
-from accord.transports.closing import within
-from accord.transports.light_event import LightEvent
-from accord.transports.memory import pair
+from accord.transports.memory_transport import pair
+from accord.transports.transport_interface import End, Receiver, Transport
 
 log = logging.getLogger("accord.http")
 

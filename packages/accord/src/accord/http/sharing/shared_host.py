@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from accord._internal.tasks import Tasks
 from accord.http.server.guarded_host import GuardedHost
 from accord.http.server.hosting import Host, Hosted, host_of
 from accord.http.server.owner_gate import OwnerGate
 from accord.http.sharing.agent import SharedAgent, SharedClient
 from accord.http.sharing.frames import members, version_in
 from accord.jsonrpc.wire_messages import RequestFrame, parse
-from accord.tasks import Tasks
-from accord.transports.base import End, Transport
+from accord.transports.transport_interface import End, Transport
 
 DETACHED = 3600.0
 """Seconds that a turn may go on without a client."""

@@ -7,12 +7,12 @@ import contextlib
 import functools
 from typing import Any
 
+from accord._internal.tasks import Tasks
 from accord.mcp.bridge import shim
 from accord.mcp.over_acp.tool_server import ToolServer
 from accord.private_sockets.dialling import TOKEN
 from accord.private_sockets.listening import PrivateSocket
 from accord.schema import v1
-from accord.tasks import Tasks
 
 LINE = 16 * 1024 * 1024
 """Bytes that one MCP message may have."""

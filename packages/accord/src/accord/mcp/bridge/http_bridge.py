@@ -18,9 +18,9 @@ import socket
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import TYPE_CHECKING, Any
 
+from accord._internal.tasks import Tasks
 from accord.mcp.over_acp.tool_server import ToolServer
 from accord.schema import v1
-from accord.tasks import Tasks
 
 if TYPE_CHECKING:
     import uvicorn

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias, cast
 
+from accord._internal.tasks import Tasks
 from accord.mcp.bridge.bridge import Bridge
 from accord.mcp.bridge.http_bridge import HttpBridge
 from accord.mcp.over_acp.tool_server import ToolServer
 from accord.schema import v1
-from accord.tasks import Tasks
 
 Way: TypeAlias = Literal["acp", "stdio", "http"]
 """One way to an MCP server."""

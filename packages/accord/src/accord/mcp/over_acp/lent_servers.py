@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import msgspec
 
+from accord._internal.tasks import Tasks
 from accord.engine.handlers import Handlers
 from accord.errors import RequestError
 from accord.mcp.over_acp.forms import (
@@ -33,7 +34,6 @@ from accord.mcp.over_acp.forms import (
 from accord.mcp.over_acp.line import Line, Sends
 from accord.mcp.over_acp.tool_server import ToolServer
 from accord.schema.base import Json
-from accord.tasks import Tasks
 
 log = logging.getLogger("accord")
 

@@ -24,6 +24,7 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
+from accord._internal.tasks import to_the_end
 from accord.engine.context import Context
 from accord.engine.handlers import Handlers
 from accord.errors import RequestError
@@ -35,7 +36,6 @@ from accord.services.files.atomic import replace
 from accord.services.files.encoding import Lines, NotText, encode_like, texts
 from accord.services.files.journal import Change, ChangeJournal
 from accord.services.service import ServedSession, Service, SessionOf
-from accord.transports.closing import to_the_end
 
 T = TypeVar("T")
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
+from accord._internal.tasks import log
 from accord.arguments import wrong_type
 from accord.engine.handlers import Handlers
 from accord.mistakes import check_handler
@@ -29,7 +30,6 @@ from accord.services.permissions.remembered import RememberedAnswers
 from accord.services.permissions.subject import must_be_judgeable
 from accord.services.questions import OpenQuestions, TurnCancelledError
 from accord.services.service import ServedSession, Service, SessionOf
-from accord.tasks import log
 
 if TYPE_CHECKING:
     from accord.schema import v2

@@ -29,10 +29,10 @@ from pathlib import Path
 
 import msgspec
 
+from accord._internal.tasks import log
 from accord.folders import locked, state_folder
 from accord.services.files.atomic import replace_own
 from accord.services.permissions.question import PermissionQuestion
-from accord.tasks import log
 
 EVERYWHERE = "*"
 """What stands for the folder of an answer that holds in every folder."""

@@ -17,13 +17,13 @@ import sys
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
+from accord._internal.tasks import to_the_end
 from accord.schema import v1
 from accord.services.terminals.output import OutputTail, rest_of_character
-from accord.transports.closing import to_the_end
-from accord.transports.group import ProcessGroup
+from accord.transports.descriptors import DescriptorReader, open_reader
 from accord.transports.guard import Ward
 from accord.transports.launch import launch
-from accord.transports.reading import Reader, open_reader
+from accord.transports.process_group import ProcessGroup
 
 HAS_PTY = sys.platform != "win32"
 """Whether commands can run at a pseudo-terminal."""
@@ -83,7 +83,7 @@ class Terminal:
             os.close(theirs)
         self.pid = leader.pid
         self._ward.leads(leader.pid)
-        self._reader: Reader = open_reader(ours, self._printed, lambda _: self._over())
+        self._reader: DescriptorReader = open_reader(ours, self._printed, lambda _: self._over())
         self._group = ProcessGroup(leader, on_exit=self._ended)
 
     @property

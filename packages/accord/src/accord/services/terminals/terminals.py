@@ -23,15 +23,14 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
+from accord._internal.tasks import log
 from accord.engine.handlers import Handlers
 from accord.errors import ConnectionClosed, RequestError
 from accord.project.confined import opened
 from accord.schema import v1
 from accord.services.service import ServedSession, Service, SessionOf
 from accord.services.terminals.terminal import HAS_PTY, Terminal
-from accord.tasks import log
-from accord.transports.launch import Inherit, environment
-from accord.transports.programs import program_file
+from accord.transports.launch import Inherit, environment, program_file
 
 LIMIT = 1024 * 1024
 """Bytes of output that are kept by default."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from accord import ProcessTransport
-from accord.transports.strays import Strays
+from accord.transports.process_group import EscapedProcesses
 from tests.transports.conftest import Recorder
 from tests.waiting import eventually, wait_until
 
@@ -99,7 +99,7 @@ async def test_what_others_have_started_is_left_alone(tmp_path):
 
 @pytest.mark.parametrize("ended_by", ["outer", "inner"])
 def test_marks_of_agents_that_start_each_other_are_all_kept(ended_by):
-    outer, inner = Strays(), Strays()
+    outer, inner = EscapedProcesses(), EscapedProcesses()
     both = inner.marked(outer.marked({"A": "1"}))
     assert both["A"] == "1"
     process = subprocess.Popen(["sleep", "1000"], env={**os.environ, **both})

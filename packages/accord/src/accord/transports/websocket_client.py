@@ -17,13 +17,19 @@ from accord.errors import ConnectionClosed
 from accord.extras import missing_extra
 from accord.jsonrpc.line_frames import LIMIT
 from accord.masking import mask_urls
-from accord.transports.base import HIGH_WATER, Receiver
-from accord.transports.cookies import Cookies
-from accord.transports.framed import Framed
-from accord.transports.given_headers import checked_headers
-from accord.transports.network_proxy import network_proxy, open_connection, unreachable
-from accord.transports.received import Received
-from accord.transports.unreachable import no_answer, not_found, without_tls
+from accord.transports.server_access import (
+    Cookies,
+    checked_headers,
+    network_proxy,
+    no_answer,
+    not_found,
+    open_connection,
+    unreachable,
+    without_tls,
+)
+from accord.transports.socket_buffers import SharedBufferProtocol
+from accord.transports.transport_interface import HIGH_WATER, Receiver
+from accord.transports.websocket_transport import Framed
 
 if TYPE_CHECKING:
     from websockets.client import ClientProtocol
@@ -107,7 +113,7 @@ class WebSocketTransport(Framed):
         return handshake
 
 
-class _Handshake(Received):
+class _Handshake(SharedBufferProtocol):
     """Does the opening handshake; `done` gets its result, or the error."""
 
     socket: asyncio.Transport

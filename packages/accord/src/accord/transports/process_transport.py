@@ -11,28 +11,26 @@ and ends the process: close stdin, wait, SIGTERM to the group, wait, SIGKILL to 
 closing takes a bounded time whatever the agent does. If our own process is killed, the guard (`guard`) ends the group.
 
 Children that leave the agent's group on purpose (daemons) are found by a mark in their environment and ended as well,
-on Linux and while our process lives (`strays`). On Windows a job has the place of the group, of the guard and of the
-marks: nothing that the agent starts can leave it, and it ends with us (`accord.windows.jobs`).
+on Linux and while our process lives (`EscapedProcesses`). On Windows a job has the place of the group, of the guard and
+of the marks: nothing that the agent starts can leave it, and it ends with us (`accord.windows.jobs`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import shlex
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
+from accord._internal.tasks import to_the_end, within
 from accord.errors import ConnectionClosed, EndReason
 from accord.jsonrpc.line_frames import LIMIT, FrameReader, joined
-from accord.transports.base import HIGH_WATER, End, Receiver, Transport
-from accord.transports.closing import to_the_end, within
-from accord.transports.group import LEFT_BEHIND, ProcessGroup
+from accord.transports.descriptors import DescriptorReader, DescriptorWriter, open_reader, open_writer
 from accord.transports.guard import Ward
 from accord.transports.launch import Environment, Inherit, Pipes, environment, launch
-from accord.transports.reading import Reader, open_reader
-from accord.transports.stderr import StderrTail
-from accord.transports.strays import Strays
-from accord.transports.writing import Writer, open_writer
+from accord.transports.process_group import LEFT_BEHIND, EscapedProcesses, ProcessGroup
+from accord.transports.transport_interface import HIGH_WATER, End, Receiver, Transport
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,8 +69,8 @@ class ProcessTransport(Transport):
         """Is awaited when the command has ended by itself: which limit has ended it, in words, or nothing."""
         self._command = list(command)
         self._cwd = cwd
-        self._strays = Strays()
-        self._env = self._strays.marked(environment(env, inherit_env))
+        self._escaped = EscapedProcesses()
+        self._env = self._escaped.marked(environment(env, inherit_env))
         self._frames = FrameReader(limit)
         self._high_water = high_water
         self._stderr_tail = StderrTail(stderr_tail, on_stderr)
@@ -95,9 +93,13 @@ class ProcessTransport(Transport):
         loop = asyncio.get_running_loop()
         self._why: asyncio.Future[EndReason] = loop.create_future()
         self._group = ProcessGroup(leader, on_exit=lambda: self._because("process_ended"))
-        self._stdin: Writer = open_writer(stdin, receiver, self._high_water, lambda _: self._because("broken"))
-        self._stdout: Reader = open_reader(stdout, self._read, lambda _: self._because("peer_closed"))
-        self._stderr: Reader = open_reader(stderr, self._stderr_tail.feed, lambda _: self._stderr_tail.finish())
+        self._stdin: DescriptorWriter = open_writer(
+            stdin, receiver, self._high_water, lambda _: self._because("broken")
+        )
+        self._stdout: DescriptorReader = open_reader(stdout, self._read, lambda _: self._because("peer_closed"))
+        self._stderr: DescriptorReader = open_reader(
+            stderr, self._stderr_tail.feed, lambda _: self._stderr_tail.finish()
+        )
         self._life = loop.create_task(self._live(), name=f"{self.name} ({leader.pid})")
 
     def send(self, frames: Sequence[bytes]) -> None:
@@ -113,7 +115,7 @@ class ProcessTransport(Transport):
 
     def started(self) -> list[int]:
         """The ids of the processes that the command has started and that still run; only Linux tells them."""
-        return [pid for pid in self._strays.pids() if pid != self.pid]
+        return [pid for pid in self._escaped.pids() if pid != self.pid]
 
     @property
     def stderr(self) -> str:
@@ -151,11 +153,11 @@ class ProcessTransport(Transport):
         try:
             reason = await self._why
             await (self._close_and_end() if reason == "closed" else self._end_after(reason))
-            await self._strays.end(self._grace)
+            await self._escaped.end(self._grace)
             await self._ward.release()
         except BaseException:
             self._group.abandon()
-            self._strays.kill()
+            self._escaped.kill()
             raise
         finally:
             self._release()
@@ -223,3 +225,55 @@ _DETAILS: dict[EndReason, str] = {
     "peer_closed": "the agent closed its standard output",
     "broken": "the agent closed its standard input",
 }
+
+
+LONGEST_LINE = 64 * 1024
+"""Bytes of a line; a longer one is passed on in parts, so that an endless line is not kept."""
+
+_log = logging.getLogger("accord.transports")
+
+
+class StderrTail:
+    """Keeps the last `size` bytes and calls `on_line` with each line."""
+
+    def __init__(self, size: int, on_line: Callable[[str], object] | None) -> None:
+        self._size = size
+        self._on_line = on_line
+        self.is_telling = False
+        """Whether `on_line` is being called; a chunk that came now would overtake lines before it."""
+        self._tail = bytearray()
+        self._line = b""
+
+    @property
+    def text(self) -> str:
+        """The bytes that are kept, as text."""
+        return self._tail[-self._size :].decode(errors="replace") if self._size else ""
+
+    def feed(self, chunk: bytes) -> None:
+        """Add a chunk."""
+        self._tail += chunk
+        if len(self._tail) > 2 * self._size:  # cut rarely: each cut moves the kept bytes
+            del self._tail[: -self._size or None]
+        if self._on_line is not None:
+            *lines, self._line = (self._line + chunk).split(b"\n")
+            for line in lines:
+                self._say(line)
+            while len(self._line) > LONGEST_LINE:
+                self._say(self._line[:LONGEST_LINE])
+                self._line = self._line[LONGEST_LINE:]
+
+    def finish(self) -> None:
+        """Pass on the last line, even without its newline: nothing follows."""
+        if self._line:
+            line, self._line = self._line, b""
+            self._say(line)
+
+    def _say(self, line: bytes) -> None:
+        assert self._on_line is not None
+        self.is_telling = True
+        try:
+            self._on_line(line.rstrip(b"\r").decode(errors="replace"))
+        except Exception:  # stderr must be read on, whatever the callback does
+            _log.exception("the on_stderr callback failed")
+        finally:
+            self.is_telling = False

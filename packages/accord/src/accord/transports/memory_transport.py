@@ -12,9 +12,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from accord.transports.base import HIGH_WATER, End, Receiver, Transport
-from accord.transports.closing import to_the_end, within
-from accord.transports.light_event import LightEvent
+from accord._internal.light_event import LightEvent
+from accord._internal.tasks import to_the_end, within
+from accord.transports.transport_interface import HIGH_WATER, End, Receiver, Transport
 
 
 def pair(*, high_water: int = HIGH_WATER) -> tuple[MemoryTransport, MemoryTransport]:

@@ -1,4 +1,14 @@
-"""A queue of outgoing frames with a task that writes them, for transports whose writes are awaited.
+"""Buffers of sockets: one that all reads share, and a queue of output with its level.
+
+asyncio's streaming protocols allocate 256 KiB before every read, which takes longer than everything else that a small
+message needs. So all sockets of an event loop read into one buffer (`SharedBufferProtocol`).
+
+The rule: one buffer per loop, and nothing stays in it. A loop asks for the buffer (`get_buffer`), reads into it and
+hands it back (`buffer_updated`) without running anything else in between: asyncio's selector and proactor loops do,
+with TLS and without, and so does libuv, which calls `alloc` and `read` of one read back to back. Loops in two threads
+must not share a buffer: a read releases the interpreter lock, and the other loop would read into the same bytes.
+
+Transports whose writes are awaited put their output into an `OutputQueue`, from which a task takes it:
 
     send ──▶ put ──▶ [frame, frame, ...] ──▶ take (the task that writes) ──▶ written
 
@@ -8,13 +18,47 @@ Past the high-water mark the receiver gets `paused`, below a quarter of it `resu
 
 from __future__ import annotations
 
+import asyncio
+from abc import abstractmethod
 from collections.abc import Sequence
+from weakref import WeakKeyDictionary
 
-from accord.transports.base import HIGH_WATER, Receiver
-from accord.transports.light_event import LightEvent
+from accord._internal.light_event import LightEvent
+from accord.transports.transport_interface import HIGH_WATER, Receiver
+
+SIZE = 256 * 1024
+"""The most bytes of one read."""
+
+_buffers: WeakKeyDictionary[asyncio.AbstractEventLoop, memoryview] = WeakKeyDictionary()
 
 
-class Level:
+class SharedBufferProtocol(asyncio.BufferedProtocol):
+    """A protocol with `data_received`, like `asyncio.Protocol`, that reads into the shared buffer."""
+
+    _shared_buffer: memoryview
+
+    @abstractmethod
+    def data_received(self, data: bytes) -> None: ...
+
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
+        try:
+            return self._shared_buffer
+        except AttributeError:  # only at the first read: a lookup takes a third of the time of a read
+            self._shared_buffer = buffer = _buffer_of(asyncio.get_running_loop())
+            return buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self.data_received(bytes(self._shared_buffer[:nbytes]))
+
+
+def _buffer_of(loop: asyncio.AbstractEventLoop) -> memoryview:
+    buffer = _buffers.get(loop)
+    if buffer is None:
+        buffer = _buffers[loop] = memoryview(bytearray(SIZE))
+    return buffer
+
+
+class OutputLevel:
     """Counts the bytes of waiting output, and pauses the receiver when there are too many."""
 
     def __init__(self, high_water: int = HIGH_WATER) -> None:
@@ -57,7 +101,7 @@ class Level:
         self.written(self.size)
 
 
-class Outgoing(Level):
+class OutputQueue(OutputLevel):
     """Keeps the waiting frames as well as their count."""
 
     def __init__(self, high_water: int = HIGH_WATER) -> None:

@@ -9,11 +9,10 @@ import sys
 import pytest
 
 from accord.jsonrpc.line_frames import Oversized
-from accord.transports import group, process
-from accord.transports.base import End
-from accord.transports.process import ProcessTransport
-from accord.transports.reading import ThreadReader
-from accord.transports.writing import ThreadWriter
+from accord.transports import process_group, process_transport
+from accord.transports.descriptors import ThreadReader, ThreadWriter
+from accord.transports.process_transport import ProcessTransport
+from accord.transports.transport_interface import End
 from tests.posix import fcntl, termios
 from tests.transports.children import DEAF, ECHO, FOREVER, READY, pid_of, python, shell
 from tests.waiting import eventually
@@ -279,13 +278,13 @@ async def test_two_agents_do_not_disturb_each_other(start):
 
 @pytest.fixture
 def without_pidfd(monkeypatch):
-    monkeypatch.setattr(group, "_pidfd", lambda _: None)
+    monkeypatch.setattr(process_group, "_pidfd", lambda _: None)
 
 
 @pytest.fixture
 def without_polling(monkeypatch):
-    monkeypatch.setattr(process, "open_reader", ThreadReader)
-    monkeypatch.setattr(process, "open_writer", ThreadWriter)
+    monkeypatch.setattr(process_transport, "open_reader", ThreadReader)
+    monkeypatch.setattr(process_transport, "open_writer", ThreadWriter)
 
 
 async def test_without_time_to_end_it_is_killed_before_its_input_ends(start):
@@ -307,7 +306,7 @@ async def test_without_pidfds_the_end_is_noticed_all_the_same(without_pidfd, sta
 @pytest.mark.skipif(sys.platform == "win32", reason="a job ends its processes there")
 async def test_a_process_that_outlives_its_end_is_reaped_when_it_ends():
     child = subprocess.Popen(python(FOREVER), start_new_session=True)  # noqa: ASYNC220
-    watch = group.ExitWatch(child)
+    watch = process_group.ExitWatch(child)
     watch.close()  # the time to end it is over, as when a dead disk keeps it
     assert child.returncode is None
     child.kill()

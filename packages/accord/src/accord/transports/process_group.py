@@ -1,11 +1,19 @@
-"""The process group of an agent: waits for it, signals it as a whole, and ends all of its members.
+"""The process group of an agent, and the processes that left it: waits for them, signals them and ends them all.
 
 Agents are often started by a wrapper (npx, uvx, a shell script). Ending the wrapper alone would leave the agent
-running, so this module ends the group that the wrapper leads. A process that leaves the group on purpose (a daemon) is
-not followed here; see `strays`.
+running, so `ProcessGroup` ends the group that the wrapper leads.
 
 The kernel reuses a group's number only after all members have ended and are reaped. So a group that was once seen empty
 is never signalled again, nor is one whose number another process has by now.
+
+`EscapedProcesses` ends what has left the group: a daemon, a tmux server, `setsid`. Such a process belongs to no group
+of ours, and its parent is `init` soon. But it has inherited its environment, which the kernel shows in `/proc`. So each
+agent gets a mark in its environment, and when its group has ended, every process that has the mark is ended, too. A
+process that clears its environment is not found, nor is one of another user. Only Linux shows environments; elsewhere
+such processes survive.
+
+One look at `/proc` takes about 15 µs for each process of ours. It is a look at a moment: processes can start others
+meanwhile, so it is repeated until nothing is found.
 """
 
 from __future__ import annotations
@@ -16,12 +24,13 @@ import signal
 import subprocess
 import sys
 import threading
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
-from accord.transports.closing import within
+from accord._internal.light_event import LightEvent
+from accord._internal.tasks import within
 from accord.transports.guard_process import birth_of, recycled
-from accord.transports.light_event import LightEvent
 
 if sys.platform == "win32":
     from accord.windows.processes import contained
@@ -226,3 +235,72 @@ def _processes() -> Iterator[tuple[str, int]]:
                 # The second field is the command in parentheses; it may contain parentheses and spaces.
                 fields = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()
                 yield fields[0], int(fields[2])
+
+
+MARK = "ACCORD_STARTED_BY"
+"""The variable that holds the marks: of this agent, and of those that it was started by in turn."""
+
+KILLED_WITHIN = 1.0
+"""Seconds that killed processes have to be gone."""
+
+
+class EscapedProcesses:
+    """The processes that one agent has started, wherever they are now."""
+
+    def __init__(self) -> None:
+        self._mark = uuid.uuid4().hex
+        self._sought = self._mark.encode()
+
+    def marked(self, environment: dict[str, str]) -> dict[str, str]:
+        """This environment with the mark of the agent, where the system can find it again."""
+        if sys.platform != "linux":
+            return environment
+        outer = environment.get(MARK, "")
+        return {**environment, MARK: f"{outer} {self._mark}".strip()}
+
+    async def end(self, grace: float) -> None:
+        """Send SIGTERM to all of them, and SIGKILL to those that do not end within `grace` seconds."""
+        if sys.platform == "win32":  # a job ends them
+            return
+        if await self._signal_until_gone(signal.SIGTERM, grace):
+            return
+        await self._signal_until_gone(signal.SIGKILL, KILLED_WITHIN)
+
+    def kill(self) -> None:
+        """Kill all of them at once."""
+        if sys.platform == "win32":  # a job ends them
+            return
+        for pid in self.pids():
+            with suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+
+    async def _signal_until_gone(self, number: int, seconds: float) -> bool:
+        """Signal each of them once, also those that appear meanwhile; returns whether all are gone in time."""
+        loop = asyncio.get_running_loop()
+        deadline, pause = loop.time() + seconds, 0.002
+        asked: set[int] = set()
+        while found := set(self.pids()):
+            for pid in found - asked:
+                with suppress(OSError):
+                    os.kill(pid, number)
+            asked |= found
+            if loop.time() > deadline:
+                return False
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, 0.1)
+        return True
+
+    def pids(self) -> Iterator[int]:
+        """The ids of all of them, the agent's own process included."""
+        if sys.platform != "linux":
+            return
+        for name in os.listdir("/proc"):  # noqa: PTH208 (a Path for each process takes as long as all the rest)
+            if name.isdecimal() and self._has_mark(name):
+                yield int(name)
+
+    def _has_mark(self, pid: str) -> bool:
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123
+                return self._sought in file.read()
+        except OSError:  # it has ended, or belongs to another user
+            return False

@@ -16,11 +16,11 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
-from accord.transports.base import HIGH_WATER, End, Receiver, Transport
-from accord.transports.closing import to_the_end, within
-from accord.transports.light_event import LightEvent
-from accord.transports.reading import HangUp
-from accord.transports.received import Received
+from accord._internal.light_event import LightEvent
+from accord._internal.tasks import to_the_end, within
+from accord.transports.descriptors import HangUp
+from accord.transports.socket_buffers import SharedBufferProtocol
+from accord.transports.transport_interface import HIGH_WATER, End, Receiver, Transport
 from accord.transports.websocket_frames import (
     ABNORMAL,
     BINARY,
@@ -67,7 +67,7 @@ class DrainProgress:
         return takes
 
 
-class Framed(Received, Transport):
+class Framed(SharedBufferProtocol, Transport):
     """One end of a WebSocket. `attach` gives it the socket, `start` the receiver."""
 
     name = "websocket"

@@ -20,12 +20,11 @@ from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TextIO
 
+from accord._internal.tasks import to_the_end, within
 from accord.errors import ConnectionClosed
 from accord.jsonrpc.line_frames import LIMIT, FrameReader, Oversized, joined
-from accord.transports.base import HIGH_WATER, End, Receiver, Transport
-from accord.transports.closing import to_the_end, within
-from accord.transports.reading import open_reader, pollable
-from accord.transports.writing import open_writer
+from accord.transports.descriptors import open_reader, open_writer, pollable
+from accord.transports.transport_interface import HIGH_WATER, End, Receiver, Transport
 
 if sys.platform == "win32":
     import msvcrt

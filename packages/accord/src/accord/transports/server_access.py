@@ -1,4 +1,4 @@
-"""The proxy on the way to an agent behind a URL: which one is used, and the tunnel through it.
+"""What a client needs to reach an agent behind a URL: headers, cookies, a proxy, and errors that say what to try.
 
     https://agents.example/acp ──▶ network_proxy ──▶ NetworkProxy.tunnel ──▶ CONNECT or SOCKS5 ──▶ TLS, then HTTP
 
@@ -9,6 +9,13 @@ Without a proxy that the user gives, the environment names it: `HTTPS_PROXY` for
 `http` and `ws`, and `ALL_PROXY` for both; a name in lower case goes before the same one in upper case. `NO_PROXY` lists
 hosts that are reached directly. So are, whatever it says, the loopback addresses: there, a proxy on another machine
 would reach itself.
+
+`checked_headers` checks the user's headers before anything is sent. A line break in a value would begin a header, or a
+request, of somebody else's choice. A header that frames the message would contradict the transport's own. Both are
+refused where they are given, with the name of the header. Values are secrets, so no error shows one.
+
+The two common mistakes look like broken connections: TLS spoken to a port without it, and the other way round. Their
+marks on the wire are few and stable: the names of OpenSSL's reasons, and the first bytes of a TLS alert.
 """
 
 from __future__ import annotations
@@ -19,7 +26,7 @@ import os
 import re
 import ssl
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -288,3 +295,127 @@ async def _looked_up(host: str, port: int) -> str:
             f"{host} cannot be looked up here: {error.strerror}; socks5h:// lets the proxy do it"
         ) from error
     return str(found[0][4][0])
+
+
+OWN = frozenset(
+    {"connection", "content-length", "content-type", "host", "keep-alive", "te", "trailer", "transfer-encoding"}
+    | {"upgrade", "accept", "last-event-id", "acp-connection-id", "acp-session-id", "accord-message"}
+)
+"""Headers that the transport sends itself."""
+
+_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
+
+
+def checked_headers(headers: Mapping[str, str] | None, token: str | None = None) -> dict[str, str]:
+    """These headers, and the one with the bearer token if there is one; raises AccordError for a wrong one.
+
+    >>> checked_headers({"X-Team": "blue"}, token="s3cret")
+    {'X-Team': 'blue', 'Authorization': 'Bearer s3cret'}
+    """
+    for name, value in (headers or {}).items():
+        _check(name, value)
+    given = dict(headers or {})
+    if token is not None:
+        if not token.strip():
+            raise AccordError("'token' is empty: pass None to send none")
+        if not _VALUE.fullmatch(token):
+            raise AccordError("'token' contains a line break or another control character: pass the token alone")
+        given["Authorization"] = f"Bearer {token}"
+    return given
+
+
+def _check(name: str, value: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise AccordError(f"'headers' has the name {name!r}: a name has letters, digits and hyphens only")
+    if name.lower() in OWN or name.lower().startswith("sec-websocket-"):
+        raise AccordError(f"'headers' must not contain {name}: Accord sends this header itself")
+    if not _VALUE.fullmatch(value):
+        raise AccordError(f"the value of {name} in 'headers' contains a line break or another control character")
+
+
+class Cookies:
+    """Cookies that a server has set, and the header that returns them.
+
+    >>> cookies = Cookies()
+    >>> cookies.keep(["home=seven; Path=/; HttpOnly", "gone=1", "gone=; Max-Age=0"])
+    >>> cookies.header
+    'home=seven'
+    """
+
+    def __init__(self) -> None:
+        self._values: dict[str, str] = {}
+
+    def keep(self, set_cookies: Iterable[str]) -> None:
+        """Store the cookies of these `Set-Cookie` headers, and remove those that expire."""
+        for line in set_cookies:
+            pair, *attributes = (part.strip() for part in line.split(";"))
+            name, equals, value = pair.partition("=")
+            if not (name and equals):
+                continue
+            if any(_expires(attribute) for attribute in attributes):
+                self._values.pop(name, None)
+            else:
+                self._values[name] = value
+
+    @property
+    def header(self) -> str:
+        """The value of the `Cookie` header; empty if there are no cookies."""
+        return "; ".join(f"{name}={value}" for name, value in self._values.items())
+
+    def clear(self) -> None:
+        """Remove all cookies."""
+        self._values.clear()
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+def _expires(attribute: str) -> bool:
+    # A server removes a cookie by Max-Age 0 (RFC 6265, 5.2.2) or, more often, by a date in 1970.
+    name, _, value = attribute.partition("=")
+    match name.strip().lower():
+        case "max-age":
+            return value.strip().startswith(("0", "-"))
+        case "expires":
+            return "1970" in value
+        case _:
+            return False
+
+
+USUAL_PATH = "/acp"
+"""Where agents are usually served."""
+
+ALERT = b"\x15\x03"
+"""How a TLS alert begins, which is what a TLS server answers to a request without TLS."""
+
+HANDSHAKE = b"\x16\x03"
+"""How a TLS handshake begins, which is what a client with TLS sends to a server without it."""
+
+_NOT_TLS = {"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNKNOWN_PROTOCOL", "PACKET_LENGTH_TOO_LONG", "BAD_PACKET_LENGTH"}
+"""OpenSSL's reasons for an answer that is not TLS at all."""
+
+NO_TLS_THERE = "it does not speak TLS; for a server without TLS, the URL begins with http:// or ws://"
+TLS_THERE = "it speaks TLS; the URL must begin with https:// or wss://"
+MAYBE_TLS_THERE = "if it speaks TLS, the URL must begin with https:// or wss://"
+
+
+def without_tls(error: BaseException) -> str | None:
+    """The explanation of an error that a server without TLS causes; None for other errors."""
+    return NO_TLS_THERE if isinstance(error, ssl.SSLError) and error.reason in _NOT_TLS else None
+
+
+def no_answer(received: bytes, *, tls: bool) -> str:
+    """What to add to "the server closed the connection before it answered", given what it has sent until then."""
+    if tls:
+        return ""
+    return f"; {TLS_THERE}" if received.startswith(ALERT) else "" if received else f"; {MAYBE_TLS_THERE}"
+
+
+def not_found(url: str, status: int) -> str:
+    """What to add to the refusal of a connection, if it says that there is nothing at this URL."""
+    if status != 404:
+        return ""
+    path = urlsplit(url).path or "/"
+    usual = "" if path == USUAL_PATH else f"; agents are usually served at {USUAL_PATH}"
+    return f" (no agent is served at the path {path}{usual})"

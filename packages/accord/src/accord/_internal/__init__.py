@@ -1,0 +1,1 @@
+"""Small things that at least three rooms use."""
