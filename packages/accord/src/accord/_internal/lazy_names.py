@@ -16,7 +16,7 @@ from typing import Any
 def on_first_use(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
     """The `__getattr__` of a package, for these names and where each is.
 
-    A home is a module of the package (`errors`), or that and the name's other name there (`transports.memory_transport:pair`);
+    A home is a module of the package (`errors`), or that and the name's other name there (`engine.peer:Peer`);
     with nothing behind the colon (`http:`) it is the module itself.
     """
 
