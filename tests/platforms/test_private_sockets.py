@@ -12,7 +12,6 @@ from accord._internal.tasks import Tasks
 from accord.private_sockets import listening
 from accord.private_sockets.dialling import TOKEN
 from accord.private_sockets.listening import PrivateSocket
-from accord.tasks import Tasks
 from accord_check.client.launch_command import command_file
 
 SCRIPT = """

@@ -11,7 +11,7 @@ import pytest
 
 import accord
 from accord.http import Access, connect_transport, serving
-from accord.transports.network_proxy import NetworkProxy, network_proxy
+from accord.transports.server_access import NetworkProxy, network_proxy
 from accord_check.agent.raw_http import raw_http
 from accord_check.agent.scenario_context import ScenarioContext
 from accord_check.agent.settings import Settings

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from accord.transports.network_proxy import network_proxy
+from accord.transports.server_access import network_proxy
 from accord_check.agent.scenario_context import ScenarioContext, handshake
 from accord_check.conversation import object_of
 

@@ -25,7 +25,7 @@ from accord.http.server.asgi import OWN_BODY, Event, Receive, Scope, Send, heade
 from accord.http.server.hosting import Host
 from accord.jsonrpc.line_frames import Oversized
 from accord.jsonrpc.wire_messages import NotificationFrame, RequestFrame, parse
-from accord.transports.base import End, Receiver, Transport
+from accord.transports.transport_interface import End, Receiver, Transport
 from accord_check.client.launch_command import AcceptedClient
 from accord_check.passive.observer import Tally
 

@@ -12,10 +12,10 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
+from accord._internal.tasks import Tasks
 from accord.private_sockets.dialling import TOKEN
 from accord.private_sockets.listening import PrivateSocket
-from accord.tasks import Tasks
-from accord.transports.base import End, Receiver, Transport
+from accord.transports.transport_interface import End, Receiver, Transport
 from accord_check.client import relay
 from accord_check.client.relay import HEAD
 
