@@ -8,7 +8,8 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from accord_tools.tui.app import ChatApp, ChatOptions
+from accord_tools.tui.chat_app import ChatApp
+from accord_tools.tui.chat_settings import ChatOptions
 from accord_tools.tui.connection import AgentChoice, ConnectionOptions
 from tests.waiting import eventually
 

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 
 from tools.website.page import Page
 
-from accord_tools.cli.command_table import commands_for, parser_of
-from accord_tools.cli.parser import commands_of
+from accord_tools.cli.command_table import commands_for, commands_of, parser_of
 
 WIDTH = "88"
 """Columns of a help text; a page shows about 90."""

@@ -163,7 +163,7 @@ def test_a_command_does_not_load_the_others():
         "finally: print(*sorted(m for m in sys.modules if m.startswith('accord')), 'ssl' in sys.modules)"
     )
     loaded = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True).stdout.split()
-    assert "accord_tools.cli.demo" in loaded
+    assert "accord_tools.cli.command_table" in loaded
     assert not {
         "accord_tools.cli.run",
         "accord_tools.cli.serve",
@@ -175,7 +175,7 @@ def test_a_command_does_not_load_the_others():
 
 def test_every_command_of_the_guide_exists():
     """Each command in the page's blocks is parsed, and none is run."""
-    from accord_tools.cli import target
+    from accord_tools.cli import agent_options
     from accord_tools.cli.command_table import commands_for, parser_of
 
     page = (Path(__file__).parents[4] / "docs" / "command-line.md").read_text()
@@ -183,5 +183,5 @@ def test_every_command_of_the_guide_exists():
     lines = [line for block in blocks for line in block.splitlines() if line.startswith("accord ")]
     assert len(lines) > 20
     for line in lines:
-        before, _ = target.split(shlex.split(line, comments=True)[1:])
+        before, _ = agent_options.split_agent(shlex.split(line, comments=True)[1:])
         assert parser_of(commands_for()).parse_known_args(before)[1] == [], line

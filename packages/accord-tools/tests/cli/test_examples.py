@@ -23,8 +23,7 @@ import pytest
 from accord.store.base import StoredSession
 from accord.store.sqlite import SqliteStore
 from accord_tools.cli import _options, main  # pyright: ignore[reportPrivateUsage]
-from accord_tools.cli.command_table import commands_for, parser_of
-from accord_tools.cli.parser import commands_of
+from accord_tools.cli.command_table import commands_for, commands_of, parser_of
 
 if sys.platform == "win32":
     pytest.skip("a process cannot be forked there", allow_module_level=True)

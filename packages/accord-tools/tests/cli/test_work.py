@@ -12,10 +12,9 @@ from accord.printable import columns
 from accord.services.console.changes import COMPARED, FileChange
 from accord.session.placeholders import placeholder
 from accord_tools.cli.display import MOST_BYTES, drawn
-from accord_tools.cli.streams import ASCII, UNICODE, Appearance, appearance
-from accord_tools.cli.work_lines import Work, line_of, usage_lines
-from accord_tools.cli.wrapping import Wrapped
-from accord_tools.presentation.styled_text import rows_of, text_of
+from accord_tools.presentation.appearance import ASCII, UNICODE, Appearance, appearance
+from accord_tools.presentation.styled_text import WrappedStream, rows_of, text_of
+from accord_tools.presentation.work_lines import Work, line_of, usage_lines
 
 PLAIN = Appearance(is_terminal=False)
 
@@ -267,7 +266,7 @@ def test_code_is_cut_at_the_width() -> None:
 
 
 def wrapped(text: str, width: int, size: int) -> str:
-    wrapping = Wrapped()
+    wrapping = WrappedStream()
     chunks = [text[place : place + size] for place in range(0, len(text), size)]
     return "".join([*(wrapping.add(chunk, width) for chunk in chunks), wrapping.rest(width)])
 
@@ -293,7 +292,7 @@ def test_text_is_wrapped_alike_however_it_is_cut_into_chunks(size: int) -> None:
 
 
 def test_a_word_without_an_end_takes_bounded_memory_and_time() -> None:
-    wrapping = Wrapped()
+    wrapping = WrappedStream()
     shown = "".join(wrapping.add("x" * 100, 80) for _ in range(5_000)) + wrapping.rest(80)
     assert shown.count("x") == 500_000
 

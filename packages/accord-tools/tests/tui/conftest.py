@@ -13,7 +13,8 @@ pytest.importorskip("textual")
 
 from accord.project.git import find_repository
 from accord_tools.configuration.trust import trust_folder
-from accord_tools.tui.app import ChatApp, ChatOptions
+from accord_tools.tui.chat_app import ChatApp
+from accord_tools.tui.chat_settings import ChatOptions
 from accord_tools.tui.connection import AgentChoice, ConnectionOptions
 from accord_tools.tui.question_bar import QUIET
 from tests.tui.real_terminal import Terminal

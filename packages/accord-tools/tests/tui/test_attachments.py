@@ -8,9 +8,9 @@ import pytest
 from textual import events
 
 import accord
+from accord_tools.presentation.diffs import hunks, lines_of, without
 from accord_tools.tui import attachments
 from accord_tools.tui.attachments import clipboard_image, pasted_path
-from accord_tools.tui.diffs import hunks, lines_of, without
 from tests.pictures.test_image import png_of
 from tests.waiting import eventually
 

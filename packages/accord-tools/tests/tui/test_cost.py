@@ -5,10 +5,10 @@ import sys
 import pytest
 
 import accord
-from accord_tools.tui.ansi import output_lines
-from accord_tools.tui.diffs import diff_lines, unified
-from accord_tools.tui.highlight import highlighted_line
-from accord_tools.tui.markdown import GrowingMarkdown, parser
+from accord_tools.presentation.command_output import output_lines
+from accord_tools.presentation.diffs import diff_lines, unified
+from accord_tools.presentation.highlight import highlighted_line
+from accord_tools.presentation.markdown import GrowingMarkdown, parser
 from accord_tools.tui.palette import all_rows
 from tests.waiting import eventually
 

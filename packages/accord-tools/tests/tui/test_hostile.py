@@ -5,10 +5,10 @@ from hypothesis import given, settings, strategies
 from rich.cells import cell_len
 
 import accord
+from accord_tools.presentation.command_output import output_lines
+from accord_tools.presentation.diffs import diff_lines, side_by_side, unified
+from accord_tools.presentation.markdown import GrowingMarkdown, markdown
 from accord_tools.presentation.styled_text import Paragraph, text_of
-from accord_tools.tui.ansi import output_lines
-from accord_tools.tui.diffs import diff_lines, side_by_side, unified
-from accord_tools.tui.markdown import GrowingMarkdown, markdown
 from accord_tools.tui.palette import Palette, all_rows, rows_of
 
 TEXTS = {

@@ -202,7 +202,8 @@ async def test_an_agent_that_cannot_be_started_says_why_and_what_to_do(chat):
 
 
 async def test_the_agent_to_start_is_chosen_from_a_list(tmp_path):
-    from accord_tools.tui.app import ChatApp, ChatOptions
+    from accord_tools.tui.chat_app import ChatApp
+    from accord_tools.tui.chat_settings import ChatOptions
     from tests.tui.conftest import Chat
 
     agent = keeping()

@@ -8,9 +8,9 @@ import pytest
 import accord
 from accord_tools.configuration.agents_file import user_file
 from accord_tools.configuration.known_agents import KnownAgents
-from accord_tools.tui import keys, slash
-from accord_tools.tui.app import ChatApp
-from accord_tools.tui.settings import parse, read_settings
+from accord_tools.tui import key_bindings, slash
+from accord_tools.tui.chat_app import ChatApp
+from accord_tools.tui.chat_settings import parse, read_settings
 from tests.waiting import eventually
 
 GUIDE = Path(__file__).parents[4] / "docs" / "chat.md"
@@ -22,19 +22,19 @@ def generated(name):
 
 
 def test_the_guide_has_the_keys_and_commands_of_the_tables():
-    assert generated("keys").strip() == keys.table()
+    assert generated("keys").strip() == key_bindings.table()
     assert generated("commands").strip() == slash.table()
 
 
 def test_every_key_and_every_command_has_its_action():
-    for action in [key.action.partition("(")[0] for key in keys.KEYS if key.action]:
+    for action in [key.action.partition("(")[0] for key in key_bindings.KEYS if key.action]:
         assert callable(getattr(ChatApp, f"action_{action}"))
     for command in slash.COMMANDS:
         assert callable(getattr(ChatApp, f"action_{command.action}"))
 
 
 def test_no_two_keys_are_the_same():
-    used = [name for key in keys.KEYS if key.action for name in key.key.split(",")]
+    used = [name for key in key_bindings.KEYS if key.action for name in key.key.split(",")]
     assert len(used) == len(set(used))
 
 

@@ -16,9 +16,9 @@ from accord.http.server.owner_gate import OwnerGate
 from accord.http.server.quotas import Bucket
 from accord.http.server.validation import Refusal
 from accord.metrics import ServerMetrics
-from accord_tools.cli.endings import WrongUsage
-from accord_tools.cli.recorded_host import RecordedHost
-from accord_tools.cli.serve_quotas import quotas_of
+from accord_tools.cli.exit_codes import WrongUsage
+from accord_tools.cli.host_wrappers import RecordedHost
+from accord_tools.cli.serve_options import quotas_of
 from tests.hosts.hosting import editor_on, post
 from tests.http.talking import DEADLINE, WAYS, an_agent
 from tests.waiting import eventually

@@ -8,10 +8,10 @@ import traceback
 from collections.abc import Sequence
 
 from accord import AccordError
-from accord_tools.cli import misplaced, printing, target
-from accord_tools.cli.command_table import parser_for
-from accord_tools.cli.endings import ENDED_WELL, FAILED, INTERRUPTED, WRONG_USAGE, OutputLost, exit_code, one_line
-from accord_tools.cli.parser import tell_json
+from accord_tools.cli.agent_options import split_agent
+from accord_tools.cli.command_table import parser_for, tell_json, unknown_arguments_error
+from accord_tools.cli.console import clean_last_resort, drop_output, print_error, write_out
+from accord_tools.cli.exit_codes import ENDED_WELL, FAILED, INTERRUPTED, WRONG_USAGE, OutputLost, exit_code, one_line
 
 COMPLETE = "__complete"
 """What the scripts of `accord completion` call; it is not meant for people."""
@@ -19,31 +19,31 @@ COMPLETE = "__complete"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the result is the process's exit code."""
-    printing.clean_last_resort()
+    clean_last_resort()
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         code = _run(given)
-        printing.write_out()
+        write_out()
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        printing.silence()
+        drop_output()
         return ENDED_WELL
     except OutputLost as error:  # of the parser, or at the end
-        printing.silence()
-        printing.complain(f"accord: {one_line(error)}")
+        drop_output()
+        print_error(f"accord: {one_line(error)}")
         return exit_code(error)
     except Exception:  # a bug of ours; its text may quote an agent
-        printing.complain(traceback.format_exc().rstrip())
+        print_error(traceback.format_exc().rstrip())
         return FAILED
     return code
 
 
 def _run(arguments: Sequence[str]) -> int:
     if arguments[:1] == [COMPLETE]:
-        from accord_tools.cli import complete
+        from accord_tools.cli import completion
 
-        return complete.answer(arguments[1:])
+        return completion.answer(arguments[1:])
     command = "accord"
     try:
         options = _options(arguments)
@@ -53,27 +53,27 @@ def _run(arguments: Sequence[str]) -> int:
         command = f"accord {options.command}"
         code: int = options.run_command(options)
     except OutputLost as error:
-        printing.silence()
-        printing.complain(f"{command}: {one_line(error)}")
+        drop_output()
+        print_error(f"{command}: {one_line(error)}")
         return exit_code(error)
     except AccordError as error:
-        if "--debug" in target.split(arguments)[0]:
+        if "--debug" in split_agent(arguments)[0]:
             raise
-        printing.complain(f"{command}: {one_line(error)}")
+        print_error(f"{command}: {one_line(error)}")
         return exit_code(error)
     return code
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
     """The options that these arguments give; wrong usage ends the program."""
-    before, agent = target.split(arguments)
+    before, agent = split_agent(arguments)
     parser = parser_for(before)
     if "--json" in before:
         tell_json(parser)
     options, unknown = parser.parse_known_args(before)
     used: argparse.ArgumentParser = getattr(options, "used", parser)
     if unknown:
-        used.error(misplaced.explained(used, before, unknown, options))
+        used.error(unknown_arguments_error(used, before, unknown, options))
     if agent and not getattr(options, "takes_agent", False):
         used.error(f"{used.prog} takes no agent; remove -- and what follows it")
     options.agent = agent

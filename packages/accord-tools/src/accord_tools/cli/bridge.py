@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 from accord import ConfigurationError
 from accord.plugins import scheme_of
 from accord.running import on_signals
-from accord_tools.cli import printing, recording, remote_options
-from accord_tools.cli.endings import ENDED_WELL, FAILED, WrongUsage, one_line
+from accord_tools.cli.agent_options import remote_arguments, remote_options
+from accord_tools.cli.console import output_error
+from accord_tools.cli.exit_codes import ENDED_WELL, FAILED, WrongUsage, one_line
+from accord_tools.cli.trace_options import recorded_trace, trace_arguments
 
 if TYPE_CHECKING:
     from accord.transports.transport_interface import Transport
@@ -31,8 +33,8 @@ is on standard error."""
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.add_argument("url", metavar="URL", help="http, https, ws or wss; or the name of an agent with a URL")
-    recording.arguments(parser)
-    remote_options.arguments(parser.add_argument_group("the agent"))
+    trace_arguments(parser)
+    remote_arguments(parser.add_argument_group("the agent"))
 
 
 def run(options: argparse.Namespace) -> int:
@@ -40,10 +42,10 @@ def run(options: argparse.Namespace) -> int:
     from accord_tools.configuration.resolving import target_of
 
     settings = _settings(options.url)
-    token, headers, tls, proxy = remote_options.read(options, settings)
+    token, headers, tls, proxy = remote_options(options, settings)
     far = target_of(settings, token=token, headers=headers, tls=tls, proxy=proxy).dial()
     fill_closed_streams()
-    with recording.recorded(options, "accord bridge", role="tap", peer=far.name) as trace:
+    with recorded_trace(options, "accord bridge", role="tap", peer=far.name) as trace:
         if trace is not None:
             from accord.transports.wrapped_transport import RecordedTransport
 
@@ -81,7 +83,7 @@ async def _bridge(far: Transport) -> int:
     except asyncio.CancelledError:
         return ENDED_WELL
     if near.output_error is not None:
-        raise printing.lost(near.output_error)
+        raise output_error(near.output_error)
     if first is not far:
         return ENDED_WELL
     print(f"accord bridge: {one_line(end.error())}", file=sys.stderr)

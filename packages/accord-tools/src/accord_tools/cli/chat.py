@@ -1,8 +1,14 @@
-"""`accord chat`: the terminal client. This file owns its options; the room `tui` is the client."""
+"""`accord chat`: the terminal client. This file owns its options; the room `tui` is the client.
+
+`--plain` is a dialogue line by line, for terminals that cannot show a screen, and for screen readers. A prompt is a
+line; a line that ends with a backslash goes on. The answer, the work and the questions are shown as `accord run` shows
+them.
+"""
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import os
 import sys
 from contextlib import suppress
@@ -10,14 +16,133 @@ from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from accord import ConfigurationError
-from accord_tools.cli import lending, mcp_file, opening, printing, protocol, target
-from accord_tools.cli.endings import WrongUsage
+from accord.mistakes import ForgottenAwaits
+from accord_tools.cli.agent_options import (
+    ChosenAgent,
+    RemoteOptions,
+    chosen_agent,
+    demo_settings,
+    protocol_versions,
+    remote_options,
+)
+from accord_tools.cli.console import print_error
+from accord_tools.cli.exit_codes import ENDED_WELL, INTERRUPTED, WrongUsage, one_line
+from accord_tools.cli.login import log_in
+from accord_tools.cli.permission_options import ALLOW, policy_of, run_client
+from accord_tools.cli.session_options import (
+    absolute,
+    chosen_session,
+    prepare_session,
+    read_mcp_file,
+    remember_session,
+    session_arguments,
+)
 
 if TYPE_CHECKING:
-    from accord_tools.pictures.asking import Graphics
-    from accord_tools.tui.app import ChatOptions
+    from accord import RemoteAgent, RemoteSession
+    from accord_tools.cli.display import Display
+    from accord_tools.cli.run_turn import Interrupts
+    from accord_tools.pictures.terminal_graphics import Graphics
+    from accord_tools.tui.chat_settings import ChatOptions
     from accord_tools.tui.connection import AgentChoice
     from accord_tools.tui.session_list import Worktree
+
+
+LEAVING = ("/quit", "/exit")
+
+
+def converse(options: argparse.Namespace) -> int:
+    """Talk with the agent until the end of input."""
+    from accord import run as run_loop
+
+    options.non_interactive = None
+    options.json = False
+    return run_loop(_converse(options))
+
+
+async def _converse(options: argparse.Namespace) -> int:
+    from accord import connect
+    from accord_tools.cli.console import streams
+    from accord_tools.cli.display import Display
+    from accord_tools.cli.output import Output
+    from accord_tools.cli.run_turn import interrupts
+
+    with interrupts() as control:
+        output = Output(os.dup(1), os.dup(2))
+        view = Display(output, streams(), absolute(options.cwd), shows_work=True)
+        try:
+            with run_client(options, view) as lent:
+                agent = chosen_agent(options)
+                spoken = protocol_versions(options)
+                where = agent.target(ForgottenAwaits(print_error))
+                async with connect(where, lent.client, unstable=True, versions=spoken) as remote:
+                    await log_in(options, remote)
+                    session = await _opened(options, remote)
+                    return await _dialogue(options, session, view, control)
+        finally:
+            view.stop()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(output.flush(), 1.0)
+
+
+async def _opened(options: argparse.Namespace, remote: RemoteAgent) -> RemoteSession:
+    servers = read_mcp_file(options.mcp, options.cwd) if options.mcp else ()
+    session_id = await chosen_session(options, remote)
+    if session_id is None:
+        session = await remote.new_session(options.cwd, mcp_servers=servers)
+    else:
+        reopen = remote.resume if remote.capabilities.sessions.resume else remote.load
+        session = await reopen(session_id, options.cwd, mcp_servers=servers)
+    remember_session(options, session)
+    if options.mode is not None:
+        await session.set_mode(options.mode)
+    if options.model is not None:
+        await session.set_model(options.model)
+    return session
+
+
+async def _dialogue(options: argparse.Namespace, session: RemoteSession, view: Display, control: Interrupts) -> int:
+    """Prompts and answers, one after the other."""
+    text: str | None = options.prompt
+    while True:
+        if text is None:
+            text = await asyncio.to_thread(_prompt)
+        if text is None or text.strip() in LEAVING:
+            return INTERRUPTED if control.count else ENDED_WELL
+        if text.strip():
+            await _turn(session, text, view, control)
+        text = None
+
+
+async def _turn(session: RemoteSession, text: str, view: Display, control: Interrupts) -> None:
+    from accord import AccordError
+
+    reply = session.prompt(text, mentions=True, subagents=True)
+    control.politely = reply.request_cancel
+    try:
+        await view.prompted(session)
+        await view.follow(reply)
+        await view.ended(session, await reply)
+    except AccordError as error:
+        await view.failed(error)
+        print_error(f"accord chat: {one_line(error)}")
+    finally:
+        control.politely = None
+
+
+def _prompt() -> str | None:
+    """What the user types; None at the end of input."""
+    lines: list[str] = []
+    mark = "> " if sys.stdin.isatty() else ""
+    while True:
+        try:
+            line = input(mark)
+        except EOFError:
+            return "\n".join(lines) if lines else None
+        lines.append(line.removesuffix("\\"))
+        if not line.endswith("\\"):
+            return "\n".join(lines)
+
 
 EPILOG = """\
 examples:
@@ -56,17 +181,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--set", metavar="KEY=VALUE", action="append", default=[], dest="settings", help="set a config option"
     )
     group.add_argument("--mcp", metavar="FILE", help="a JSON file with MCP servers for the session")
-    group.add_argument("--allow", choices=lending.ALLOW, help="what the agent may do (default: ask)")
+    group.add_argument("--allow", choices=ALLOW, help="what the agent may do (default: ask)")
     group.add_argument("--policy", metavar="FILE", help="a TOML file with rules that answer before you are asked")
     group.add_argument("--theme", metavar="NAME", help="the colours; /theme lists them")
-    opening.arguments(parser, is_argument=True)
+    session_arguments(parser, is_argument=True)
 
 
 def run(options: argparse.Namespace) -> int:
     folder = Path(options.cwd).absolute()
     if not folder.is_dir():
         raise WrongUsage(f"--cwd {options.cwd}: no such folder")
-    opening.prepare(options)
+    prepare_session(options)
     if options.worktree and (options.continues or options.session is not None):
         raise WrongUsage("--worktree begins a new session; leave --continue and --session out")
     if options.trust:
@@ -76,16 +201,14 @@ def run(options: argparse.Namespace) -> int:
         return _run(options, worktrees)
     finally:
         for worktree in worktrees:  # after the screen is gone
-            printing.complain(f"The work is in a git worktree:\n{worktree.described()}")
+            print_error(f"The work is in a git worktree:\n{worktree.described()}")
 
 
 def _run(options: argparse.Namespace, worktrees: list[Worktree]) -> int:
     if options.plain or not _is_able():
-        from accord_tools.cli.plain_chat import converse
-
         return converse(options)
     try:
-        from accord_tools.tui.app import ChatApp
+        from accord_tools.tui.chat_app import ChatApp
     except ImportError as error:
         from accord.extras import extra_of, missing_extra
 
@@ -110,7 +233,7 @@ def _trust(folder: Path) -> None:
 def _worktree(options: argparse.Namespace, folder: Path) -> Worktree:
     """Make the worktree in which the session works, and make it the session's folder."""
     from accord.project.git import FolderNotTrusted
-    from accord_tools.cli.trusting import ask_for_folder
+    from accord_tools.cli.agent_setup import ask_for_folder
     from accord_tools.configuration.trust import is_folder_trusted
     from accord_tools.tui.session_list import new_worktree
 
@@ -140,7 +263,7 @@ def _is_ascii() -> bool:
 
 def _choice(options: argparse.Namespace) -> AgentChoice | None:
     """The agent that the command line names; None if the user is to choose."""
-    agent = target.chosen(options)
+    agent = chosen_agent(options)
     if agent.is_demo and len(_known(options)) > 1:
         return None
     words = agent.settings.words
@@ -148,7 +271,7 @@ def _choice(options: argparse.Namespace) -> AgentChoice | None:
     return _made(name or (Path(words[0]).name if words else agent.settings.where), agent)
 
 
-def _made(name: str, agent: target.ChosenAgent) -> AgentChoice:
+def _made(name: str, agent: ChosenAgent) -> AgentChoice:
     from accord.masking import mask_urls
     from accord_tools.tui.connection import AgentChoice
 
@@ -166,16 +289,15 @@ def _made(name: str, agent: target.ChosenAgent) -> AgentChoice:
 
 def _of_registry(name: str) -> AgentChoice:
     """An agent of the registry that is installed."""
-    from accord_tools.cli import remote_options
+    from accord_tools.cli.agent_options import ChosenAgent
     from accord_tools.configuration.resolving import resolve
 
-    return _made(name, target.ChosenAgent(resolve(f"registry:{name}"), remote_options.RemoteOptions()))
+    return _made(name, ChosenAgent(resolve(f"registry:{name}"), RemoteOptions()))
 
 
 def _known(options: argparse.Namespace) -> list[AgentChoice]:
     """The agents that have names and may be started, the default first; and the built-in one."""
-    from accord_tools.cli import remote_options
-    from accord_tools.cli.naming import known_agents
+    from accord_tools.cli.agent_options import ChosenAgent, known_agents
     from accord_tools.configuration.resolving import started_by_us
     from accord_tools.configuration.trust import is_trusted
 
@@ -185,15 +307,14 @@ def _known(options: argparse.Namespace) -> list[AgentChoice]:
     for agent in usable:
         settings = started_by_us(agent.settings)
         with suppress(WrongUsage):  # a token file that is missing, or options for another kind of agent
-            choices.append(_made(agent.name, target.ChosenAgent(settings, remote_options.read(options, settings))))
-    demo = target.demo()
-    return [*choices, _made("demo", target.ChosenAgent(demo, remote_options.RemoteOptions(), is_demo=True))]
+            choices.append(_made(agent.name, ChosenAgent(settings, remote_options(options, settings))))
+    demo = demo_settings()
+    return [*choices, _made("demo", ChosenAgent(demo, RemoteOptions(), is_demo=True))]
 
 
 def _options(options: argparse.Namespace, worktrees: list[Worktree]) -> ChatOptions:
-    from accord_tools.tui.app import ChatOptions
+    from accord_tools.tui.chat_settings import ChatOptions, read_settings
     from accord_tools.tui.connection import ConnectionOptions
-    from accord_tools.tui.settings import read_settings
 
     for setting in options.settings:
         if "=" not in setting:
@@ -206,8 +327,8 @@ def _options(options: argparse.Namespace, worktrees: list[Worktree]) -> ChatOpti
     connection = ConnectionOptions(
         remembers=settings.remember,
         allow=options.allow or "ask",
-        policy=lending.policy_of(options),
-        versions=tuple(protocol.versions(options)),
+        policy=policy_of(options),
+        versions=tuple(protocol_versions(options)),
     )
     return ChatOptions(
         Path(options.cwd).absolute(),
@@ -220,7 +341,7 @@ def _options(options: argparse.Namespace, worktrees: list[Worktree]) -> ChatOpti
         mode=options.mode,
         model=options.model,
         config=dict(setting.split("=", 1) for setting in options.settings),
-        servers=mcp_file.read(options.mcp, options.cwd) if options.mcp else (),
+        servers=read_mcp_file(options.mcp, options.cwd) if options.mcp else (),
         connection=connection,
         theme=options.theme or settings.theme,
         keys=settings.keys,
@@ -234,8 +355,8 @@ def _options(options: argparse.Namespace, worktrees: list[Worktree]) -> ChatOpti
 
 def _graphics(images: str) -> tuple[Graphics, str]:
     """How the terminal shows images, and what the user typed while it was asked."""
-    from accord_tools.pictures.asking import NO_GRAPHICS, Graphics, ask_terminal, may_be_asked
     from accord_tools.pictures.protocols import Protocol
+    from accord_tools.pictures.terminal_graphics import NO_GRAPHICS, Graphics, ask_terminal, may_be_asked
 
     for known in get_args(Protocol):
         if known == images:

@@ -35,12 +35,17 @@ import json
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from accord_tools.cli.endings import ENDED_WELL, FAILED, WRONG_USAGE, OutputLost, WrongUsage
-from accord_tools.cli.parser import Command, add_commands
-from accord_tools.cli.printing import complain as print_error, print_table, say as print_line, write_out
-from accord_tools.cli.protocol import arguments as protocol_argument, versions as protocol_versions
-from accord_tools.cli.streams import Style, streams, width
-from accord_tools.cli.target import ChosenAgent, arguments as agent_arguments, chosen as chosen_agent
+from accord_tools.cli.agent_options import (
+    ChosenAgent,
+    agent_arguments,
+    chosen_agent,
+    protocol_argument,
+    protocol_versions,
+)
+from accord_tools.cli.command_table import Command, add_commands
+from accord_tools.cli.console import print_error, print_line, print_table, streams, width, write_out
+from accord_tools.cli.exit_codes import ENDED_WELL, FAILED, WRONG_USAGE, OutputLost, WrongUsage
+from accord_tools.presentation.appearance import Style
 
 __all__ = [
     "ENDED_WELL",

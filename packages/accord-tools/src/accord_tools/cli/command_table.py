@@ -3,70 +3,245 @@
 An added command is an entry point of the group `accord.commands` that names a `Command`. `accord check` is one. Reading
 entry points takes milliseconds and importing a plug-in longer, so an own command needs neither, and an added command
 imports no other. A broken plug-in is named in one line, and only its own command fails.
+
+The parser is here, too: how a command is declared, and what the parser does better than argparse. Commands of
+other distributions use `accord_tools.cli.command`, which offers what they need of this and other modules.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING
+import importlib
+import shlex
+import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
 
 from accord import __version__
 from accord.extras import missing_package
+from accord.mistakes import meant, nearest
 from accord.plugins import PluginError, describe, load_plugin, plugins
-from accord_tools.cli import printing
-from accord_tools.cli.endings import one_line
-from accord_tools.cli.parser import Command, Parser, add_commands
+from accord_tools.cli.console import print_error, print_line, write_out
+from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage, one_line
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
+    from _typeshed import SupportsWrite
+
+
+class Command(NamedTuple):
+    """A command of `accord`."""
+
+    summary: str
+    """What it does, as one sentence for `accord --help`."""
+    arguments: Callable[[argparse.ArgumentParser], None]
+    """Adds the options to the command's parser, and the examples as `parser.epilog`."""
+    run: Callable[[argparse.Namespace], int]
+    """Runs the command with the options that were given, and returns its exit code."""
+
+    @classmethod
+    def of_module(cls, module: str, summary: str) -> Command:
+        """The command whose functions `arguments` and `run` are in this module.
+
+        The module is imported when the command is used: `accord --help` needs only the summary.
+        """
+
+        def arguments(parser: argparse.ArgumentParser) -> None:
+            importlib.import_module(module).arguments(parser)
+
+        def run(options: argparse.Namespace) -> int:
+            code: int = importlib.import_module(module).run(options)
+            return code
+
+        return cls(summary, arguments, run)
+
+
+def add_commands(
+    parser: argparse.ArgumentParser,
+    commands: Mapping[str, Command],
+    dest: str,
+    filled: Collection[str] | None = None,
+) -> None:
+    """Give a command commands of its own; `dest` is the attribute of the options that names the chosen one.
+
+    `options.used` is then the parser of the one that is used, and `options.run_command` the function to run it. Only
+    the commands in `filled` get their arguments; by default all.
+    """
+    place = parser.add_subparsers(dest=dest, metavar="COMMAND", title="commands", parser_class=Parser)
+    for name, command in commands.items():
+        added = place.add_parser(name, help=command.summary, description=command.summary)
+        added.set_defaults(run_command=command.run, used=added)
+        if filled is None or name in filled:
+            command.arguments(added)
+
+
+def tell_json(parser: argparse.ArgumentParser) -> None:
+    """Print wrong usage of this parser and of its commands as JSON, too."""
+    if isinstance(parser, Parser):
+        parser.tells_json = True
+    for command in commands_of(parser).values():
+        tell_json(command)
+
+
+def commands_of(parser: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:
+    """The parsers of a parser's commands, by their names."""
+    for action in actions_of(parser):
+        if action.nargs == argparse.PARSER:
+            return cast("Mapping[str, argparse.ArgumentParser]", action.choices)
+    return {}
+
+
+def actions_of(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    """The options and arguments of a parser, for which argparse has no public name."""
+    return parser._actions  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+
+
+class Parser(argparse.ArgumentParser):
+    """Suggests what is meant by an unknown word, and reports help that could not be written."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **{"formatter_class": Formatter, **options})
+
+    tells_json = False
+    """Whether wrong usage is printed as JSON, too, because the user asked for JSON."""
+
+    def error(self, message: str) -> NoReturn:
+        """End the program because of wrong usage."""
+        if self.tells_json:
+            from accord_tools.cli.events import report
+
+            report(WrongUsage(message))
+        super().error(message)
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is None or value in action.choices:
+            return
+        known = [str(choice) for choice in action.choices]
+        if action.nargs == argparse.PARSER:
+            self.error(f"unknown command {value!r}{nearest(value, known) or f'; {self.prog} --help lists all'}")
+        raise argparse.ArgumentError(action, f"invalid choice: {value!r}{nearest(str(value), known)}")
+
+    def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
+        if file is sys.stdout:  # where argparse would be silent
+            write_out(message)
+        else:
+            super()._print_message(message, file)
+
+
+class Formatter(argparse.RawDescriptionHelpFormatter):
+    """Keeps the lines of examples, and lists commands without a heading line that says only COMMAND."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        # argparse forgets that commands are indented, and would break the line after the longest name.
+        self._action_max_length = 14
+
+    def _format_action(self, action: argparse.Action) -> str:
+        text = super()._format_action(action)
+        return text.partition("\n")[2] if action.nargs == argparse.PARSER else text
+
+
+def unknown_arguments_error(
+    parser: argparse.ArgumentParser, given: Sequence[str], unknown: Sequence[str], options: argparse.Namespace
+) -> str:
+    """The error for these unknown arguments of a command. `given` are all words before `--`."""
+    words = [word for word in unknown if not word.startswith("-")]
+    if words and getattr(options, "takes_agent", False) and not unknown[0].startswith("-"):
+        ours = list(given)
+        for word in reversed(unknown):
+            place = len(ours) - 1 - ours[::-1].index(word)
+            del ours[place]
+        complete = shlex.join(["accord", *ours, "--", *unknown])
+        return f"unexpected argument {unknown[0]!r}: put -- before the agent's command; did you mean {complete}?"
+    if words and not unknown[0].startswith("-"):
+        return f"unexpected argument {words[0]!r}"
+    option = unknown[0].partition("=")[0]
+    if option in ("--debug", "--version"):
+        return f"{option} goes before the command: accord {option} {options.command}"
+    known = [name for action in actions_of(parser) for name in action.option_strings]
+    close = meant(option, [name for name in known if name.startswith("--")])
+    how = close or f"; {parser.prog} --help lists all options"
+    return f"unknown option {option}{how}"
+
+
+# Commands that are too small for a file of their own
+
+
+def _help_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("words", nargs="*", metavar="COMMAND", help="the command, such as run, or agents add")
+
+
+def _print_help(options: argparse.Namespace) -> int:
+    parser: argparse.ArgumentParser = options.parser
+    for word in options.words:
+        known = commands_of(parser)
+        if word not in known:
+            raise WrongUsage(f"{parser.prog} has no command {word!r}{nearest(word, known)}")
+        parser = known[word]
+    parser.print_help()
+    return ENDED_WELL
+
+
+def _demo_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--login", action="store_true", help="require a login before a session can be opened")
+    parser.add_argument("--store", metavar="FILE", help="store the sessions in this SQLite file")
+    parser.add_argument(
+        "--pace", type=float, metavar="SECONDS", default=0.03, help="the pause between two words (default: %(default)s)"
+    )
+
+
+def _run_demo(options: argparse.Namespace) -> int:
+    from accord_tools.demo import demo_agent
+
+    demo_agent(login=options.login, pace=options.pace, store=options.store).run()
+    return 0
+
+
+def _schema_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--version", type=int, choices=[1, 2], default=1, help="the protocol's version (default: 1)")
+    parser.add_argument("--unstable", action="store_true", help="include proposed types and methods")
+
+
+def _print_schema(options: argparse.Namespace) -> int:
+    import json
+
+    from accord.schema.describe import json_schema
+
+    print_line(json.dumps(json_schema(options.version, unstable=options.unstable), indent=2, ensure_ascii=False))
+    return 0
+
+
+def _own(module: str, summary: str) -> Command:
+    """The command whose functions are in a module of this room."""
+    return Command.of_module(f"accord_tools.cli.{module}", summary)
+
+
 COMMANDS: dict[str, Command] = {
-    "agent": Command.of_module(
-        "accord_tools.cli.agent", "Run a coding agent with a real model, over standard input and output."
+    "agent": _own("agent_command", "Run a coding agent with a real model, over standard input and output."),
+    "agents": _own("agents", "List agents, give them names, find and install those of the registry."),
+    "bridge": _own("bridge", "Make an agent behind a URL a local agent that speaks over standard input and output."),
+    "chat": _own("chat", "Talk to agents in a terminal client."),
+    "completion": _own("completion", "Print the script that lets a shell complete accord's commands and options."),
+    "conduct": _own("conduct", "Join proxies and an agent to a chain that an editor starts like one agent."),
+    "demo": Command(
+        "Run the built-in agent, which shows every feature without a model or a network.", _demo_arguments, _run_demo
     ),
-    "agents": Command.of_module(
-        "accord_tools.cli.agents", "List agents, give them names, find and install those of the registry."
+    "doctor": _own("doctor", "Check the installation, the configuration and the agents, and say what to do."),
+    "help": Command("Print the help of a command.", _help_arguments, _print_help),
+    "hosts": _own("hosts", "List the hosts of a service that runs on several."),
+    "info": _own("info", "Show what an agent is and what it offers."),
+    "inspect": _own("inspect", "Show traces in a browser: what was said, and how long it took."),
+    "login": _own("login", "Log in to an agent with one of the methods that it offers."),
+    "new": _own("new", "Write a new project."),
+    "replay": _own("replay", "Play the agent or the client of a recorded conversation."),
+    "run": _own("run", "Send one prompt to an agent and print its answer."),
+    "schema": Command(
+        "Print the JSON Schema of the protocol's types, with their official names.", _schema_arguments, _print_schema
     ),
-    "bridge": Command.of_module(
-        "accord_tools.cli.bridge",
-        "Make an agent behind a URL a local agent that speaks over standard input and output.",
-    ),
-    "chat": Command.of_module("accord_tools.cli.chat", "Talk to agents in a terminal client."),
-    "completion": Command.of_module(
-        "accord_tools.cli.complete", "Print the script that lets a shell complete accord's commands and options."
-    ),
-    "conduct": Command.of_module(
-        "accord_tools.cli.conduct", "Join proxies and an agent to a chain that an editor starts like one agent."
-    ),
-    "demo": Command.of_module(
-        "accord_tools.cli.demo", "Run the built-in agent, which shows every feature without a model or a network."
-    ),
-    "doctor": Command.of_module(
-        "accord_tools.cli.doctor", "Check the installation, the configuration and the agents, and say what to do."
-    ),
-    "help": Command.of_module("accord_tools.cli.help_command", "Print the help of a command."),
-    "hosts": Command.of_module("accord_tools.cli.hosts", "List the hosts of a service that runs on several."),
-    "info": Command.of_module("accord_tools.cli.info", "Show what an agent is and what it offers."),
-    "inspect": Command.of_module(
-        "accord_tools.cli.inspect", "Show traces in a browser: what was said, and how long it took."
-    ),
-    "login": Command.of_module("accord_tools.cli.login", "Log in to an agent with one of the methods that it offers."),
-    "new": Command.of_module("accord_tools.cli.new", "Write a new project."),
-    "replay": Command.of_module("accord_tools.cli.replay", "Play the agent or the client of a recorded conversation."),
-    "run": Command.of_module("accord_tools.cli.run", "Send one prompt to an agent and print its answer."),
-    "schema": Command.of_module(
-        "accord_tools.cli.schema", "Print the JSON Schema of the protocol's types, with their official names."
-    ),
-    "serve": Command.of_module(
-        "accord_tools.cli.serve", "Host an agent over HTTP and WebSocket, with a process for each connection."
-    ),
-    "sessions": Command.of_module(
-        "accord_tools.cli.sessions", "List, show, export and delete the sessions that an agent keeps."
-    ),
-    "trace": Command.of_module(
-        "accord_tools.cli.trace", "Record what an editor and an agent say to each other, and look at recordings."
-    ),
+    "serve": _own("serve", "Host an agent over HTTP and WebSocket, with a process for each connection."),
+    "sessions": _own("sessions", "List, show, export and delete the sessions that an agent keeps."),
+    "trace": _own("trace", "Record what an editor and an agent say to each other, and look at recordings."),
 }
 """The own commands, with their summaries. The module of a command is imported when the command is used."""
 
@@ -99,12 +274,12 @@ def commands_for(word: str = "") -> Mapping[str, Command]:
     found = dict(COMMANDS)
     for name, plugin in added.items():
         if name in COMMANDS:
-            printing.complain(f"accord: {describe(plugin)} is not used: accord has a command of this name")
+            print_error(f"accord: {describe(plugin)} is not used: accord has a command of this name")
             continue
         try:
             found[name] = _loaded(plugin)
         except PluginError as error:
-            printing.complain(f"accord: {one_line(error)}")
+            print_error(f"accord: {one_line(error)}")
     return dict(sorted(found.items()))
 
 

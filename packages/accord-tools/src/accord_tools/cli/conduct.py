@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from accord import AccordError, ConfigurationError
-from accord_tools.cli import printing, recording
-from accord_tools.cli.endings import ENDED_WELL, FAILED, WrongUsage, one_line
+from accord_tools.cli.console import print_error
+from accord_tools.cli.exit_codes import ENDED_WELL, FAILED, WrongUsage, one_line
+from accord_tools.cli.trace_options import recorded_trace, trace_arguments
 
 if TYPE_CHECKING:
     from accord import Target
@@ -48,7 +49,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--as-proxy", action="store_true", help="all components are proxies, and this is one component of a chain"
     )
-    recording.arguments(parser, "what the components send each other (FILE.jsons: as the Rust SDK's conductor does)")
+    trace_arguments(parser, "what the components send each other (FILE.jsons: as the Rust SDK's conductor does)")
     parser.add_argument(
         "--no-bridge",
         action="store_true",
@@ -81,7 +82,7 @@ def run(options: argparse.Namespace) -> int:
     failure = ended[0] if ended else None
     if failure is None:
         return ENDED_WELL
-    printing.complain(f"{name}: {one_line(AccordError(str(failure)))}")
+    print_error(f"{name}: {one_line(AccordError(str(failure)))}")
     return FAILED
 
 
@@ -91,7 +92,7 @@ def _recorded(options: argparse.Namespace, name: str, peer: str) -> Generator[Ob
     from accord.proxy.rust_trace import ENDING, JsonsFile
 
     if options.trace is None or not options.trace.endswith(ENDING):
-        with recording.recorded(options, name, role="conductor", peer=peer) as trace:
+        with recorded_trace(options, name, role="conductor", peer=peer) as trace:
             yield trace
         return
     try:
@@ -104,7 +105,7 @@ def _recorded(options: argparse.Namespace, name: str, peer: str) -> Generator[Ob
         file.close()
         if file.problem is not None:
             problem = file.problem.strerror or file.problem
-            printing.complain(f"{name}: --trace {options.trace} is incomplete: {problem}")
+            print_error(f"{name}: --trace {options.trace} is incomplete: {problem}")
 
 
 def _mode(words: Sequence[str], *, as_proxy: bool) -> tuple[Sequence[str], bool]:
@@ -133,9 +134,9 @@ def _teller(name: str) -> Callable[[str], object]:
             left_out += 1
             return
         if left_out:
-            printing.complain(f"{name}: ({left_out} lines were left out)")
+            print_error(f"{name}: ({left_out} lines were left out)")
             left_out = 0
-        printing.complain(f"{name}: {line[:LONGEST]}")
+        print_error(f"{name}: {line[:LONGEST]}")
 
     return tell
 

@@ -21,15 +21,14 @@ from accord import v1
 from accord.printable import Printable, label, printable
 from accord.session.placeholders import from_base64, placeholder, png_size
 from accord.session.values import whole_part
-from accord_tools.cli import printing
+from accord_tools.cli.console import CommandStreams, for_people, width
 from accord_tools.cli.output import Output
-from accord_tools.cli.spinner import Spinner
-from accord_tools.cli.streams import Pictures, Streams, width
 from accord_tools.cli.view import Opened, View
-from accord_tools.cli.work_lines import SubagentWork, Work, line_of, said_of, thought_of, usage_lines
-from accord_tools.cli.wrapping import NARROW, Wrapped
 from accord_tools.pictures.protocols import Cell, fitted, iterm2, kitty
-from accord_tools.presentation.styled_text import Paragraph, rows_of
+from accord_tools.presentation.appearance import Pictures
+from accord_tools.presentation.spinner import Spinner
+from accord_tools.presentation.styled_text import NARROW, Paragraph, WrappedStream, rows_of
+from accord_tools.presentation.work_lines import SubagentWork, Work, line_of, said_of, thought_of, usage_lines
 
 if TYPE_CHECKING:
     from accord import AccordError, Outcome, RemoteSession, Reply
@@ -73,7 +72,7 @@ class Display(View):
     def __init__(
         self,
         output: Output,
-        streams: Streams,
+        streams: CommandStreams,
         folder: str,
         *,
         shows_work: bool,
@@ -94,9 +93,9 @@ class Display(View):
         self._session: RemoteSession | None = None
         self._work = work(self._was_cancelled)
         self._subagents = SubagentWork(work, details=details)
-        self._answer = Wrapped() if streams.together and streams.answer.moves else None
+        self._answer = WrappedStream() if streams.together and streams.answer.moves else None
         self._cleaned = Printable()
-        self._thought = Wrapped(indent="  ")
+        self._thought = WrappedStream(indent="  ")
         self._cleaned_thought = Printable()
         self._half = ""
         self._block: Block | None = None
@@ -142,7 +141,7 @@ class Display(View):
 
     async def _show(self, update: v1.SessionUpdate) -> None:
         """Show an update of the turn."""
-        await self.catching_up.may_show()
+        await self.question_order.may_show()
         if (said := said_of(update)) is not None:
             self._say(said)
         elif (thought := thought_of(update)) is not None:
@@ -151,7 +150,7 @@ class Display(View):
             for line in (*self._work.lines(update), *self._subagents.ended(update)):
                 self.line(line)
             self._spinner.text = self._work.running or self._spinner.text
-        self.catching_up.was_shown(update)
+        self.question_order.was_shown(update)
         await self._output.room()
 
     def line(self, line: Paragraph, block: Block = "work") -> None:
@@ -167,7 +166,7 @@ class Display(View):
 
     def note(self, text: str) -> None:
         """Show a line of ours, whether or not the work is shown."""
-        for line in printing.for_people(text).split("\n"):
+        for line in for_people(text).split("\n"):
             self.line(line_of((line.expandtabs(4), "")), "note")
 
     def summary(self, *groups: Iterable[Paragraph]) -> None:
@@ -235,13 +234,13 @@ class Display(View):
         if self._shows_work:
             for line in self._work.rest():
                 self.line(line)
-        self.catching_up.over()
+        self.question_order.over()
         await self._output.room()
 
     @asynccontextmanager
     async def asking(self) -> AsyncGenerator[None]:
         """While a question is open: what came before it is shown first, and nothing is printed over it."""
-        await self.catching_up.wait()
+        await self.question_order.wait()
         text = self._spinner.text
         self._spinner.stop()
         self._end_rows()

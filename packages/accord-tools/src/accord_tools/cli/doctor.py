@@ -6,20 +6,22 @@ import argparse
 import json
 import os
 import platform
+import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from accord import ConfigurationError, __version__
 from accord.extras import PACKAGES, install_command
 from accord.folders import state_folder
-from accord_tools.cli import printing
-from accord_tools.cli.endings import ENDED_WELL, FAILED
-from accord_tools.cli.printing import print_table
+from accord.transports.launch import program_file
+from accord_tools.cli.console import print_line, print_table
+from accord_tools.cli.exit_codes import ENDED_WELL, FAILED
 
 if TYPE_CHECKING:
     from accord_tools.configuration.agents_file import AgentsFile
@@ -55,7 +57,7 @@ State = Literal["ok", "missing", "broken"]
 
 
 @dataclass(frozen=True)
-class Finding:
+class Diagnosis:
     """What one check found, and what to do about it."""
 
     what: str
@@ -70,36 +72,34 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from accord_tools.cli.doctor_tools import tools
-
-    found = [*_installation(), *_extras(), *tools(), _terminal(), _state(), *_configuration()]
+    found = [*_installation(), *_extras(), *_tools(), _terminal(), _state(), *_configuration()]
     if options.json:
-        printing.say(json.dumps([asdict(finding) for finding in found], indent=2, ensure_ascii=False))
+        print_line(json.dumps([asdict(finding) for finding in found], indent=2, ensure_ascii=False))
     else:
         print_table(("STATE", "WHAT", "DETAIL"), [(it.state, it.what, it.detail) for it in found])
         if to_do := [it for it in found if it.do]:
-            printing.say("\nWhat to do:")
+            print_line("\nWhat to do:")
             for it in to_do:
-                printing.say(f"  {it.what}: {it.do}")
+                print_line(f"  {it.what}: {it.do}")
     return FAILED if any(it.state == "broken" for it in found) else ENDED_WELL
 
 
-def _installation() -> Iterator[Finding]:
-    yield Finding("accord", "ok", f"{__version__} in {Path(__file__).parents[1]}")
-    yield Finding("python", "ok", f"{platform.python_version()} at {sys.executable}, {platform.platform(terse=True)}")
+def _installation() -> Iterator[Diagnosis]:
+    yield Diagnosis("accord", "ok", f"{__version__} in {Path(__file__).parents[1]}")
+    yield Diagnosis("python", "ok", f"{platform.python_version()} at {sys.executable}, {platform.platform(terse=True)}")
 
 
-def _extras() -> Iterator[Finding]:
+def _extras() -> Iterator[Diagnosis]:
     known = _declared()
     for extra, modules in MODULES.items():
         if extra not in known:
             continue
         absent = [module for module in modules if find_spec(module) is None]
         if not absent:
-            yield Finding(f"extra {extra}", "ok", ", ".join(_with_version(module) for module in modules))
+            yield Diagnosis(f"extra {extra}", "ok", ", ".join(_with_version(module) for module in modules))
         else:
             detail = f"{', '.join(absent)} not installed: {FOR[extra]}"
-            yield Finding(f"extra {extra}", "missing", detail, install_command(extra))
+            yield Diagnosis(f"extra {extra}", "missing", detail, install_command(extra))
 
 
 def _declared() -> set[str]:
@@ -125,7 +125,7 @@ def _with_version(module: str) -> str:
         return package
 
 
-def _terminal() -> Finding:
+def _terminal() -> Diagnosis:
     streams = {"input": sys.stdin, "output": sys.stdout, "error": sys.stderr}
     at = [name for name, stream in streams.items() if stream is not None and stream.isatty()]
     encoding = (sys.stdout.encoding if sys.stdout is not None else None) or "none"
@@ -134,21 +134,21 @@ def _terminal() -> Finding:
     colours = "refused (NO_COLOR)" if os.environ.get("NO_COLOR") else "allowed"
     text = f"{detail}; TERM {kind}, encoding {encoding}, colours {colours}"
     if "utf" not in encoding.lower():
-        return Finding("terminal", "missing", text, "set PYTHONUTF8=1, so that every character can be printed")
-    return Finding("terminal", "ok", text)
+        return Diagnosis("terminal", "missing", text, "set PYTHONUTF8=1, so that every character can be printed")
+    return Diagnosis("terminal", "ok", text)
 
 
-def _state() -> Finding:
+def _state() -> Diagnosis:
     folder = state_folder()
     there = next(place for place in (folder, *folder.parents) if place.exists())
     if os.access(there, os.W_OK | os.X_OK):
-        return Finding("state", "ok", f"{folder}")
-    return Finding(
+        return Diagnosis("state", "ok", f"{folder}")
+    return Diagnosis(
         "state", "missing", f"{folder} cannot be written", "set XDG_STATE_HOME to a folder that you may write"
     )
 
 
-def _configuration() -> Iterator[Finding]:
+def _configuration() -> Iterator[Diagnosis]:
     from accord_tools.configuration.agents_file import VARIABLE, project_file, read_file, user_file
     from accord_tools.configuration.known_agents import KnownAgents
     from accord_tools.configuration.trust import is_trusted
@@ -162,23 +162,23 @@ def _configuration() -> Iterator[Finding]:
         try:
             file = read_file(path, "project" if owner == "project" else "user")
         except ConfigurationError as error:
-            yield Finding(what, "broken", str(error), f"correct {path}")
+            yield Diagnosis(what, "broken", str(error), f"correct {path}")
             continue
         if file is None:
             if os.environ.get(VARIABLE):
-                yield Finding(what, "broken", f"{VARIABLE} names {path}, which does not exist", f"unset {VARIABLE}")
+                yield Diagnosis(what, "broken", f"{VARIABLE} names {path}, which does not exist", f"unset {VARIABLE}")
             else:
-                yield Finding(what, "missing", f"{path} does not exist", "accord agents add NAME -- COMMAND")
+                yield Diagnosis(what, "missing", f"{path} does not exist", "accord agents add NAME -- COMMAND")
             continue
         files.append(file)
         if is_trusted(file):
-            yield Finding(what, "ok", str(path))
+            yield Diagnosis(what, "ok", str(path))
         else:
-            yield Finding(what, "missing", f"{path} is not trusted", "read it, then run: accord agents trust")
+            yield Diagnosis(what, "missing", f"{path} is not trusted", "read it, then run: accord agents trust")
     yield from _agents(KnownAgents(files))
 
 
-def _agents(known: KnownAgents) -> Iterator[Finding]:
+def _agents(known: KnownAgents) -> Iterator[Diagnosis]:
     from accord_tools.cli.agents.named_agents import found
 
     agents = [agent for agent in known if not agent.is_hidden]
@@ -186,13 +186,13 @@ def _agents(known: KnownAgents) -> Iterator[Finding]:
         what, settings = f"agent {agent.name}", agent.settings
         if settings.url is not None:
             if find_spec("httptools") is None or find_spec("websockets") is None:
-                yield Finding(what, "broken", "a URL needs the extra http", install_command("http"))
+                yield Diagnosis(what, "broken", "a URL needs the extra http", install_command("http"))
             else:
-                yield Finding(what, "ok", settings.where)
+                yield Diagnosis(what, "ok", settings.where)
         elif (program := found(agent)) is not None:
-            yield Finding(what, "ok", program)
+            yield Diagnosis(what, "ok", program)
         else:
-            yield Finding(
+            yield Diagnosis(
                 what,
                 "broken",
                 f"program not found: {settings.words[0]}",
@@ -200,9 +200,65 @@ def _agents(known: KnownAgents) -> Iterator[Finding]:
             )
     for file in known.files:
         if file.default is not None and file.default not in known.names:
-            yield Finding(
+            yield Diagnosis(
                 "default agent",
                 "broken",
                 f"{file.path} names {file.default!r}, which is not an agent",
                 "accord agents default NAME",
             )
+
+
+# The programs with which agents of the registry are installed
+
+
+PATIENCE = 20.0
+"""Seconds for a program to say its version."""
+
+
+class Tool(NamedTuple):
+    """A program, what it is for, the oldest version that serves, and how to get it."""
+
+    program: str
+    purpose: str
+    oldest: tuple[int, ...]
+    get: str
+
+
+NODE = "install Node.js 22 or newer, which has npm, from nodejs.org or your system's packages"
+TOOLS = (
+    Tool("node", "agents that are packages of npm run with it, and many ask for 22", (22,), NODE),
+    Tool("npm", "installs agents that are packages of npm", (9,), NODE),
+    Tool("uv", "installs agents that are packages of PyPI; without it, pip does, except for --require-hash", (0, 5),
+         "pip install uv"),
+)  # fmt: skip
+
+
+def _tools() -> Iterator[Diagnosis]:
+    """One finding for each program."""
+    for tool in TOOLS:
+        place = program_file(tool.program)
+        if place is None:
+            yield Diagnosis(tool.program, "missing", f"not on PATH: {tool.purpose}", tool.get)
+            continue
+        said = _version_text(place)
+        found = re.search(r"\d+(?:\.\d+)+", said)
+        if found is None:
+            yield Diagnosis(tool.program, "missing", f"{place} does not say its version: {said[:200]}", tool.get)
+            continue
+        detail = f"{found[0]} at {place}"
+        if tuple(int(part) for part in found[0].split(".")) < tool.oldest:
+            wanted = ".".join(map(str, tool.oldest))
+            yield Diagnosis(tool.program, "missing", f"{detail}, older than {wanted}: {tool.purpose}", tool.get)
+        else:
+            yield Diagnosis(tool.program, "ok", detail)
+
+
+def _version_text(place: str) -> str:
+    """What a program prints when it is asked for its version, or why it cannot be asked."""
+    try:
+        done = subprocess.run(
+            [place, "--version"], capture_output=True, text=True, errors="replace", timeout=PATIENCE, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    return done.stdout.strip() or done.stderr.strip()

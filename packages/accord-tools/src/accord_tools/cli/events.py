@@ -20,11 +20,10 @@ import msgspec
 
 from accord import AccordError, ConnectionClosed, Overflow, PeerError
 from accord.printable import printable
-from accord_tools.cli import printing
-from accord_tools.cli.catching_up import CatchingUp
-from accord_tools.cli.endings import exit_code, one_line
+from accord_tools.cli.console import for_people, write_out
+from accord_tools.cli.exit_codes import exit_code, one_line
 from accord_tools.cli.output import Output
-from accord_tools.cli.view import Opened, View
+from accord_tools.cli.view import Opened, QuestionOrder, View
 
 if TYPE_CHECKING:
     from accord import Outcome, RemoteSession, Reply, TraceEvent
@@ -83,7 +82,7 @@ class Events(View):
     keeps_wire = True
 
     def __init__(self, output: Output, early: EarlyUpdates) -> None:
-        super().__init__(CatchingUp(weigh=lambda _: 1))
+        super().__init__(QuestionOrder(weigh=lambda _: 1))
         self._output = output
         self._early = early
 
@@ -98,9 +97,9 @@ class Events(View):
     async def follow(self, reply: Reply) -> None:
         """Print the updates of a turn until its end."""
         async for update in reply.wire():
-            await self.catching_up.may_show()
+            await self.question_order.may_show()
             await self._updates([update])
-            self.catching_up.was_shown(update)
+            self.question_order.was_shown(update)
 
     async def prompted(self, session: RemoteSession) -> None:
         """Print what came before the prompt, which was sent just now."""
@@ -139,12 +138,12 @@ class Events(View):
 
     def note(self, text: str) -> None:
         """Print a line on standard error."""
-        self._output.aside(f"{printing.for_people(text)}\n".encode("utf-8", "replace"))
+        self._output.aside(f"{for_people(text)}\n".encode("utf-8", "replace"))
 
     @asynccontextmanager
     async def asking(self) -> AsyncGenerator[None]:
         """While a question is open, nothing is printed."""
-        await self.catching_up.wait()
+        await self.question_order.wait()
         async with self._output.held():
             yield
 
@@ -173,7 +172,7 @@ def error_event(error: BaseException) -> dict[str, Any]:
 
 def report(error: AccordError) -> None:
     """Print the line for an error that is found before there is an event loop, such as wrong usage."""
-    printing.write_out(msgspec.json.encode(error_event(error)).decode() + "\n")
+    write_out(msgspec.json.encode(error_event(error)).decode() + "\n")
 
 
 def _opened(opened: Opened) -> dict[str, Any]:

@@ -7,9 +7,8 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accord_tools.cli import printing
-from accord_tools.cli.endings import ENDED_WELL, WrongUsage
-from accord_tools.cli.printing import print_table
+from accord_tools.cli.console import print_line, print_table
+from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage
 
 if TYPE_CHECKING:
     from accord.hosts.view import HostRow
@@ -53,10 +52,10 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         import json
 
-        printing.say(json.dumps([_plain(host) for host in hosts], indent=2, ensure_ascii=False))
+        print_line(json.dumps([_plain(host) for host in hosts], indent=2, ensure_ascii=False))
         return ENDED_WELL
     if not hosts:
-        printing.say("No hosts. Start one with: accord serve --hosts ...")
+        print_line("No hosts. Start one with: accord serve --hosts ...")
         return ENDED_WELL
     print_table(HEADING, [_row(host) for host in hosts])
     return ENDED_WELL

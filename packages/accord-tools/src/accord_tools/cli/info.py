@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from accord import AccordError
 from accord.masking import mask_urls
-from accord_tools.cli import printing, protocol, target
-from accord_tools.cli.endings import ENDED_WELL, one_line
-from accord_tools.cli.printing import print_table
+from accord_tools.cli.agent_options import ChosenAgent, agent_arguments, chosen_agent, protocol_versions
+from accord_tools.cli.console import print_line, print_table
+from accord_tools.cli.exit_codes import ENDED_WELL, one_line
 
 if TYPE_CHECKING:
     from accord import RemoteAgent, RemoteSession
@@ -39,26 +39,26 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--no-session", action="store_true", help="open no session")
     parser.add_argument("--login", metavar="METHOD", help="log in by this method first")
-    target.arguments(parser, is_argument=True)
+    agent_arguments(parser, is_argument=True)
 
 
 def run(options: argparse.Namespace) -> int:
     from accord import run as run_loop
 
-    about = run_loop(_learned(options, target.chosen(options)))
+    about = run_loop(_learned(options, chosen_agent(options)))
     if options.json:
-        printing.say(json.dumps(about, indent=2, ensure_ascii=False))
+        print_line(json.dumps(about, indent=2, ensure_ascii=False))
     else:
         print_table(("WHAT", "VALUE"), _named_once(_rows(about)))
     return ENDED_WELL
 
 
-async def _learned(options: argparse.Namespace, chosen: target.ChosenAgent) -> dict[str, Any]:
+async def _learned(options: argparse.Namespace, chosen: ChosenAgent) -> dict[str, Any]:
     from accord import connect
 
     where = chosen.target()
     begun = time.monotonic()
-    async with connect(where, versions=protocol.versions(options)) as remote:
+    async with connect(where, versions=protocol_versions(options)) as remote:
         started = time.monotonic() - begun
         if options.login is not None:
             from accord_tools.cli.login import by_method
@@ -87,7 +87,7 @@ def _agent(remote: RemoteAgent, started: float, where: str) -> dict[str, Any]:
 
 
 async def _session(remote: RemoteAgent) -> dict[str, Any]:
-    from accord_tools.cli.trial_session import trial_session
+    from accord_tools.cli.session_options import trial_session
 
     begun = time.monotonic()
     try:

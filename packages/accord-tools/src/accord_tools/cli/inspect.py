@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from accord import AccordError
 from accord.running import on_signals
-from accord_tools.cli import printing, target
-from accord_tools.cli.endings import ENDED_WELL, WrongUsage, one_line
+from accord_tools.cli.agent_options import ABOUT_RECORDED, agent_arguments, local_command
+from accord_tools.cli.console import print_error, print_line
+from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage, one_line
 
 if TYPE_CHECKING:
     from accord_tools.inspector.serving import Inspector
@@ -46,7 +47,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--open", action="store_true", help="open the page in the browser")
     parser.add_argument("--html", metavar="PAGE", help="with export: the file to write")
     parser.add_argument("--secrets", action="store_true", help="with export: do not mask recognisable secrets")
-    target.arguments(parser, is_remote=False, about=target.ABOUT_RECORDED)
+    agent_arguments(parser, is_remote=False, about=ABOUT_RECORDED)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -69,10 +70,10 @@ def _record(options: argparse.Namespace) -> int:
 
     if options.files:
         raise WrongUsage("name traces to show, or an agent after -- to record; not both")
-    command = target.local_command(options)
+    command = local_command(options)
     code, problem = run_tapped(command.words, RecordingPlan(), cwd=command.cwd, env=command.env)
     if problem is not None:
-        printing.complain(f"accord inspect: the recording is incomplete: {one_line(AccordError(problem))}")
+        print_error(f"accord inspect: the recording is incomplete: {one_line(AccordError(problem))}")
     return end_like(code)
 
 
@@ -88,7 +89,7 @@ async def _inspect(files: list[Path], port: int, *, opens: bool) -> None:
 
 
 def _say_where(inspector: Inspector, *, opens: bool) -> None:
-    printing.say(f"The inspector is at {inspector.url}")
+    print_line(f"The inspector is at {inspector.url}")
     if opens:
         webbrowser.open(inspector.url)
 
@@ -114,5 +115,5 @@ def _export(words: list[str], page: str | None, *, secrets: bool) -> int:
     if len(files) != 1 or page is None:
         raise WrongUsage("name one trace and the file to write: accord inspect export FILE --html PAGE")
     count = export_html(files[0], Path(page), secrets=secrets)
-    printing.say(f"Wrote {page}: {count:,} messages. It holds all that was said: read it before you share it.")
+    print_line(f"Wrote {page}: {count:,} messages. It holds all that was said: read it before you share it.")
     return ENDED_WELL

@@ -13,12 +13,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from accord.printable import label
-from accord_tools.cli import printing, protocol, target
-from accord_tools.cli.endings import ENDED_WELL, WrongUsage, one_line
+from accord_tools.cli.agent_options import agent_arguments, chosen_agent, protocol_versions
+from accord_tools.cli.console import print_line
+from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage, one_line
 
 if TYPE_CHECKING:
     from accord import RemoteAgent, v1
-    from accord_tools.cli.target import ChosenAgent
+    from accord_tools.cli.agent_options import ChosenAgent
 
 EPILOG = """\
 examples:
@@ -49,20 +50,20 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-check", action="store_true", help="do not start the agent again to see whether the login lasts"
     )
-    target.arguments(parser, is_argument=True)
+    agent_arguments(parser, is_argument=True)
 
 
 def run(options: argparse.Namespace) -> int:
     from accord import run as run_loop
 
-    return run_loop(_login(options, target.chosen(options)))
+    return run_loop(_login(options, chosen_agent(options)))
 
 
 async def _login(options: argparse.Namespace, agent: ChosenAgent) -> int:
     from accord import connect
     from accord.client import login
 
-    spoken = protocol.versions(options)
+    spoken = protocol_versions(options)
     async with connect(agent.target(), versions=spoken) as remote:
         methods = methods_of(remote)
         if options.list or not methods:
@@ -70,15 +71,32 @@ async def _login(options: argparse.Namespace, agent: ChosenAgent) -> int:
             return ENDED_WELL
         method = login.method_of(methods, options.method or _chosen(methods))
         await by_method(remote, _id(method))
-        printing.say(f"Logged in to {label(remote.name, COLUMNS)}.")
+        print_line(f"Logged in to {label(remote.name, COLUMNS)}.")
     if not options.no_check:
-        printing.say(await _how_long(agent, _id(method), spoken))
+        print_line(await _how_long(agent, _id(method), spoken))
     return ENDED_WELL
 
 
 def methods_of(remote: RemoteAgent) -> list[v1.AuthMethod]:
     """The methods of types that we know."""
     return [method for method in remote.auth_methods if not isinstance(method, _unknown())]
+
+
+async def log_in(options: argparse.Namespace, remote: RemoteAgent, within: float | None = None) -> None:
+    """Log in by the method of `--login`, if it was given; raises Timeout after `within` seconds."""
+    if options.login is None:
+        return
+    import asyncio
+
+    from accord import Timeout
+
+    try:
+        async with asyncio.timeout(within):
+            await by_method(remote, options.login)
+    except Timeout:
+        raise
+    except TimeoutError:
+        raise Timeout(f"the login did not end within {within:.3g} seconds") from None
 
 
 async def by_method(remote: RemoteAgent, method_id: str) -> None:
@@ -95,7 +113,7 @@ async def _how_long(agent: ChosenAgent, method_id: str, spoken: Sequence[int]) -
     """Whether a second process of the agent needs a login, in words."""
     from accord import AccordError, PeerError, connect
     from accord.errors import AUTH_REQUIRED
-    from accord_tools.cli.trial_session import trial_session
+    from accord_tools.cli.session_options import trial_session
 
     try:
         async with connect(agent.target(), versions=spoken) as again, trial_session(again):
@@ -120,18 +138,18 @@ def _unknown() -> type:
 
 def _list(methods: Sequence[v1.AuthMethod], agent: str) -> None:
     if not methods:
-        printing.say(f"{label(agent, COLUMNS)} offers no login method; it may not need one.")
+        print_line(f"{label(agent, COLUMNS)} offers no login method; it may not need one.")
     elif sys.stdout is not None and sys.stdout.isatty():
         for method in methods[:LISTED]:
-            printing.say(_cut(method))
+            print_line(_cut(method))
         _count(methods)
     else:
-        printing.say("\n".join(map(_described, methods)))
+        print_line("\n".join(map(_described, methods)))
 
 
 def _count(methods: Sequence[v1.AuthMethod]) -> None:
     if len(methods) > LISTED:
-        printing.say(f"… and {len(methods) - LISTED:,} more")
+        print_line(f"… and {len(methods) - LISTED:,} more")
 
 
 def _described(method: v1.AuthMethod) -> str:
@@ -162,7 +180,7 @@ def _chosen(methods: Sequence[v1.AuthMethod]) -> str:
     if not sys.stdin.isatty():
         raise WrongUsage(f"--method must be one of {', '.join(map(_id, methods[:LISTED]))}")
     for number, method in enumerate(methods[:LISTED], 1):
-        printing.say(f"{number}. {_cut(method)}")
+        print_line(f"{number}. {_cut(method)}")
     _count(methods)
     answer = input("Which method? ").strip()
     return _id(methods[int(answer) - 1]) if answer.isdecimal() and 0 < int(answer) <= len(methods) else answer
@@ -176,7 +194,7 @@ def _asked(method: v1.AuthMethodEnvVar) -> dict[str, str]:
     if missing and not sys.stdin.isatty():
         raise WrongUsage(f"set {', '.join(wanted.name for wanted in missing[:LISTED])} in the environment")
     if missing and method.link:
-        printing.say(f"See {label(method.link, LONGEST_LINK)}")
+        print_line(f"See {label(method.link, LONGEST_LINK)}")
     given = {wanted.name: os.environ[wanted.name] for wanted in method.vars if wanted.name in os.environ}
     with _interruptible():
         return given | {wanted.name: _typed(wanted) for wanted in missing}

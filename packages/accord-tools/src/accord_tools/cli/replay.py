@@ -6,8 +6,10 @@ import argparse
 import asyncio
 from pathlib import Path
 
-from accord_tools.cli import printing, target, trace_files
-from accord_tools.cli.endings import ENDED_WELL, FAILED, TIMED_OUT, WrongUsage
+from accord_tools.cli.agent_options import agent_arguments, chosen_agent
+from accord_tools.cli.console import print_error, print_line
+from accord_tools.cli.exit_codes import ENDED_WELL, FAILED, TIMED_OUT, WrongUsage
+from accord_tools.cli.trace_options import TRACE_HELP, find_trace, readable_trace
 
 EPILOG = """\
 As the agent, it answers a client on standard input and output as the recorded agent did, without a model:
@@ -24,19 +26,19 @@ Messages are matched by method, session and content, not by their order, and ids
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.usage = "accord replay [FILE] --as agent|client [options] [-- COMMAND...]"
-    parser.add_argument("file", nargs="?", metavar="FILE", help=trace_files.HELP)
+    parser.add_argument("file", nargs="?", metavar="FILE", help=TRACE_HELP)
     parser.add_argument("--as", dest="side", choices=("agent", "client"), required=True, help="the side to play")
     parser.add_argument(
         "--speed", type=float, metavar="X", help="as agent: keep the recorded pauses, X times as fast (default: none)"
     )
     parser.add_argument("--cwd", metavar="DIR", help="as client: the folder of the sessions (default: as recorded)")
     parser.add_argument("--timeout", type=float, metavar="S", help="as client: end after so many seconds")
-    target.arguments(parser)
+    agent_arguments(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    path = trace_files.find(options.file)
-    with trace_files.readable(path):
+    path = find_trace(options.file)
+    with readable_trace(path):
         return _as_agent(path, options) if options.side == "agent" else _as_client(path, options)
 
 
@@ -64,21 +66,21 @@ def _as_client(path: str, options: argparse.Namespace) -> int:
 
     if not options.agent and options.named is None:
         raise WrongUsage("name the agent to drive: accord replay FILE --as client -- COMMAND..., or -a AGENT")
-    agent = target.chosen(options)
+    agent = chosen_agent(options)
     cwd = None if options.cwd is None else str(Path(options.cwd).absolute())
     client = RecordedClient(path, cwd=cwd)
 
     async def play() -> list[str]:
         async with asyncio.timeout(options.timeout):
-            return await client.play(agent.target(on_stderr=printing.complain).dial())
+            return await client.play(agent.target(on_stderr=print_error).dial())
 
     try:
         differences = asyncio.run(play())
     except TimeoutError:
-        printing.complain(f"accord replay: not done within --timeout {options.timeout:g}")
+        print_error(f"accord replay: not done within --timeout {options.timeout:g}")
         return TIMED_OUT
     for difference in differences:
-        printing.say(difference)
+        print_line(difference)
     turns = sum(it.method == "session/prompt" and it.kind == "request" for it in client.said)
-    printing.say(f"{turns} turns played, {len(differences)} differences")
+    print_line(f"{turns} turns played, {len(differences)} differences")
     return FAILED if differences else ENDED_WELL

@@ -1,8 +1,17 @@
 """`accord run`: one turn with an agent, for people and scripts.
 
-This file owns the options; `one_turn` runs the turn, and a `View` shows it. What arrived is on stdout. What went wrong
-is one line on stderr; a trace that could not be written has a line of its own. The exit code says how the turn went,
-and no process of the agent is left.
+This file owns the options and the prompt; `TurnRunner` runs the turn, and a `View` shows it. What arrived is on stdout.
+What went wrong is one line on stderr; a trace that could not be written has a line of its own. The exit code says how
+the turn went, and no process of the agent is left.
+
+    accord run -                  the prompt is what comes on standard input, until its end
+    git diff | accord run "Why?"  what comes is a second block of the prompt
+
+The second form reads only what somebody sent: a file or a pipe, never a terminal or /dev/null. A pipe may be one that
+the program was started with by chance, as jobs of cron and CI are, and that nobody will ever write to or close. So the
+first byte has `FIRST_BYTE_WITHIN` seconds to come, and the command goes on without it and says so. Once it has come,
+the rest is meant: past the limit it is an error, because half of a diff is not what the user asked about. Reading has a
+thread of its own, which a read that never returns does not keep alive.
 """
 
 from __future__ import annotations
@@ -11,19 +20,95 @@ import argparse
 import asyncio
 import logging
 import os
+import stat
+import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accord import AccordError
-from accord_tools.cli import lending, mcp_file, opening, printing, protocol, recording, standard_input
-from accord_tools.cli.endings import ENDED_WELL, INTERRUPTED, UNWRITABLE, OutputLost, WrongUsage
+from accord import AccordError, Timeout
+from accord_tools.cli.agent_options import protocol_versions
+from accord_tools.cli.console import output_error, print_error
+from accord_tools.cli.exit_codes import ENDED_WELL, INTERRUPTED, UNWRITABLE, OutputLost, WrongUsage
+from accord_tools.cli.permission_options import ALLOW, NON_INTERACTIVE, policy_of
+from accord_tools.cli.session_options import prepare_session, read_mcp_file, session_arguments
+from accord_tools.cli.trace_options import trace_arguments
 
 if TYPE_CHECKING:
     from accord_tools.cli.events import EarlyUpdates
-    from accord_tools.cli.one_turn import OneTurn
     from accord_tools.cli.output import Output
+    from accord_tools.cli.run_turn import TurnRunner
     from accord_tools.cli.view import View
+
+
+LARGEST_INPUT = 10_000_000
+"""Bytes: more is no prompt for any model."""
+FIRST_BYTE_WITHIN = 5.0
+"""Seconds in which a pipe must give its first byte: programs like `git diff` take a moment."""
+
+
+def whole_input() -> str:
+    """All of standard input, however long that takes."""
+    if os.isatty(0):
+        print_error("accord run: type the prompt; Ctrl-D on an empty line ends it")
+    return InputReader().text() if _input_mode() is not None else ""
+
+
+def piped_input(within: float) -> str | None:
+    """The text of a file or pipe at standard input; None for anything else, and for a pipe that nobody writes to.
+
+    Raises Timeout if a pipe that has begun does not end within so many seconds.
+    """
+    if (mode := _input_mode()) is None or stat.S_IFMT(mode) not in (stat.S_IFREG, stat.S_IFIFO, stat.S_IFSOCK):
+        return None
+    reader = InputReader()
+    if not reader.has_begun(FIRST_BYTE_WITHIN):
+        print_error(
+            f"accord run: nothing came on standard input in {FIRST_BYTE_WITHIN:g} s, so the prompt goes without it"
+        )
+        return None
+    return reader.text(within)
+
+
+def _input_mode() -> int | None:
+    """What kind of file standard input is; None if the program that started us has closed it."""
+    try:
+        return os.fstat(0).st_mode
+    except OSError:
+        return None
+
+
+class InputReader:
+    """Reads standard input in a thread."""
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+        self._begun, self._ended = threading.Event(), threading.Event()
+        threading.Thread(target=self._read, name="accord standard input", daemon=True).start()
+
+    def has_begun(self, within: float) -> bool:
+        """Wait so many seconds for the first byte or the end."""
+        return self._begun.wait(within)
+
+    def text(self, within: float | None = None) -> str:
+        if not self._ended.wait(within):
+            raise Timeout(f"standard input did not end within --start-timeout {within:g}")
+        if len(self._data) > LARGEST_INPUT:
+            raise WrongUsage(
+                f"standard input has more than {LARGEST_INPUT:,} bytes; name a file that the agent can read"
+            )
+        return self._data.decode("utf-8", "replace")
+
+    def _read(self) -> None:
+        try:
+            with suppress(OSError):  # a folder, or a stream that cannot be read
+                while len(self._data) <= LARGEST_INPUT and (chunk := os.read(0, 65536)):
+                    self._data += chunk
+                    self._begun.set()
+        finally:
+            self._begun.set()
+            self._ended.set()
+
 
 EPILOG = """\
 examples:
@@ -88,7 +173,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     _output_options(parser.add_argument_group("output"))
     _permission_options(parser.add_argument_group("permission"))
     _limit_options(parser.add_argument_group("limits"))
-    opening.arguments(parser)
+    session_arguments(parser)
 
 
 def _session_options(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
@@ -119,19 +204,19 @@ def _output_options(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[
     )
     group.add_argument("--stderr", action="store_true", help="show everything that the agent prints on standard error")
     group.add_argument("-q", "--quiet", action="store_true", help="print only the answer, errors and refusals")
-    recording.arguments(group)
+    trace_arguments(group)
 
 
 def _permission_options(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
     group.add_argument(
         "--allow",
-        choices=lending.ALLOW,
+        choices=ALLOW,
         help="what the agent may do, see below (default: ask at a terminal, otherwise none)",
     )
     group.add_argument("--policy", metavar="FILE", help="a TOML file with rules that answer before --allow does")
     group.add_argument(
         "--non-interactive",
-        choices=lending.NON_INTERACTIVE,
+        choices=NON_INTERACTIVE,
         help="ask no questions; after a refusal go on (deny), or end the turn with exit code 6 (fail)",
     )
 
@@ -170,7 +255,7 @@ def run(options: argparse.Namespace) -> int:
         logging.getLogger("accord").addHandler(logging.NullHandler())
         logging.getLogger("accord").propagate = False
     try:
-        opening.prepare(options)
+        prepare_session(options)
         _check(options)
     except AccordError as error:
         if options.json:
@@ -192,19 +277,19 @@ def _check(options: argparse.Namespace) -> None:
         raise WrongUsage("--replay needs --json, and --session ID or --continue")
     if options.quiet and options.verbose:
         raise WrongUsage("--quiet and --verbose exclude each other; leave one out")
-    lending.policy_of(options)
-    protocol.versions(options)
-    options.servers = mcp_file.read(options.mcp, options.cwd) if options.mcp else []
+    policy_of(options)
+    protocol_versions(options)
+    options.servers = read_mcp_file(options.mcp, options.cwd) if options.mcp else []
     options.content = _content(options)
 
 
 def _content(options: argparse.Namespace) -> list[str]:
     """The texts of the prompt: what the user wrote, and what comes on standard input."""
     if options.prompt == "-":
-        text, piped = standard_input.whole(), None
+        text, piped = whole_input(), None
     else:
         text = options.prompt
-        piped = standard_input.piped(options.start_timeout) if text.strip() else None
+        piped = piped_input(options.start_timeout) if text.strip() else None
     if not text.strip():
         raise WrongUsage("PROMPT must not be empty")
     # Some agents join the blocks without a space.
@@ -219,19 +304,18 @@ def _is_folder(path: str) -> bool:
 
 
 async def _run(options: argparse.Namespace) -> int:
-    from accord_tools.cli.interrupts import interrupts
-    from accord_tools.cli.one_turn import OneTurn
     from accord_tools.cli.output import Output
+    from accord_tools.cli.run_turn import TurnRunner, interrupts
 
     with interrupts() as control:
         output = Output(_duplicate(1) or os.open(os.devnull, os.O_WRONLY), _duplicate(2))
         view, early = _view(options, output)
-        one_turn = OneTurn(options, output, view, control, early)
-        turn = asyncio.ensure_future(one_turn.play())
+        runner = TurnRunner(options, output, view, control, early)
+        turn = asyncio.ensure_future(runner.play())
         closed = asyncio.ensure_future(output.closed.wait())
         try:
             await asyncio.wait([turn, closed], return_when=asyncio.FIRST_COMPLETED)
-            problem = None if output.problem is None else printing.lost(output.problem)
+            problem = None if output.problem is None else output_error(output.problem)
             if problem is not None and (not turn.done() or isinstance(problem, OutputLost)):
                 raise problem
             return _code(turn.result(), output)
@@ -241,7 +325,7 @@ async def _run(options: argparse.Namespace) -> int:
             raise
         finally:
             closed.cancel()
-            await _end(turn, one_turn)
+            await _end(turn, runner)
             view.stop()
             with suppress(TimeoutError):
                 await asyncio.wait_for(output.flush(), FLUSH)
@@ -254,8 +338,8 @@ def _view(options: argparse.Namespace, output: Output) -> tuple[View, EarlyUpdat
 
         early = EarlyUpdates()
         return Events(output, early), early
+    from accord_tools.cli.console import streams
     from accord_tools.cli.display import Display
-    from accord_tools.cli.streams import streams
 
     both = streams()
     display = Display(
@@ -271,16 +355,16 @@ def _view(options: argparse.Namespace, output: Output) -> tuple[View, EarlyUpdat
 
 def _code(code: int, output: Output) -> int:
     """The exit code of the turn; standard error that cannot be written is an error unless its reader has closed it."""
-    if output.problem_aside is None or isinstance(printing.lost(output.problem_aside), BrokenPipeError):
+    if output.problem_aside is None or isinstance(output_error(output.problem_aside), BrokenPipeError):
         return code
     return UNWRITABLE if code == ENDED_WELL else code
 
 
-async def _end(turn: asyncio.Future[int], one_turn: OneTurn) -> None:
+async def _end(turn: asyncio.Future[int], runner: TurnRunner) -> None:
     """Wait for the turn to clean up, however often the wait itself is interrupted."""
     if turn.done():
         return
-    one_turn.hurry()
+    runner.hurry()
     turn.cancel()
     while not turn.done():
         try:

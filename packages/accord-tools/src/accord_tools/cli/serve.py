@@ -17,8 +17,32 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from accord.transports.launch import program_file
-from accord_tools.cli import printing, recording, serve_confined, serve_hosts, serve_quotas, target, tokens
-from accord_tools.cli.endings import ENDED_WELL, WrongUsage
+from accord_tools.cli.agent_options import (
+    TOKEN_VARIABLE,
+    LocalCommand,
+    agent_arguments,
+    forget_token,
+    settings_of,
+    token_owners,
+)
+from accord_tools.cli.console import print_error, print_line
+from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage
+from accord_tools.cli.serve_options import (
+    confinement_arguments,
+    container_of,
+    hosts_arguments,
+    hosts_of,
+    keep_sessions_in,
+    process_count,
+    process_limits_of,
+    quota_arguments,
+    quota_lines,
+    quotas_of,
+    run_processes,
+    shared_host,
+    sharing_arguments,
+)
+from accord_tools.cli.trace_options import recorded_trace, trace_arguments
 
 if TYPE_CHECKING:
     from accord.http import ServerLimits
@@ -81,7 +105,7 @@ LIMITS = {
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EPILOG.format(limits="\n".join(_limit_lines()), quotas=serve_quotas.lines())
+    parser.epilog = EPILOG.format(limits="\n".join(_limit_lines()), quotas=quota_lines())
     parser.usage = "accord serve [options] [AGENT | -- COMMAND...]"
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)")
     parser.add_argument("--port", default="8000", help="the port; 0 chooses a free one (default: %(default)s)")
@@ -138,12 +162,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--reload", action="store_true", help="for a Python file: end the connections when a file beside it changes"
     )
-    serve_quotas.arguments(parser)
-    serve_confined.arguments(parser)
-    serve_hosts.arguments(parser)
-    serve_hosts.sharing_arguments(parser)
-    recording.arguments(parser, "the messages of all connections")
-    target.arguments(parser, is_argument=True, is_remote=False)
+    quota_arguments(parser)
+    confinement_arguments(parser)
+    hosts_arguments(parser)
+    sharing_arguments(parser)
+    trace_arguments(parser, "the messages of all connections")
+    agent_arguments(parser, is_argument=True, is_remote=False)
 
 
 def _limit_lines() -> list[str]:
@@ -159,12 +183,12 @@ def run(options: argparse.Namespace) -> int:
     from accord.http import Access, serve
     from accord.http.server.access import names_of
 
-    count = serve_hosts.processes(options)
-    known = tokens.owners(options.token_file)
-    tokens.forget()
+    count = process_count(options)
+    known = token_owners(options.token_file)
+    forget_token()
     names = names_of(options.host)
     if names is None and not known:
-        raise WrongUsage(f"--host {options.host} is not a loopback address: set {tokens.VARIABLE} or --token-file")
+        raise WrongUsage(f"--host {options.host} is not a loopback address: set {TOKEN_VARIABLE} or --token-file")
     if options.key and not options.certificate:
         raise WrongUsage("--key requires --certificate")
     port = int(_number("--port", options.port, most=65535))
@@ -180,11 +204,11 @@ def run(options: argparse.Namespace) -> int:
         )
     except ValueError as error:
         raise WrongUsage(f"--trusted-proxy: {error}") from None
-    settings = target.settings_of(options)
-    serve_hosts.keep_sessions_in(options)
+    settings = settings_of(options)
+    keep_sessions_in(options)
     if options.reload and options.shared:
         raise WrongUsage("--reload does not go with --shared: a shared agent goes on when its connections end")
-    hosted = serve_hosts.shared(_hosted(settings, options), options)
+    hosted = shared_host(_hosted(settings, options), options)
     watched = _watched(settings) if options.reload else None
     _log(options.log_format, verbose=options.verbose)
     _allow_files(2 * limits.sockets)
@@ -196,7 +220,7 @@ def run(options: argparse.Namespace) -> int:
         certificate=options.certificate,
         key=options.key,
         limits=limits,
-        quotas=serve_quotas.quotas_of(options.quota),
+        quotas=quotas_of(options.quota),
         grace=grace,
     )
     if count > 1:
@@ -204,14 +228,14 @@ def run(options: argparse.Namespace) -> int:
             serving = _measured(options.metrics, serving, is_one_of_several=True)
         return _in_processes(count, options, hosted, serving)
     alone: Callable[..., Coroutine[Any, Any, None]] = functools.partial(
-        serving, hosts=serve_hosts.hosts_of(options), on_ready=_say_where
+        serving, hosts=hosts_of(options), on_ready=_say_where
     )
     if options.metrics is not None:
         alone = _measured(options.metrics, alone, is_one_of_several=options.hosts is not None)
     words = [] if settings is None else settings.words
-    with recording.recorded(options, "accord serve", role="agent", peer="clients", agent=words) as trace:
+    with recorded_trace(options, "accord serve", role="agent", peer="clients", agent=words) as trace:
         if trace is not None:
-            from accord_tools.cli.recorded_host import RecordedHost
+            from accord_tools.cli.host_wrappers import RecordedHost
 
             hosted = RecordedHost(hosted, trace)
         asyncio.run(alone(hosted) if watched is None else _reloading(hosted, watched, alone))
@@ -225,12 +249,12 @@ def _in_processes(
     from accord.http.server.serve import url_of
 
     scheme = "https" if options.certificate else "http"
-    return serve_hosts.run_processes(
+    return run_processes(
         count,
         options,
         functools.partial(_served, functools.partial(serving, hosted)),
         lambda listening: url_of(scheme, options.host, listening),
-        lambda url: printing.say(f"Serving {_one_line(host_of(hosted).name)} with {count} processes at {url}"),
+        lambda url: print_line(f"Serving {_one_line(host_of(hosted).name)} with {count} processes at {url}"),
     )
 
 
@@ -259,10 +283,10 @@ def _measured(
 async def _reloading(hosted: Hosted, folder: Path, serving: Callable[[Hosted], Coroutine[Any, Any, None]]) -> None:
     """Serve, and end the connections whenever a file below this folder changes."""
     from accord.http.server.hosting import host_of
-    from accord_tools.cli.reloading import ReloadingHost, end_on_change, snapshot
+    from accord_tools.cli.host_wrappers import ReloadingHost, end_on_change, snapshot
 
     def tell(file: str, ended: int) -> None:
-        printing.complain(f"accord serve: {file} has changed; connections ended: {ended}")
+        print_error(f"accord serve: {file} has changed; connections ended: {ended}")
 
     host = ReloadingHost(host_of(hosted))
     watching = asyncio.create_task(end_on_change(host, folder, snapshot(folder), tell), name="accord reload")
@@ -339,7 +363,7 @@ def _log(form: str, *, verbose: bool) -> None:
 
 
 def _hosted(settings: AgentSettings | None, options: argparse.Namespace) -> Hosted:
-    limits, container = serve_confined.limits_of(options), serve_confined.container_of(options)
+    limits, container = process_limits_of(options), container_of(options)
     if settings is None:
         if limits is not None or container is not None:
             raise WrongUsage(
@@ -349,7 +373,7 @@ def _hosted(settings: AgentSettings | None, options: argparse.Namespace) -> Host
         from accord_tools.demo import demo_agent
 
         return demo_agent()
-    command = target.LocalCommand.of(settings, "only a command can be served")
+    command = LocalCommand.of(settings, "only a command can be served")
     if container is None and program_file(command.words[0], path=command.env.get("PATH")) is None:
         raise WrongUsage(f"program not found: {command.words[0]}")
     from accord.http import CommandHost
@@ -358,7 +382,7 @@ def _hosted(settings: AgentSettings | None, options: argparse.Namespace) -> Host
 
 
 def _say_where(server: Server) -> None:
-    printing.say(f"Serving {_one_line(server.app.host.name)} at {server.url}")
+    print_line(f"Serving {_one_line(server.app.host.name)} at {server.url}")
 
 
 def _one_line(name: str) -> str:

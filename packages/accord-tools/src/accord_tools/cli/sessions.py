@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from accord import AccordError, DecodeError
 from accord.printable import label
-from accord_tools.cli import printing, protocol, session_ids, target
-from accord_tools.cli.endings import ENDED_WELL, WrongUsage
-from accord_tools.cli.opening import absolute
-from accord_tools.cli.parser import Command, add_commands
-from accord_tools.cli.printing import print_table
+from accord_tools.cli.agent_options import agent_arguments, chosen_agent, protocol_versions
+from accord_tools.cli.command_table import Command, add_commands
+from accord_tools.cli.console import print_error, print_line, print_table
+from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage
+from accord_tools.cli.session_options import KnownSession, absolute, find_session, known_sessions
 
 if TYPE_CHECKING:
     from accord import RemoteAgent, RemoteSession, TraceEvent
-    from accord_tools.cli.session_ids import KnownSession
 
 EPILOG = """\
 examples:
@@ -62,13 +61,13 @@ def _with_agent(
     def run_it(options: argparse.Namespace) -> int:
         from accord import run as run_loop
 
-        chosen = target.chosen(options)
+        chosen = chosen_agent(options)
 
         async def connected() -> int:
             from accord import connect
 
             where = chosen.target()
-            async with connect(where, versions=protocol.versions(options)) as remote:
+            async with connect(where, versions=protocol_versions(options)) as remote:
                 if options.login is not None:
                     from accord_tools.cli.login import by_method
 
@@ -82,7 +81,7 @@ def _with_agent(
 
 def _agent_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--login", metavar="METHOD", help="log in by this method first; `accord login --list` has them")
-    target.arguments(parser)
+    agent_arguments(parser)
 
 
 # Listing
@@ -98,14 +97,14 @@ def _list_arguments(parser: argparse.ArgumentParser) -> None:
 async def _list(options: argparse.Namespace, remote: RemoteAgent, program: str) -> int:
     folder = None if options.all else absolute(options.cwd)
     if not remote.capabilities.sessions.list:
-        printing.complain("accord sessions: the agent cannot list sessions; these are those that accord run has opened")
-    known = await session_ids.known_sessions(remote, program, folder)
+        print_error("accord sessions: the agent cannot list sessions; these are those that accord run has opened")
+    known = await known_sessions(remote, program, folder)
     if options.json:
         rows = [{"sessionId": it.id, "updatedAt": it.updated, "title": it.title, "cwd": it.folder} for it in known]
-        printing.say(json.dumps(rows, indent=2, ensure_ascii=False))
+        print_line(json.dumps(rows, indent=2, ensure_ascii=False))
     elif not known:
         where = "" if folder is None else f" of {folder}; --all lists those of all folders"
-        printing.say(f"{label(remote.name, COLUMNS)} has no session{where}")
+        print_line(f"{label(remote.name, COLUMNS)} has no session{where}")
     else:
         size = 4 if options.all else 3
         cells = [(it.id, _time(it.updated), it.title or "", it.folder)[:size] for it in known]
@@ -131,7 +130,7 @@ def _show_arguments(parser: argparse.ArgumentParser) -> None:
 
 async def _show(options: argparse.Namespace, remote: RemoteAgent, program: str) -> int:
     session = await _loaded(remote, program, options.session)
-    printing.say(session.markdown().rstrip("\n"))
+    print_line(session.markdown().rstrip("\n"))
     return ENDED_WELL
 
 
@@ -151,7 +150,7 @@ async def _export(options: argparse.Namespace, remote: RemoteAgent, program: str
     is_markdown = options.format == "markdown"
     text = session.markdown().rstrip("\n") if is_markdown else "\n".join(replay.lines(session))
     if options.output is None:
-        printing.say(text)
+        print_line(text)
         return ENDED_WELL
     _write_new(options.output, text)
     return ENDED_WELL
@@ -203,10 +202,10 @@ async def _loaded(remote: RemoteAgent, program: str, given: str) -> RemoteSessio
 
 async def _found(remote: RemoteAgent, program: str, given: str) -> KnownSession:
     """The session that is meant. One that is not known is refused only if the agent lists its sessions."""
-    found = await session_ids.find(remote, program, given)
+    found = await find_session(remote, program, given)
     if found is None and remote.capabilities.sessions.list:
         raise WrongUsage(f"no session has an id that starts with {given!r}; accord sessions list --all shows them")
-    return found or session_ids.KnownSession(given, absolute("."))
+    return found or KnownSession(given, absolute("."))
 
 
 # Deleting
@@ -229,14 +228,14 @@ async def _delete(options: argparse.Namespace, remote: RemoteAgent, program: str
     for session_id in dict.fromkeys(found):
         await remote.delete(session_id)
         last_sessions.forget(program, session_id)
-        printing.say(f"Deleted {label(session_id, COLUMNS)}.")
+        print_line(f"Deleted {label(session_id, COLUMNS)}.")
     return ENDED_WELL
 
 
 def _may_delete(found: list[str]) -> bool:
     if sys.stdin is None or not sys.stdin.isatty():
         raise WrongUsage("deleting cannot be undone: confirm with --yes where no terminal can ask")
-    printing.complain(f"Delete for good: {', '.join(label(it, COLUMNS) for it in found)}? [y/N]")
+    print_error(f"Delete for good: {', '.join(label(it, COLUMNS) for it in found)}? [y/N]")
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 

@@ -3,12 +3,334 @@
 from __future__ import annotations
 
 import argparse
+import json
+import os
+import shlex
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from accord import AccordError
-from accord_tools.cli import printing, target, trace_exchange, trace_figures, trace_rows
-from accord_tools.cli.endings import WrongUsage, one_line
-from accord_tools.cli.parser import Command, add_commands
-from accord_tools.cli.sizes import size
+from accord_tools.cli import trace_rows
+from accord_tools.cli.agent_options import ABOUT_RECORDED, agent_arguments, local_command
+from accord_tools.cli.command_table import Command, add_commands
+from accord_tools.cli.console import output_error, print_error, print_line, print_table
+from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage, one_line
+from accord_tools.cli.trace_options import TRACE_HELP, find_trace, readable_trace, size_option
+
+if TYPE_CHECKING:
+    from accord import TraceEvent
+    from accord.trace import TraceHeader
+    from accord.trace.statistics import MethodFigures, TraceFigures, TurnFigures
+    from accord.trace.unanswered import Unanswered
+    from accord_tools.tap import KeptTrace
+
+# Figures, and the list of traces
+
+
+MOST_OPEN = 20
+"""Requests without an answer that are listed."""
+
+
+def stats_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(takes_agent=False)
+    parser.add_argument("file", nargs="?", metavar="FILE", help=TRACE_HELP)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def list_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(takes_agent=False)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def stats(options: argparse.Namespace) -> int:
+    from accord.trace import read, read_header
+    from accord.trace.entries import entries
+    from accord.trace.statistics import figures
+
+    path = find_trace(options.file)
+    with readable_trace(path):
+        found = figures(entries(read(path)), read_header(path).role)
+    if options.json:
+        print_line(json.dumps(_plain_figures(found), indent=2, ensure_ascii=False))
+        return ENDED_WELL
+    _print_figures(found)
+    return ENDED_WELL
+
+
+def list_traces(options: argparse.Namespace) -> int:
+    from accord_tools.tap import kept_traces, traces_folder
+
+    kept = kept_traces()
+    if options.json:
+        print_line(json.dumps([_plain_trace(trace) for trace in kept], indent=2, ensure_ascii=False))
+    elif not kept:
+        print_line("No trace is kept yet. Record one: accord trace -- COMMAND...")
+    else:
+        print_table(("CHANGED", "STATE", "SIZE", "AGENT", "FILE"), [_trace_row(trace) for trace in kept])
+        print_line(f"folder: {traces_folder()}")
+    return ENDED_WELL
+
+
+def _print_figures(found: TraceFigures) -> None:
+    rest = [f"{count:,} {one if count == 1 else many}" for count, one, many in _figure_counts(found) if count]
+    print_line(f"{found.incoming + found.outgoing:,} messages in {found.seconds:.1f} s: {', '.join(rest)}")
+    if found.methods:
+        print_line("")
+        rows = [_method_row(it) for it in sorted(found.methods.values(), key=lambda it: -sum(it.durations))]
+        print_table(("METHOD OR UPDATE", "COUNT", "ERRORS", "P50", "P95", "MAX", "BYTES"), rows)
+    if found.turns:
+        print_line("")
+        head = ("TURN", "TOOK", "FIRST", "SILENCE", "USER", "CLIENT", "TOOLS", "END", "PROMPT")
+        print_table(head, [_turn_row(number, it) for number, it in enumerate(found.turns, 1)])
+        print_line("FIRST: until an update. SILENCE: the longest. USER, CLIENT: questions to them.")
+    if found.unanswered:
+        print_line("")
+        heads = ("WITHOUT AN ANSWER", "ASKED BY", "WAITS FOR", "ASKED AT", "OPEN FOR", "MESSAGE")
+        print_table(heads, [_open_row(it) for it in found.unanswered[:MOST_OPEN]])
+        if len(found.unanswered) > MOST_OPEN:
+            print_line(f"and {len(found.unanswered) - MOST_OPEN:,} more")
+
+
+def _figure_counts(found: TraceFigures) -> list[tuple[int, str, str]]:
+    return [
+        (len(found.sessions), "session", "sessions"),
+        (len(found.turns), "turn", "turns"),
+        (found.errors, "error", "errors"),
+        (found.malformed, "malformed message", "malformed messages"),
+        (found.stderr, "line of standard error", "lines of standard error"),
+        (len(found.unanswered), "request without an answer", "requests without an answer"),
+    ]
+
+
+def _method_row(it: MethodFigures) -> tuple[str, ...]:
+    times = (it.percentile(50), it.percentile(95), it.percentile(100))
+    return (it.method, f"{it.messages:,}", str(it.errors or ""), *map(_time, times), f"{it.size:,}")
+
+
+def _turn_row(number: int, it: TurnFigures) -> tuple[str, ...]:
+    took = None if it.ended is None else it.ended - it.began
+    times = map(_time, (took, it.first_update, it.longest_silence, it.user or None, it.client or None))
+    return (str(number), *times, str(it.tools or ""), it.outcome or "open", it.prompt)
+
+
+def _open_row(it: Unanswered) -> tuple[str, ...]:
+    return (it.method, it.asked_by, it.waits_for, f"{it.since:.1f} s", _time(it.waited), f"#{it.number:,}")
+
+
+def _time(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    return f"{seconds * 1000:.1f} ms" if seconds < 0.1 else f"{seconds:.2f} s"
+
+
+def _plain_figures(found: TraceFigures) -> dict[str, Any]:
+    import msgspec
+
+    names = ("events", "seconds", "incoming", "outgoing", "errors", "malformed", "stderr", "sessions")
+    return {
+        **{name: getattr(found, name) for name in names},
+        "unanswered": [{"t": it.since, **msgspec.to_builtins(it)} for it in found.unanswered],
+        "methods": [
+            {
+                "method": it.method,
+                "messages": it.messages,
+                "bytes": it.size,
+                "errors": it.errors,
+                **{f"p{percent}": it.percentile(percent) for percent in (50, 95, 100)},
+            }
+            for it in found.methods.values()
+        ],
+        "turns": [msgspec.to_builtins(it) for it in found.turns],
+    }
+
+
+def _trace_row(trace: KeptTrace) -> tuple[str, ...]:
+    changed = datetime.fromtimestamp(trace.changed, UTC).astimezone()
+    command = trace.live.command if trace.live is not None else trace.header.command if trace.header else ()
+    described = shlex.join(command) or (trace.header.peer if trace.header else "not a trace")
+    is_kept = Path(trace.path).parent.name == "traces"
+    state = "live" if trace.live is not None else "" if trace.header is not None else "damaged"
+    return (
+        f"{changed:%m-%d %H:%M}",
+        state,
+        _size(trace.size),
+        described,
+        Path(trace.path).name if is_kept else trace.path,
+    )
+
+
+def _size(size: int) -> str:
+    for unit, factor in (("G", 1 << 30), ("M", 1 << 20), ("K", 1 << 10)):
+        if size >= factor:
+            return f"{size / factor:.1f}{unit}"
+    return str(size)
+
+
+def _plain_trace(trace: KeptTrace) -> dict[str, Any]:
+    import msgspec
+
+    plain: dict[str, Any] = msgspec.to_builtins(trace)
+    return plain
+
+
+# Export and import
+
+
+EXPORT_EPILOG = """\
+Other people may read what you export, so secrets are replaced: values of env and headers, members such as apiKey,
+secret parts of URLs, tokens in all texts, and options such as --api-key in commands. The rest of the conversation
+stays: prompts, answers and files. --shape replaces all texts by as many x. What was replaced is counted on standard
+error, and in the file. --raw replaces nothing.
+
+examples:
+  accord trace export -o for-an-issue.jsonl
+  accord trace export wire.jsonl --shape -o shape.jsonl.gz
+  accord trace export wire.jsonl --format devtools -o wire.json
+  accord trace export wire.jsonl --format otlp | curl -H 'Content-Type: application/json' --data-binary @- \\
+      http://localhost:4318/v1/traces"""
+
+IMPORT_EPILOG = """\
+Reads {formats}.
+
+examples:
+  accord trace import session.json -o wire.jsonl
+  accord trace import ~/.acp-devtools/sessions.db --session 3 -o wire.jsonl"""
+
+
+def export_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EXPORT_EPILOG
+    parser.set_defaults(takes_agent=False)
+    parser.add_argument("file", nargs="?", metavar="FILE", help=TRACE_HELP)
+    parser.add_argument("-o", "--to", metavar="FILE", help="write this file (default: standard output)")
+    parser.add_argument(
+        "--format",
+        choices=("accord", "devtools", "otlp"),
+        default="accord",
+        help="a trace of Accord, JSON of acp-devtools, or spans of OpenTelemetry (default: %(default)s)",
+    )
+    parser.add_argument("--shape", action="store_true", help="replace all texts by as many x")
+    parser.add_argument("--raw", action="store_true", help="replace nothing")
+    parser.add_argument(
+        "--content", action="store_true", help="with --format otlp: include prompts, outputs, arguments"
+    )
+
+
+def import_arguments(parser: argparse.ArgumentParser) -> None:
+    from accord.trace.importing import FORMATS
+
+    parser.epilog = IMPORT_EPILOG.format(formats=";\n".join(FORMATS.values()))
+    parser.set_defaults(takes_agent=False)
+    parser.add_argument("file", metavar="FILE", help="the other program's file")
+    parser.add_argument("-o", "--to", metavar="FILE", required=True, help="the trace to write")
+    parser.add_argument("--session", type=int, metavar="N", help="of a database: the session (default: the newest)")
+
+
+def export(options: argparse.Namespace) -> int:
+    from accord.trace import read, read_header
+    from accord.trace.redacting import Redaction
+
+    if options.raw and options.shape:
+        raise WrongUsage("--raw and --shape exclude each other; leave one out")
+    if options.content and options.format != "otlp":
+        raise WrongUsage("--content is for --format otlp")
+    path = find_trace(options.file)
+    with readable_trace(path):
+        header, events = read_header(path), list(read(path))
+    redaction = None
+    if not options.raw:
+        redaction = Redaction(shape=options.shape)
+        events = list(redaction.events(events))
+        header = redaction.header(header)
+    with _export_target(options.to, path) as target:
+        _write_trace(target, header, events, options)
+    if redaction is not None:
+        counts = ", ".join(f"{count:,} {what}" for what, count in sorted(redaction.counts.items()) if count)
+        print_error(f"accord trace export: replaced {counts or 'nothing'}")
+    return ENDED_WELL
+
+
+def import_(options: argparse.Namespace) -> int:
+    from accord import TraceFile, __version__
+    from accord.trace import FORMAT, TraceHeader
+    from accord.trace.header import now
+    from accord.trace.importing import import_trace
+
+    with readable_trace(options.file):
+        found = import_trace(options.file, session=options.session)
+    header = TraceHeader(
+        FORMAT,
+        found.started or now(),
+        found.role,
+        tool=f"accord {__version__}",
+        command=found.command,
+        imported=found.format,
+    )
+    try:
+        trace = TraceFile(options.to, header=header, began=0.0)
+    except OSError as error:
+        raise WrongUsage(f"--to: cannot write {options.to}: {error.strerror}") from error
+    for event in found.events:
+        trace(event)
+    trace.close()
+    if trace.problem is not None:
+        raise output_error(trace.problem)
+    print_line(f"{len(found.events):,} events of {found.format} are in {options.to}")
+    return ENDED_WELL
+
+
+def _write_trace(target: IO[bytes], header: TraceHeader, events: list[TraceEvent], options: argparse.Namespace) -> None:
+    from accord import __version__
+
+    if options.format == "devtools":
+        from accord.trace.devtools_export import as_devtools
+
+        document = as_devtools(header, events, exported=datetime.now(UTC), tool=f"accord {__version__}")
+        target.write(json.dumps(document, indent=2, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+    elif options.format == "otlp":
+        from accord.trace import genai
+        from accord.trace.entries import entries
+        from accord.trace.otlp import as_otlp
+
+        content = options.content or os.environ.get(genai.CAPTURE, "").lower() == "true"
+        document = as_otlp(header, entries(events), content=content)
+        target.write(json.dumps(document, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+    else:
+        from accord import TraceFile
+
+        trace = TraceFile(target, secrets=not header.masked, header=header, began=0.0)
+        for event in events:
+            trace(event)
+        if trace.problem is not None:
+            raise trace.problem
+
+
+@contextmanager
+def _export_target(path: str | None, source: str) -> Generator[IO[bytes]]:
+    """The file that is written, or standard output; a name that ends with .gz is compressed."""
+    from accord.trace.private import open_private
+
+    try:
+        if path is None:
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
+            return
+        if Path(path).exists() and Path(path).samefile(source):
+            raise WrongUsage(f"--to {path} is the trace itself; choose another file")
+        with open_private(path) as file:
+            if not path.endswith(".gz"):
+                yield file
+                return
+            import gzip
+
+            with gzip.GzipFile(fileobj=file, mode="wb") as packed:
+                yield cast("IO[bytes]", packed)
+    except OSError as error:
+        raise output_error(error) from error
+
 
 EPILOG = """\
 Name it in an editor's settings in place of the agent's command:
@@ -42,7 +364,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         default="2G",
         help="remove the oldest kept traces beyond this size in all (default: %(default)s)",
     )
-    target.arguments(parser, is_remote=False, about=target.ABOUT_RECORDED)
+    agent_arguments(parser, is_remote=False, about=ABOUT_RECORDED)
     add_commands(parser, COMMANDS, "trace_command")
     # Set last: the usage of the commands would begin with it.
     parser.usage = (
@@ -58,12 +380,12 @@ def run(options: argparse.Namespace) -> int:
         path=options.output,
         secrets=options.secrets,
         compress=options.gzip,
-        most_file=size("--max-size", options.max_size),
-        most_folder=size("--keep", options.keep),
+        most_file=size_option("--max-size", options.max_size),
+        most_folder=size_option("--keep", options.keep),
     )
     if not options.agent and options.named is None:  # the default agent is nothing that an editor would start here
         raise WrongUsage("name the agent: accord trace -- COMMAND..., or -a AGENT; see accord trace --help")
-    command = target.local_command(options)
+    command = local_command(options)
     if options.output is not None:
         try:
             check_writable(options.output)
@@ -71,7 +393,7 @@ def run(options: argparse.Namespace) -> int:
             raise WrongUsage(f"--output: {error}") from error
     code, problem = run_tapped(command.words, plan, cwd=command.cwd, env=command.env)
     if problem is not None:
-        printing.complain(f"accord trace: the recording is incomplete: {one_line(AccordError(problem))}")
+        print_error(f"accord trace: the recording is incomplete: {one_line(AccordError(problem))}")
     return end_like(code)
 
 
@@ -80,16 +402,14 @@ COMMANDS = {
     "grep": Command("Search traces for a regular expression.", trace_rows.grep_arguments, trace_rows.grep),
     "stats": Command(
         "Show a trace's latencies, and where the time of each turn went.",
-        trace_figures.stats_arguments,
-        trace_figures.stats,
+        stats_arguments,
+        stats,
     ),
-    "list": Command(
-        "List the traces that are kept, and those that grow now.", trace_figures.list_arguments, trace_figures.listed
-    ),
+    "list": Command("List the traces that are kept, and those that grow now.", list_arguments, list_traces),
     "export": Command(
         "Write a trace for other people or programs, without secrets.",
-        trace_exchange.export_arguments,
-        trace_exchange.export,
+        export_arguments,
+        export,
     ),
-    "import": Command("Convert a trace of another program.", trace_exchange.import_arguments, trace_exchange.import_),
+    "import": Command("Convert a trace of another program.", import_arguments, import_),
 }

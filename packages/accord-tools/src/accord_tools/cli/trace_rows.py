@@ -10,16 +10,16 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from accord.printable import columns, cut, label
-from accord_tools.cli import printing, trace_files
-from accord_tools.cli.endings import ENDED_WELL, FAILED, WrongUsage
-from accord_tools.cli.streams import streams, width
+from accord_tools.cli.console import streams, width, write_out
+from accord_tools.cli.exit_codes import ENDED_WELL, FAILED, WrongUsage
+from accord_tools.cli.trace_options import TRACE_HELP, find_trace, live_trace, readable_trace
 
 if TYPE_CHECKING:
     from accord import TraceEvent
     from accord.trace import TraceHeader
     from accord.trace.entries import Entry
     from accord.trace.filters import Filter
-    from accord_tools.cli.streams import Appearance, Style
+    from accord_tools.presentation.appearance import Appearance, Style
 
 SHOW_EPILOG = """\
 examples:
@@ -49,7 +49,7 @@ LONGEST = 4_000
 def show_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = SHOW_EPILOG.format(filters="\n".join(_filter_lines()))
     parser.usage = "accord trace show [options] [FILE] [FILTER...]"
-    parser.add_argument("words", nargs="*", metavar="FILE", help=trace_files.HELP + "; then filters")
+    parser.add_argument("words", nargs="*", metavar="FILE", help=TRACE_HELP + "; then filters")
     parser.set_defaults(takes_agent=True)  # what follows -- are filters
     parser.add_argument("-f", "--follow", action="store_true", help="go on while the trace grows")
     parser.add_argument("--all", action="store_true", help="show each chunk of a text as a row of its own")
@@ -60,7 +60,7 @@ def grep_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = GREP_EPILOG
     parser.set_defaults(takes_agent=False)
     parser.add_argument("pattern", metavar="PATTERN", help="a regular expression, as of Python")
-    parser.add_argument("files", nargs="*", metavar="FILE", help=trace_files.HELP)
+    parser.add_argument("files", nargs="*", metavar="FILE", help=TRACE_HELP)
     parser.add_argument("-i", "--ignore-case", action="store_true", help="take capitals and small letters as the same")
 
 
@@ -76,14 +76,14 @@ def show(options: argparse.Namespace) -> int:
     from accord.trace.entries import entries
 
     given, words = _file_and_filters(options.words)
-    path = trace_files.find(given)
-    with trace_files.readable(path):
+    path = find_trace(given)
+    with readable_trace(path):
         header = None if path == "-" else read_header(path)
         passes = _filter([*words, *options.agent], "client" if header is None else header.role)
         shown = (entry for entry in entries(_events(path, follows=options.follow)) if passes(entry))
         try:
             for line in _lines(shown, header, options):
-                printing.write_out(line + "\n")
+                write_out(line + "\n")
         except KeyboardInterrupt:
             if not options.follow:
                 raise
@@ -100,13 +100,13 @@ def grep(options: argparse.Namespace) -> int:
         raise WrongUsage(f"PATTERN is not a regular expression: {error}") from error
     found = False
     for given in options.files or [None]:
-        path = trace_files.find(given)
-        with trace_files.readable(path):
-            look = Look(read_header(path), path if len(options.files) > 1 else "")
+        path = find_trace(given)
+        with readable_trace(path):
+            look = TraceRows(read_header(path), path if len(options.files) > 1 else "")
             for entry in entries(read(path)):
                 if _matches(pattern, entry):
                     found = True
-                    printing.write_out(look.row(entry) + "\n")
+                    write_out(look.row(entry) + "\n")
     return ENDED_WELL if found else FAILED
 
 
@@ -141,20 +141,20 @@ def _events(path: str, *, follows: bool) -> Iterator[TraceEvent]:
     elif not follows:
         yield from read(path)
     else:
-        was_live = trace_files.live(path) is not None
-        goes_on: Callable[[], bool] = (lambda: trace_files.live(path) is not None) if was_live else (lambda: True)
+        was_live = live_trace(path) is not None
+        goes_on: Callable[[], bool] = (lambda: live_trace(path) is not None) if was_live else (lambda: True)
         yield from (event for event in follow(path, goes_on) if event is not None)
 
 
 def _lines(shown: Iterable[Entry], header: TraceHeader | None, options: argparse.Namespace) -> Iterator[str]:
     if options.json:
         return map(_as_json, shown)
-    look = Look(header)
+    look = TraceRows(header)
     # A row that waits for more chunks would come late.
     return map(look.row, shown) if options.all or options.follow else _collapsed(shown, look)
 
 
-def _collapsed(shown: Iterable[Entry], look: Look) -> Iterator[str]:
+def _collapsed(shown: Iterable[Entry], look: TraceRows) -> Iterator[str]:
     """The rows, with chunks that follow each other as one."""
     run: list[Entry] = []
     for entry in shown:
@@ -169,7 +169,7 @@ def _collapsed(shown: Iterable[Entry], look: Look) -> Iterator[str]:
         yield look.row(run[0], run)
 
 
-class Look:
+class TraceRows:
     """How entries look as rows of this terminal, or of a pipe."""
 
     def __init__(self, header: TraceHeader | None, name: str = "") -> None:

@@ -1,17 +1,92 @@
-"""`View`: shows a turn to the person or program that started the command, as text or as JSON."""
+"""`View`: shows a turn to the person or program that started the command, as text or as JSON.
+
+`QuestionOrder` lets a question wait for what came before it, and what came after it wait for the answer. A permission
+request is handled the moment it arrives, but the text before it is still on its way through the turn's queue. So
+everything is counted when it arrives and when it was shown. A request *stops* the display at the first number: the
+question waits until the second number has reached it, and no more is shown until the request is answered. Adjacent
+chunks of text may be joined in the queue, which is why text counts by its length.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Generator, Iterable
+from contextlib import AbstractAsyncContextManager, contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from accord_tools.cli.catching_up import CatchingUp
+import msgspec
+
+from accord import v1
 
 if TYPE_CHECKING:
-    from accord import AccordError, Outcome, RemoteSession, Reply, ServedSession, Terminal, v1
+    from accord import AccordError, Outcome, RemoteSession, Reply, ServedSession, Terminal
     from accord_tools.presentation.styled_text import Paragraph
+
+
+class QuestionOrder:
+    """Counts what has arrived and what was shown."""
+
+    def __init__(self, weigh: Callable[[Any], int] | None = None) -> None:
+        self._weigh = weigh or _weight
+        self._arrived = self._shown = 0
+        self._stops: list[int] = []
+        self._is_over = False
+        self._change = asyncio.Event()
+
+    def arrived(self, update: v1.SessionUpdate | v1.ToolCallUpdate | None) -> None:
+        """Count an update that has arrived; other changes of the state do not count."""
+        if update is not None and not _is_of_a_question(update):
+            self._arrived += self._weigh(update)
+
+    def was_shown(self, update: Any) -> None:
+        """Count an update that was shown."""
+        self._shown += self._weigh(update)
+        self._change.set()
+
+    def over(self) -> None:
+        """No more will arrive, and what is left may be shown."""
+        self._is_over = True
+        self._change.set()
+
+    @contextmanager
+    def stopped(self) -> Generator[None]:
+        """Inside this context, nothing is shown that arrives from now on."""
+        stop = self._arrived
+        self._stops.append(stop)
+        try:
+            yield
+        finally:
+            self._stops.remove(stop)
+            self._change.set()
+
+    async def may_show(self) -> None:
+        """Wait until the next update may be shown."""
+        while self._stops and min(self._stops) <= self._shown and not self._is_over:
+            await self._changed()
+
+    async def wait(self) -> None:
+        """Wait until everything that has arrived by now, or before the first stop, was shown."""
+        before = min(self._stops, default=self._arrived)
+        while self._shown < before and not self._is_over:
+            await self._changed()
+
+    async def _changed(self) -> None:
+        self._change.clear()
+        await self._change.wait()
+
+
+def _is_of_a_question(update: Any) -> bool:
+    """Whether this came with a permission request: it has no tag, and is not displayed as an update."""
+    return isinstance(update, msgspec.Struct) and update.__struct_config__.tag is None
+
+
+def _weight(update: Any) -> int:
+    content = update.content if isinstance(update, v1.ContentChunk) else None
+    if not isinstance(content, v1.TextContent):
+        return 1
+    text = content.text  # a character beyond the first 65,536 may come in two halves that are joined in the queue
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 class Opened(NamedTuple):
@@ -23,7 +98,7 @@ class Opened(NamedTuple):
     """The version of the protocol that the connection speaks."""
 
 
-FAILED = 64
+MOST_FAILED = 64
 """Commands that failed of which a view keeps how they ended, the newest."""
 
 
@@ -40,7 +115,7 @@ class FailedCommands:
         status = await terminal.wait()
         if status.exit_code != 0:
             self._endings[terminal.id] = ending_of(status.exit_code, status.signal)
-            for old in list(self._endings)[:-FAILED]:
+            for old in list(self._endings)[:-MOST_FAILED]:
                 del self._endings[old]
 
     def ending(self, terminal_id: str) -> str | None:
@@ -57,8 +132,8 @@ class View(ABC):
     shows_subagents = False
     """Whether it shows what subagents do."""
 
-    def __init__(self, catching_up: CatchingUp | None = None) -> None:
-        self.catching_up = catching_up or CatchingUp()
+    def __init__(self, question_order: QuestionOrder | None = None) -> None:
+        self.question_order = question_order or QuestionOrder()
         self.failed_commands = FailedCommands()
 
     @abstractmethod

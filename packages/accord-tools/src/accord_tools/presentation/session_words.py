@@ -8,9 +8,6 @@ from accord import v1
 from accord.printable import label
 from accord_tools.presentation.styled_text import Span
 
-FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-"""The pictures of a spinner."""
-
 SEVERITIES = {"error": "bad", "warning": "warning"}
 """The styles of notices; others are of the style `accent`."""
 

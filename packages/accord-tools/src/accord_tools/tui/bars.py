@@ -12,13 +12,13 @@ from accord import v1
 from accord.extensions import goal_of
 from accord.printable import cut, label
 from accord.session import SessionState, choices_of
-from accord_tools.presentation.session_words import FRAMES
+from accord_tools.presentation.appearance import FRAMES
 from accord_tools.presentation.styled_text import Paragraph, Row, Span
-from accord_tools.tui import keys
+from accord_tools.tui import key_bindings
 from accord_tools.tui.attachments import described
 
 if TYPE_CHECKING:
-    from accord_tools.tui.conversation import Conversation
+    from accord_tools.tui.chat_conversation import Conversation
 
 SIGNS = {"starting": "…", "login": "!", "failed": "✗", "idle": "✓", "busy": "●", "asks": "?", "closed": "-"}
 STYLES = {"login": "warning", "failed": "bad", "busy": "accent", "asks": "warning", "idle": "good"}
@@ -166,7 +166,7 @@ def work(conversation: Conversation, now: float) -> Row | None:
 def foot(width: int) -> Row:
     """The most used keys."""
     spans: list[Span] = [(" ", "")]
-    for number, (key, word) in enumerate(keys.footer(width)):
+    for number, (key, word) in enumerate(key_bindings.footer(width)):
         spans += [("  ", "")] if number else []
         spans += [(key, "accent"), (f" {word}", "dim")]
     return tuple(_cut(spans, width))

@@ -14,7 +14,7 @@ from textual.strip import Strip
 from accord.session import Entry
 from accord_tools.presentation.styled_text import Paragraph, Row, clean, plain
 from accord_tools.tui.palette import Palette, all_rows
-from accord_tools.tui.pictures import Pictures, PictureStrip
+from accord_tools.tui.picture_strips import Pictures, PictureStrip
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from accord.services.files.atomic import replace_own
 from accord.session import Message
 
 if TYPE_CHECKING:
-    from accord_tools.tui.conversation import Conversation
+    from accord_tools.tui.chat_conversation import Conversation
 
 MOST_DRAFTS, MOST_PROMPTS, MOST_SESSIONS = 200, 1_000, 500
 LONGEST = 100_000

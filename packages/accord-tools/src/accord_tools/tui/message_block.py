@@ -8,9 +8,9 @@ from accord import v1
 from accord.printable import label
 from accord.session import Entry, Message
 from accord.session.placeholders import placeholder
+from accord_tools.presentation.markdown import GrowingMarkdown
 from accord_tools.presentation.styled_text import Paragraph, Row, clean_lines, plain
 from accord_tools.tui.block import Block, Look
-from accord_tools.tui.markdown import GrowingMarkdown
 from accord_tools.tui.palette import all_rows, rows_of
 
 THOUGHT_ROWS = 1

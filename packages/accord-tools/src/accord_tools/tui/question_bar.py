@@ -20,9 +20,9 @@ from textual import events
 from textual.message import Message
 
 from accord_tools.presentation.styled_text import Paragraph, Row, Span
+from accord_tools.tui.chat_settings import Clock
 from accord_tools.tui.palette import all_rows
 from accord_tools.tui.questions import Question
-from accord_tools.tui.settings import Clock
 from accord_tools.tui.widgets import Debounce, Lines
 
 Owner: TypeAlias = Literal["question", "editor"]

@@ -16,10 +16,10 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from accord import FormQuestion, LinkQuestion, PermissionQuestion, RememberedAnswers, ServedSession, v1
 from accord.printable import label
 from accord.services.permissions.remembered import covered
+from accord_tools.presentation.diffs import counts, diff_lines
 from accord_tools.presentation.session_words import change_numbers, shortened_path
 from accord_tools.presentation.styled_text import Paragraph, Row, clean, plain
 from accord_tools.tui.block import Block, Look
-from accord_tools.tui.diffs import counts, diff_lines
 from accord_tools.tui.tool_block import drawn_diff
 
 Scope: TypeAlias = Literal["session", "folder", "everywhere"]

@@ -13,17 +13,17 @@ from accord import AccordError
 from accord.printable import label
 from accord.services.files.encoding import NotText, decode
 from accord.services.files.journal import Change
+from accord_tools.presentation.diffs import AROUND, Hunk, diff_lines, hunks, lines_of, without
 from accord_tools.presentation.session_words import shortened_path
 from accord_tools.presentation.styled_text import Paragraph
 from accord_tools.tui.block import Look
-from accord_tools.tui.diffs import AROUND, Hunk, diff_lines, hunks, lines_of, without
 from accord_tools.tui.palette import palette_of
-from accord_tools.tui.reader import Page
+from accord_tools.tui.reader_screen import Page
 from accord_tools.tui.tool_block import drawn_diff
 from accord_tools.tui.widgets import Lines
 
 if TYPE_CHECKING:
-    from accord_tools.tui.conversation import Conversation
+    from accord_tools.tui.chat_conversation import Conversation
 
 
 _FOOT = (

@@ -17,13 +17,13 @@ from textual.timer import Timer
 
 from accord import RemoteSession
 from accord_tools.presentation.styled_text import Paragraph, Row, Span
-from accord_tools.tui import bars, chat_storage, keys
+from accord_tools.tui import bars, chat_storage, key_bindings
+from accord_tools.tui.chat_conversation import Conversation
+from accord_tools.tui.chat_settings import ChatOptions
 from accord_tools.tui.connection import AgentChoice, AgentConnection
-from accord_tools.tui.conversation import Conversation
 from accord_tools.tui.editor import NOTHING, Completions, Editor, FileList
 from accord_tools.tui.palette import AsciiFilter, palette_of
 from accord_tools.tui.question_bar import QuestionBar
-from accord_tools.tui.settings import ChatOptions
 from accord_tools.tui.transcript import Transcript
 from accord_tools.tui.widgets import Debounce, Lines, Redrawn
 
@@ -44,12 +44,12 @@ class ChatScreen(App[int]):
     #editor-box { height: auto; max-height: 12; border-top: solid $panel; }
     """
     ENABLE_COMMAND_PALETTE = False
-    BINDINGS: ClassVar[list[Any]] = keys.bindings()
+    BINDINGS: ClassVar[list[Any]] = key_bindings.bindings()
     TITLE = "accord"
 
     def __init__(self, choice: AgentChoice | None, options: ChatOptions) -> None:
         super().__init__()
-        keys.keep_alt_digits()
+        key_bindings.keep_alt_digits()
         if options.is_ascii:
             self._filters.append(AsciiFilter())
         self.options = options

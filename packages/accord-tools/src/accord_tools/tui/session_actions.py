@@ -12,8 +12,8 @@ from accord.printable import label
 from accord.services.permissions.remembered import EVERYWHERE, RememberedAnswer, covered
 from accord_tools.configuration import last_sessions
 from accord_tools.configuration.trust import is_folder_trusted
+from accord_tools.tui.chat_conversation import Conversation
 from accord_tools.tui.connection import AgentChoice, AgentConnection, RegistryChoice, install, registry_entries
-from accord_tools.tui.conversation import Conversation
 from accord_tools.tui.pickers import Entry, Picker, option_entries
 from accord_tools.tui.questions import SCOPES, HeldAnswer, LoginAsked, PermissionAsked
 from accord_tools.tui.session_list import new_worktree

@@ -20,8 +20,8 @@ from accord.project.git import Git, Repository, find_repository
 from accord_tools.configuration import last_sessions
 from accord_tools.configuration.trust import trust_folder
 from accord_tools.tui import chat_storage
+from accord_tools.tui.chat_conversation import Conversation
 from accord_tools.tui.chat_storage import SessionWords
-from accord_tools.tui.conversation import Conversation
 from accord_tools.tui.pickers import Entry
 
 LISTED = 2_000

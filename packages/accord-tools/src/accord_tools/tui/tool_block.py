@@ -14,12 +14,12 @@ from accord.printable import label
 from accord.services.permissions.subject import command_of
 from accord.session import Entry, ToolCallState
 from accord.session.placeholders import placeholder
+from accord_tools.presentation.command_output import last_lines, output_lines
+from accord_tools.presentation.diffs import DiffLine, counts, diff_lines, side_by_side, unified
+from accord_tools.presentation.highlight import highlighted_line, language_of
 from accord_tools.presentation.session_words import change_numbers, shortened_path
 from accord_tools.presentation.styled_text import Paragraph, Row, Span, plain
-from accord_tools.tui.ansi import last_lines, output_lines
 from accord_tools.tui.block import Block, Look, TerminalView
-from accord_tools.tui.diffs import DiffLine, counts, diff_lines, side_by_side, unified
-from accord_tools.tui.highlight import highlighted_line, language_of
 from accord_tools.tui.palette import all_rows
 
 FOLDED_DIFF, FOLDED_TEXT, FOLDED_TERMINAL, FOLDED_FAILURE = 12, 3, 6, 8

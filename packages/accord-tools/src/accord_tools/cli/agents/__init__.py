@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from accord_tools.cli.agents import installable_agents, named_agents, published_agents
-from accord_tools.cli.parser import Command, add_commands
+from accord_tools.cli.command_table import Command, add_commands
 
 EPILOG = """\
 examples:

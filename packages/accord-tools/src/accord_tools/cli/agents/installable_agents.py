@@ -13,10 +13,9 @@ from accord import AccordError, ConfigurationError
 from accord.masking import mask_urls
 from accord.mistakes import meant
 from accord.printable import label
-from accord_tools.cli import printing
-from accord_tools.cli.endings import ENDED_WELL, FAILED, WrongUsage, one_line
-from accord_tools.cli.installing import confirmed, described, installed as install_shown, size
-from accord_tools.cli.printing import print_table
+from accord_tools.cli.agent_setup import confirmed, described_entry, install_shown, size_in_words
+from accord_tools.cli.console import print_error, print_line, print_table
+from accord_tools.cli.exit_codes import ENDED_WELL, FAILED, WrongUsage, one_line
 
 if TYPE_CHECKING:
     from accord_tools.registry.agent_index import AgentIndex
@@ -46,9 +45,9 @@ def index_of(options: argparse.Namespace) -> AgentIndex:
     except ConfigurationError as error:
         raise WrongUsage(str(error)) from error
     for line in index.troubles:
-        printing.complain(f"note: {label(mask_urls(line), 500)}")
+        print_error(f"note: {label(mask_urls(line), 500)}")
     if not index.states:
-        printing.complain("note: ACCORD_REGISTRY is off, so there is no registry")
+        print_error("note: ACCORD_REGISTRY is off, so there is no registry")
     return index
 
 
@@ -89,9 +88,9 @@ def search(options: argparse.Namespace) -> int:
     found = [entry for entry in index if _matches(entry, options) and (not options.installed or entry.id in here_now)]
     found.sort(key=lambda entry: entry.id)
     if options.json:
-        printing.say(json.dumps([plain(it, here_now.get(it.id), platform.key) for it in found], indent=2))
+        print_line(json.dumps([plain(it, here_now.get(it.id), platform.key) for it in found], indent=2))
     elif not found:
-        printing.say("No agent matches.")
+        print_line("No agent matches.")
     else:
         print_table(
             ("ID", "VERSION", "KIND", "STATE", "DESCRIPTION"),
@@ -99,7 +98,7 @@ def search(options: argparse.Namespace) -> int:
         )
     for state in index.states:
         if state.skipped and not options.json:
-            printing.complain(f"note: {len(state.skipped)} entries of {state.source.shown} cannot be used")
+            print_error(f"note: {len(state.skipped)} entries of {state.source.shown} cannot be used")
     return ENDED_WELL
 
 
@@ -172,17 +171,17 @@ def info(options: argparse.Namespace) -> int:
     except WrongUsage:
         if agent is None:
             raise
-        printing.say("\n".join(_installed_lines([agent])))
-        printing.say("The registry does not list it any more; the installed version stays usable.")
+        print_line("\n".join(_installed_lines([agent])))
+        print_line("The registry does not list it any more; the installed version stays usable.")
         return ENDED_WELL
     versions = installed_agents.versions_of(entry.id)
     if options.json:
         about = plain(entry, agent, here().key)
         about["commands"] = _commands(entry)
         about["versions"] = [{"version": it.version, "kind": it.kind, "size": it.size} for it in versions]
-        printing.say(json.dumps(about, indent=2))
+        print_line(json.dumps(about, indent=2))
         return ENDED_WELL
-    printing.say("\n".join(_lines(entry, index) + _installed_lines(versions)))
+    print_line("\n".join(_lines(entry, index) + _installed_lines(versions)))
     return ENDED_WELL
 
 
@@ -200,7 +199,7 @@ def _lines(entry: RegistryEntry, index: AgentIndex) -> list[str]:
     if isinstance(choice, str):
         lines.append(f"  not here:  {label(choice, 300)}")
     else:
-        lines += described(entry, choice, index.source_of(entry).shown)
+        lines += described_entry(entry, choice, index.source_of(entry).shown)
         others = [kind for kind in entry.kinds if kind != choice.kind]
         lines += [f"  also as:   {', '.join(others)}"] if others else []
         env = [f"{key}={value}" for key, value in choice.env.items()]
@@ -219,7 +218,7 @@ def _installed_lines(agents: list[InstalledAgent]) -> list[str]:
     lines = ["", "Installed:"]
     for agent in agents:
         program = "" if agent.is_whole else "; its program is gone: install it again"
-        lines.append(f"  {agent.version} as {agent.kind}, {size(agent.size)}, {agent.at[:10]}{program}")
+        lines.append(f"  {agent.version} as {agent.kind}, {size_in_words(agent.size)}, {agent.at[:10]}{program}")
         lines.append(f"    {label(' '.join(agent.argv), 400)}")
     return lines
 
@@ -270,7 +269,7 @@ def _install_one(
         again=options.again,
     )
     if (agent := already_installed(entry, wanted)) is not None:
-        printing.say(f"{label(agent.name, 60)} {agent.version} is installed already.")
+        print_line(f"{label(agent.name, 60)} {agent.version} is installed already.")
         return
     if not confirmed(entry, index, wanted, says_yes=options.yes):
         raise AccordError("nothing was installed; without a terminal, confirm with --yes")
@@ -279,9 +278,9 @@ def _install_one(
 
 def _report(agent: InstalledAgent) -> None:
     """Say what was installed, and what will be started."""
-    printing.say(f"Installed {label(agent.name, 60)} {agent.version} ({size(agent.size)}).")
-    printing.say(f"  starts:  {shlex.join(agent.argv)}")
-    printing.say(f'  try:     accord run "Say hello" -a {agent.id}')
+    print_line(f"Installed {label(agent.name, 60)} {agent.version} ({size_in_words(agent.size)}).")
+    print_line(f"  starts:  {shlex.join(agent.argv)}")
+    print_line(f'  try:     accord run "Say hello" -a {agent.id}')
 
 
 def update_arguments(parser: argparse.ArgumentParser) -> None:
@@ -306,9 +305,9 @@ def update(options: argparse.Namespace) -> int:
     ]
     for agent in agents:
         if index.find(agent.id) is None:
-            printing.complain(f"note: {agent.id} is not in the registry any more; it stays as it is")
+            print_error(f"note: {agent.id} is not in the registry any more; it stays as it is")
     if not newer:
-        printing.say("Everything is up to date.")
+        print_line("Everything is up to date.")
         return ENDED_WELL
     if options.check:
         print_table(("ID", "INSTALLED", "NEW"), [(agent.id, agent.version, entry.version) for agent, entry in newer])
@@ -337,15 +336,15 @@ def _updated(agent: InstalledAgent, index: AgentIndex, require_hash: bool, versi
     try:
         new = install_shown(entry, index, InstallOptions(kind=kind, require_hash=require_hash))
     except AccordError as error:
-        printing.complain(f"{agent.id}: {one_line(error)}; {agent.version} stays")
+        print_error(f"{agent.id}: {one_line(error)}; {agent.version} stays")
         return False
     if new.folder != agent.folder:
         installed_agents.mark_replaced(agent)
         in_use = installed_agents.sweep(agent.id)
         later = "; the old version is in use, and is removed later" if in_use else ""
-        printing.say(f"Updated {agent.id} from {agent.version} to {new.version}{later}.")
+        print_line(f"Updated {agent.id} from {agent.version} to {new.version}{later}.")
     else:
-        printing.say(f"{agent.id} stays at {new.version}: {version} cannot be installed here yet.")
+        print_line(f"{agent.id} stays at {new.version}: {version} cannot be installed here yet.")
     return True
 
 
@@ -360,7 +359,7 @@ def remove_installed(name: str) -> bool:
     version = (split_name(name) or ("", None))[1]
     in_use = installed_agents.remove(agent.id, version)
     what = f"{agent.id} {version}" if version else agent.id
-    printing.say(
+    print_line(
         f"Removed {what}." if not in_use else f"{what} is in use; it is removed when no program uses it any more."
     )
     return True
@@ -378,7 +377,7 @@ def which(options: argparse.Namespace) -> int:
         settings = resolve(options.name, offline=True)
     except ConfigurationError as error:
         raise WrongUsage(str(error)) from error
-    printing.say(settings.url or shlex.join(settings.words))
+    print_line(settings.url or shlex.join(settings.words))
     return ENDED_WELL
 
 
@@ -408,7 +407,7 @@ def lock(options: argparse.Namespace) -> int:
         kept = before.integrity if before is not None and is_same else {}
         locked[agent.id] = checksums.LockedAgent(agent.id, agent.version, agent.kind, {**kept, place: agent.integrity})
     checksums.write_lock(path, list(locked.values()))
-    printing.say(f"Locked {', '.join(agent.id for agent in agents)} in {path}.")
+    print_line(f"Locked {', '.join(agent.id for agent in agents)} in {path}.")
     return ENDED_WELL
 
 
@@ -441,5 +440,5 @@ def forget(options: argparse.Namespace) -> int:
     count = checksums.forget(options.name)
     if count == 0:
         raise WrongUsage(f"no checksum of {options.name!r} is remembered")
-    printing.say(f"Forgot {count} checksums of {options.name}.")
+    print_line(f"Forgot {count} checksums of {options.name}.")
     return ENDED_WELL

@@ -17,12 +17,11 @@ from accord.masking import mask_urls
 from accord.plugins import TRANSPORTS, plugin_for_scheme, scheme_of
 from accord.printable import label
 from accord.transports.launch import program_file
-from accord_tools.cli import printing
+from accord_tools.cli.agent_options import known_agents
 from accord_tools.cli.agents.installable_agents import remove_installed
-from accord_tools.cli.endings import ENDED_WELL, WrongUsage
-from accord_tools.cli.lending import ALLOW
-from accord_tools.cli.naming import known_agents
-from accord_tools.cli.printing import print_table
+from accord_tools.cli.console import print_error, print_line, print_table
+from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage
+from accord_tools.cli.permission_options import ALLOW
 
 if TYPE_CHECKING:
     from accord_tools.configuration.known_agents import KnownAgent
@@ -45,18 +44,18 @@ def list_agents(options: argparse.Namespace) -> int:
     known = known_agents()
     if options.json:
         named = [_plain(agent) for agent in known]
-        printing.say(json.dumps([*named, *map(_plain_installed, _installed())], indent=2, ensure_ascii=False))
+        print_line(json.dumps([*named, *map(_plain_installed, _installed())], indent=2, ensure_ascii=False))
         return ENDED_WELL
     rows = [_row(agent) for agent in known]
     rows += [_installed_row(agent, _listed()) for agent in _installed()]
     if not rows:
-        printing.say("No agent has a name yet. Add one: accord agents add NAME -- COMMAND")
-        printing.say("Or install one of the registry: accord agents search, then accord agents install ID")
+        print_line("No agent has a name yet. Add one: accord agents add NAME -- COMMAND")
+        print_line("Or install one of the registry: accord agents search, then accord agents install ID")
     else:
         print_table(("NAME", "FROM", "STATE", "AGENT"), rows)
     for file in known.files:
         trusted = "" if is_trusted(file) else " (not trusted: read it, then run: accord agents trust)"
-        printing.say(f"{file.owner}'s file: {file.path}{trusted}")
+        print_line(f"{file.owner}'s file: {file.path}{trusted}")
     return ENDED_WELL
 
 
@@ -225,7 +224,7 @@ def add(options: argparse.Namespace) -> int:
     except ConfigurationError as error:
         raise WrongUsage(str(error)) from error
     _trust_own_change(options)
-    printing.say(f"Added {options.name} to {path}. Try: accord info {options.name}")
+    print_line(f"Added {options.name} to {path}. Try: accord info {options.name}")
     return ENDED_WELL
 
 
@@ -240,7 +239,7 @@ def remove(options: argparse.Namespace) -> int:
     except ConfigurationError as error:
         raise WrongUsage(str(error)) from error
     _trust_own_change(options)
-    printing.say(f"Removed {options.name} from {path}.")
+    print_line(f"Removed {options.name} from {path}.")
     return ENDED_WELL
 
 
@@ -250,7 +249,7 @@ def default(options: argparse.Namespace) -> int:
     known = known_agents()
     if options.name is None and not options.none:
         name = next((agent.name for agent in known if agent.is_default), None)
-        printing.say("No default: the built-in demo agent is used." if name is None else name)
+        print_line("No default: the built-in demo agent is used." if name is None else name)
         return ENDED_WELL
     if options.name is not None and options.name not in known.names:
         from accord.mistakes import nearest
@@ -330,13 +329,13 @@ def default_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def trust(_options: argparse.Namespace) -> int:
-    from accord_tools.cli.trusting import described
+    from accord_tools.cli.agent_setup import described_file
     from accord_tools.configuration.trust import trust as trust_file
 
     if (file := known_agents().project) is None:
         raise WrongUsage("no project's file: no .accord/agents.toml in this folder or above it")
     trust_file(file)
-    printing.say("\n".join([f"Trusted, as long as it does not change: {file.path}", *described(file)]))
+    print_line("\n".join([f"Trusted, as long as it does not change: {file.path}", *described_file(file)]))
     return ENDED_WELL
 
 
@@ -364,8 +363,8 @@ def export(options: argparse.Namespace) -> int:
         command = [program_file(words[0]) or words[0], *words[1:]]
         settings = type(settings)(command=command, env=env, mode=settings.mode, config=settings.config)
     name = options.name.removeprefix("registry:").partition("@")[0]
-    printing.say(json.dumps(snippet(options.client, name, settings), indent=2, ensure_ascii=False))
-    printing.complain(f"Add this to {settings_file(options.client)}.")
+    print_line(json.dumps(snippet(options.client, name, settings), indent=2, ensure_ascii=False))
+    print_error(f"Add this to {settings_file(options.client)}.")
     return ENDED_WELL
 
 
@@ -375,7 +374,7 @@ def _tell_what_is_left_out(settings: AgentSettings, env: dict[str, str]) -> None
     left_out += [f"the variables in {settings.env_file}"] if settings.env_file else []
     left_out += ["the clean environment"] if settings.clean_env else []
     if left_out:
-        printing.complain(f"note: not exported: {', '.join(left_out)}")
+        print_error(f"note: not exported: {', '.join(left_out)}")
 
 
 def import_arguments(parser: argparse.ArgumentParser) -> None:
@@ -402,13 +401,13 @@ def import_agents(options: argparse.Namespace) -> int:
     taken = {} if mine is None else mine.agents
     for name, settings in found.items():
         if name in taken:
-            printing.say(f"{name}: you have an agent of this name; it stays")
+            print_line(f"{name}: you have an agent of this name; it stays")
             continue
         if not options.dry_run:
             editing.add_agent(user_file(), name, settings)
-        printing.say(f"{name}: {label(settings.where, 200)}")
+        print_line(f"{name}: {label(settings.where, 200)}")
     for problem in problems:
-        printing.complain(f"note: {label(problem, 300)}")
+        print_error(f"note: {label(problem, 300)}")
     if not found:
-        printing.say(f"{path} has no agents.")
+        print_line(f"{path} has no agents.")
     return ENDED_WELL

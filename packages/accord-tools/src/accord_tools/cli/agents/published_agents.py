@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 from accord import __version__
 from accord.extras import missing_package
 from accord.printable import label
-from accord_tools.cli import printing
+from accord_tools.cli.agent_setup import ShownProgress
 from accord_tools.cli.agents.installable_agents import entry_of
-from accord_tools.cli.endings import ENDED_WELL, FAILED, WrongUsage
-from accord_tools.cli.installing import ShownProgress
+from accord_tools.cli.console import print_error, print_line
+from accord_tools.cli.exit_codes import ENDED_WELL, FAILED, WrongUsage
 from accord_tools.registry import RegistryError
 
 if TYPE_CHECKING:
@@ -83,16 +83,16 @@ def check(options: argparse.Namespace) -> int:
     sources, found = _checked_sources(options.place, is_online=options.online)
     if options.format == "text":
         for finding in found:
-            printing.say(label(str(finding), 1_000))
+            print_line(label(str(finding), 1_000))
         errors = sum(finding.level == "error" for finding in found)
-        printing.say(
+        print_line(
             f"{_count(len(sources), 'agent')}, {_count(errors, 'error')}, {_count(len(found) - errors, 'warning')}"
         )
     else:
         from accord_tools.registry.entry_rules import as_json, as_sarif
 
         value = as_json(found) if options.format == "json" else as_sarif(found, __version__)
-        printing.say(json.dumps(value, indent=2, ensure_ascii=False))
+        print_line(json.dumps(value, indent=2, ensure_ascii=False))
     return FAILED if any(finding.level == "error" for finding in found) else ENDED_WELL
 
 
@@ -130,13 +130,13 @@ def build(options: argparse.Namespace) -> int:
     errors = [finding for finding in found if finding.level == "error"]
     if errors:
         for finding in errors:
-            printing.complain(label(str(finding), 1_000))
+            print_error(label(str(finding), 1_000))
         raise RegistryError(f"nothing was built: {_count(len(errors), 'error')}")
     try:
         written = build_files(sources, Path(options.output), options.icons_at, _hash_of if options.hash else None)
     except OSError as error:
         raise WrongUsage(f"cannot write {options.output}: {error.strerror}") from error
-    printing.say(f"Wrote {written[0]} with {_count(len(sources), 'agent')}, and {_count(len(written) - 1, 'icon')}.")
+    print_line(f"Wrote {written[0]} with {_count(len(sources), 'agent')}, and {_count(len(written) - 1, 'icon')}.")
     return ENDED_WELL
 
 
@@ -182,8 +182,8 @@ def new(options: argparse.Namespace) -> int:
             job.write_text(WORKFLOW, encoding="utf-8")
     except OSError as error:
         raise WrongUsage(f"cannot write {folder}: {error.strerror}") from error
-    printing.say(f"Wrote {folder}/agent.json and icon.svg, and {job}. Fill them in, then:")
-    printing.say(f"  accord agents check {shlex.quote(str(folder))}\n  accord agents verify {shlex.quote(str(folder))}")
+    print_line(f"Wrote {folder}/agent.json and icon.svg, and {job}. Fill them in, then:")
+    print_line(f"  accord agents check {shlex.quote(str(folder))}\n  accord agents verify {shlex.quote(str(folder))}")
     return ENDED_WELL
 
 
@@ -260,7 +260,7 @@ def verify(options: argparse.Namespace) -> int:
     finally:
         progress.end()
     if options.json:
-        printing.say(json.dumps(plain, indent=2))
+        print_line(json.dumps(plain, indent=2))
     return ENDED_WELL if is_good else FAILED
 
 
@@ -296,14 +296,14 @@ def _behaviour(entry: RegistryEntry, result: Verified, progress: Progress, withi
 def _show_verified(entry: RegistryEntry, result: Verified, report: Report | None) -> None:
     took = "" if result.seconds is None else f" after {result.seconds:.1f} s"
     outcome = "failed" if result.findings else f"answered{took}; login: {', '.join(result.methods)}"
-    printing.say(f"{entry.id} {entry.version} as {result.kind}: {label(outcome, 300)}")
+    print_line(f"{entry.id} {entry.version} as {result.kind}: {label(outcome, 300)}")
     for finding in result.findings:
-        printing.say("\n".join(f"  {line}" for line in finding.message.splitlines()))
+        print_line("\n".join(f"  {line}" for line in finding.message.splitlines()))
     if report is not None:
         from accord_check import as_text
 
         _, *lines = as_text(report)  # the heading says what the line above has said
-        printing.say("\n".join(f"  {line}" for line in lines if line))
+        print_line("\n".join(f"  {line}" for line in lines if line))
 
 
 def _plain_verified(result: Verified, report: Report | None) -> dict[str, Any]:

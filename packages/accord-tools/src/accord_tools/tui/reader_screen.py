@@ -18,11 +18,11 @@ from accord import TraceEvent
 from accord.jsonrpc.wire_messages import NotificationFrame, RequestFrame, ResponseFrame
 from accord.printable import label
 from accord.redaction import masked
+from accord_tools.presentation.highlight import highlighted_line
+from accord_tools.presentation.markdown import markdown
 from accord_tools.presentation.styled_text import Paragraph, Row, plain
 from accord_tools.tui.block import Look
 from accord_tools.tui.connection import AgentConnection
-from accord_tools.tui.highlight import highlighted_line
-from accord_tools.tui.markdown import markdown
 from accord_tools.tui.palette import Palette, all_rows, palette_of
 from accord_tools.tui.questions import Question
 from accord_tools.tui.widgets import Lines

@@ -1,4 +1,4 @@
-"""`accord serve --processes`, `--hosts` and `--store`: several server processes as one service."""
+"""Options of `accord serve`: quotas, limits of agents' processes, and several server processes as one service."""
 
 from __future__ import annotations
 
@@ -13,18 +13,116 @@ from typing import TYPE_CHECKING, Any
 
 from accord import AccordError
 from accord.running import STORE
-from accord_tools.cli import printing
-from accord_tools.cli.endings import WrongUsage, exit_code, one_line
+from accord_tools.cli.console import print_error
+from accord_tools.cli.exit_codes import WrongUsage, exit_code, one_line
 
 if TYPE_CHECKING:
     from accord import Hosts
+    from accord.confinement.containers import Container
+    from accord.confinement.limits import ProcessLimits
+    from accord.http import Quotas
     from accord.http.server.hosting import Hosted
     from accord.http.server.serve import Server
+
+# What each owner may use
+
+
+QUOTAS = {
+    "connections": "open connections of one owner",
+    "turns": "running turns of one owner",
+    "posts": "messages a second of one owner",
+    "burst": "messages of one owner that may come at once (default: 10 seconds' worth of posts)",
+}
+
+
+def quota_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--quota",
+        action="append",
+        default=[],
+        metavar="NAME=NUMBER",
+        help="limit what each owner of a token may use, over all hosts and processes (see below); may be repeated",
+    )
+
+
+def quota_lines() -> str:
+    """The quotas, for the end of the help."""
+    return "\n".join(f"  {name:22}{explained}" for name, explained in QUOTAS.items())
+
+
+def quotas_of(given: list[str]) -> Quotas | None:
+    """The quotas that the options name, or None; raises WrongUsage."""
+    from accord.http import Quotas
+
+    found: dict[str, Any] = {}
+    for setting in given:
+        name, is_set, text = setting.partition("=")
+        if name not in QUOTAS or not is_set:
+            raise WrongUsage(f"--quota must be NAME=NUMBER with a name of {', '.join(QUOTAS)}; got {setting!r}")
+        try:
+            found[name] = float(text) if name == "posts" else int(text)
+        except ValueError:
+            raise WrongUsage(f"--quota {name} must be a number, got {text!r}") from None
+    try:
+        return Quotas(**found) if found else None
+    except ValueError as error:
+        raise WrongUsage(str(error)) from None
+
+
+# What the process of each agent may use
+
+
+def confinement_arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group(
+        "limits of each agent's process",
+        "They count all that the agent starts. Linux keeps them, by a control group that systemd delegates to the\n"
+        "server, or by a scope of systemd; a container keeps them anywhere. Where none is there, the server does\n"
+        "not start.",
+    )
+    group.add_argument("--memory", metavar="SIZE", help="memory, such as 2G; an agent that takes more is ended")
+    group.add_argument("--cpus", metavar="N", type=float, help="processors, such as 1.5")
+    group.add_argument("--tasks", metavar="N", type=int, help="processes and threads")
+    group.add_argument("--container", metavar="IMAGE", help="run each agent in a container of this image")
+    group.add_argument(
+        "--container-folder",
+        action="append",
+        default=[],
+        metavar="FOLDER",
+        help="lend a folder to the containers, under the same path; may be repeated",
+    )
+    group.add_argument(
+        "--container-network", metavar="NAME", help="the containers' network; none for no network (default: the usual)"
+    )
+    group.add_argument("--container-engine", metavar="PROGRAM", help="podman or docker (default: what is installed)")
+
+
+def process_limits_of(options: argparse.Namespace) -> ProcessLimits | None:
+    """The limits that the options name, or None; raises WrongUsage."""
+    from accord.confinement.limits import ProcessLimits
+
+    try:
+        limits = ProcessLimits(memory=options.memory, cpus=options.cpus, tasks=options.tasks)
+    except ValueError as error:
+        raise WrongUsage(f"--{error}") from None
+    return limits or None
+
+
+def container_of(options: argparse.Namespace) -> Container | None:
+    """The container that the options name, or None; raises WrongUsage."""
+    if options.container is None:
+        if options.container_folder or options.container_network or options.container_engine:
+            raise WrongUsage("--container-folder, --container-network and --container-engine go with --container IMAGE")
+        return None
+    from accord.confinement.containers import Container
+
+    folders = [Path(folder).absolute() for folder in options.container_folder]
+    return Container(options.container, folders, options.container_engine, options.container_network)
+
 
 MOST_PROCESSES = 256
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
+def hosts_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("several processes, on one machine or many")
     group.add_argument(
         "--processes", metavar="N", default="1", help="serve with N processes of this machine (default: %(default)s)"
@@ -81,7 +179,7 @@ def sharing_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def shared(hosted: Hosted, options: argparse.Namespace) -> Hosted:
+def shared_host(hosted: Hosted, options: argparse.Namespace) -> Hosted:
     """What is served, with one agent for all connections of an owner if the options ask for it."""
     if not options.shared:
         if options.detached is not None:
@@ -96,7 +194,7 @@ def shared(hosted: Hosted, options: argparse.Namespace) -> Hosted:
         raise WrongUsage(f"--detached must be a number of seconds, got {options.detached!r}") from None
 
 
-def processes(options: argparse.Namespace) -> int:
+def process_count(options: argparse.Namespace) -> int:
     """How many processes are asked for; raises WrongUsage."""
     given: str = options.processes
     if not given.isdecimal() or not 1 <= int(given) <= MOST_PROCESSES:
@@ -203,11 +301,11 @@ def run_processes(
             try:
                 serve(listening=listening, hosts=hosts, on_ready=ready)
             except AccordError as error:
-                printing.complain(f"accord serve: {one_line(error)}")
+                print_error(f"accord serve: {one_line(error)}")
                 return exit_code(error)
             return 0
 
-        group = Processes(count, run, lambda line: printing.complain(f"accord serve: {line}"))
+        group = Processes(count, run, lambda line: print_error(f"accord serve: {line}"))
         return group.run(lambda: say_where(url_of(listening)))
 
 

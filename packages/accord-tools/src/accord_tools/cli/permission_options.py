@@ -1,4 +1,4 @@
-"""What `accord run` lends to the agent, as `--allow` and `--policy` say.
+"""`--allow`, `--policy` and `--non-interactive`: what an agent may use, and who answers its requests for permission.
 
 | `--allow` | lent | requests for permission |
 |---|---|---|
@@ -9,28 +9,93 @@
 
 The default is `ask` if a user sits at a terminal and can see the question, otherwise `none`. With `--policy`, files and
 terminals are lent whatever `--allow` says: the rules decide about each use first, and `--allow` about the rest.
+
+Where no user can be asked, `Refusals` answers. `--non-interactive deny` (the default) goes on after a refusal.
+`--non-interactive fail` ends the turn at the first one, and the command with an exit code of its own: a job in CI then
+does not look as if it had done its work.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from accord import ConfigurationError
-from accord_tools.cli.endings import WrongUsage
-from accord_tools.cli.refusals import Refusals
-from accord_tools.cli.work_lines import Writes
+from accord.printable import label
+from accord_tools.cli.console import has_user
+from accord_tools.cli.exit_codes import WrongUsage
 
 if TYPE_CHECKING:
-    from accord import Client, Elicitation, PermissionPolicy, RemoteAgent, Terminals, TerminalUser, v1
+    from accord import (
+        Client,
+        Elicitation,
+        PermissionPolicy,
+        PermissionQuestion,
+        RememberedAnswers,
+        RemoteAgent,
+        Terminals,
+        TerminalUser,
+        v1,
+    )
     from accord.services.permissions.guarded import Consent
-    from accord.services.permissions.question import Ask
-    from accord_tools.cli.kept_answers import KeptAnswers
+    from accord.services.permissions.question import Ask, Choice
     from accord_tools.cli.view import View
+    from accord_tools.presentation.work_lines import Writes
+
+
+REPORTED = 5
+"""Refusals that are told one by one."""
+TITLE = 100
+
+
+class Refusals:
+    """Answers requests for permission without a user, and counts those that it refuses."""
+
+    def __init__(self, allows: Ask, note: Callable[[str], None], *, fails: bool) -> None:
+        self.count = 0
+        self.end_turn: Callable[[], None] | None = None
+        """Asks the running turn to stop."""
+        self.fails = fails
+        self._allows = allows
+        self._note = note
+
+    def answer(self, question: PermissionQuestion) -> Choice:
+        """For `Permissions(ask)`."""
+        allowed = self._allows(question)
+        assert isinstance(allowed, bool)
+        if not allowed:
+            self._refused(question)
+        return allowed
+
+    def close(self) -> None:
+        """Tell how many refusals were not told one by one."""
+        if self.count > REPORTED:
+            self._note(f"accord run: refused {self.count - REPORTED:,} more requests")
+
+    def _refused(self, question: PermissionQuestion) -> None:
+        self.count += 1
+        if self.count <= REPORTED:
+            self._note(
+                f"accord run: refused {describe_request(question)}; {options_that_allow(question)} would allow it"
+            )
+        if self.fails and self.end_turn is not None:
+            self.end_turn()
+
+
+def describe_request(question: PermissionQuestion) -> str:
+    """What an agent asked for, safe for a terminal."""
+    call = question.tool_call
+    return f"({call.kind}) {label(question.title, TITLE) or 'a request without a title'}"
+
+
+def options_that_allow(question: PermissionQuestion) -> str:
+    """The options that would allow it."""
+    from accord.services.permissions.question import allow_reads
+
+    return "--allow reads" if allow_reads(question) else "--allow all, or a rule of --policy FILE,"
+
 
 ALLOW = ["all", "reads", "ask", "none"]
 NON_INTERACTIVE = ["deny", "fail"]
@@ -38,7 +103,7 @@ NON_INTERACTIVE = ["deny", "fail"]
 Allowed: TypeAlias = Literal["all", "reads", "ask", "none"]
 
 
-class Lent(NamedTuple):
+class RunClient(NamedTuple):
     """The client for the agent, and what came of it."""
 
     client: Client
@@ -49,10 +114,11 @@ class Lent(NamedTuple):
 
 
 @contextmanager
-def lent(options: argparse.Namespace, view: View) -> Generator[Lent]:
+def run_client(options: argparse.Namespace, view: View) -> Generator[RunClient]:
     """The client that the options describe. Questions wait for `view`, which shows what happens."""
     from accord import Terminals
     from accord.services.permissions.question import ALLOWANCES
+    from accord_tools.presentation.work_lines import Writes
 
     allow, policy = allowed(options), policy_of(options)
     writes, terminals = Writes(options.cwd), Terminals(on_open=view.failed_commands.watch)
@@ -61,13 +127,13 @@ def lent(options: argparse.Namespace, view: View) -> Generator[Lent]:
             from accord import Elicitation
             from accord.services.permissions.guarded import Consent
 
-            consent = Consent(user.permit, policy=policy, remembered=kept, while_deciding=view.catching_up.stopped)
-            yield Lent(_guarded(consent, writes, terminals, Elicitation(user.fill, user.visit)), writes, None)
+            consent = Consent(user.permit, policy=policy, remembered=kept, while_deciding=view.question_order.stopped)
+            yield RunClient(_guarded(consent, writes, terminals, Elicitation(user.fill, user.visit)), writes, None)
         return
     grants: Ask = ALLOWANCES["none" if allow == "ask" else allow]
     refusals = Refusals(grants, view.note, fails=options.non_interactive == "fail")
     try:
-        yield Lent(_without_user(allow, policy, refusals, writes, terminals), writes, refusals)
+        yield RunClient(_without_user(allow, policy, refusals, writes, terminals), writes, refusals)
     finally:
         refusals.close()
 
@@ -93,20 +159,43 @@ def policy_of(options: argparse.Namespace) -> PermissionPolicy | None:
 
 
 @contextmanager
-def _user(view: View) -> Generator[tuple[TerminalUser, KeptAnswers]]:
+def _user(view: View) -> Generator[tuple[TerminalUser, RememberedAnswers]]:
     """The user at the terminal, and the file of the answers that they want to keep."""
     from accord import TerminalUser
-    from accord_tools.cli.kept_answers import KeptAnswers
 
-    kept = KeptAnswers(view.note)
+    answers = _opt_in_answers(view.note)
     try:
-        user = TerminalUser(while_asking=view.asking, keep=kept.keep)
+        user = TerminalUser(while_asking=view.asking, keep=answers.keep)
     except OSError as error:
         raise WrongUsage(
             "--allow ask needs a terminal; use --allow all, reads or none, or --non-interactive deny"
         ) from error
     with user:
-        yield user, kept
+        yield user, answers
+
+
+def _opt_in_answers(note: Callable[[str], None]) -> Any:
+    """The file of remembered answers, which gets only those that its method `keep` was called with before."""
+    import asyncio
+
+    from accord import RememberedAnswers
+
+    loop = asyncio.get_running_loop()
+    to_keep: list[PermissionQuestion] = []
+
+    class OptInAnswers(RememberedAnswers):
+        keep = staticmethod(to_keep.append)
+
+        def remember(self, question: PermissionQuestion, *, allowed: bool, everywhere: bool = False) -> None:
+            if not any(question is kept for kept in to_keep):
+                return
+            try:
+                super().remember(question, allowed=allowed, everywhere=everywhere)
+            except (OSError, ValueError) as error:
+                # Answers are written in a thread.
+                loop.call_soon_threadsafe(note, f"accord run: the answer holds for this run only: {error}")
+
+    return OptInAnswers()
 
 
 def _without_user(
@@ -134,17 +223,9 @@ def _guarded(consent: Consent, writes: Writes, terminals: Terminals, elicitation
     )
 
 
-def has_user() -> bool:
-    """Whether we are in the foreground of a terminal, with a user who sees what is written there."""
-    if sys.platform == "win32":
-        return False
-    try:
-        return sys.stdin.isatty() and sys.stderr.isatty() and os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
-    except (OSError, ValueError, AttributeError):  # closed streams
-        return False
-
-
-def supported(servers: Sequence[v1.McpServer], remote: RemoteAgent, note: Callable[[str], None]) -> list[v1.McpServer]:
+def supported_servers(
+    servers: Sequence[v1.McpServer], remote: RemoteAgent, note: Callable[[str], None]
+) -> list[v1.McpServer]:
     """The MCP servers that the agent supports. Reports each of the others."""
     usable: list[v1.McpServer] = []
     for server in servers:

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 
 from accord import AccordError
 from accord.printable import label
-from accord_tools.cli import printing, target
-from accord_tools.cli.command_table import commands_for, parser_for
-from accord_tools.cli.endings import ENDED_WELL
-from accord_tools.cli.parser import actions_of, commands_of
+from accord_tools.cli.agent_options import split_agent
+from accord_tools.cli.command_table import actions_of, commands_for, commands_of, parser_for
+from accord_tools.cli.console import write_out
+from accord_tools.cli.exit_codes import ENDED_WELL
 
 EPILOG = """\
 bash: add to ~/.bashrc            eval "$(accord completion bash)"
@@ -87,7 +87,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    printing.write_out(SCRIPTS[options.shell])
+    write_out(SCRIPTS[options.shell])
     return ENDED_WELL
 
 
@@ -95,13 +95,13 @@ def answer(words: Sequence[str]) -> int:
     """Print what may stand in the place of the last of these words."""
     *before, started = words or [""]
     try:
-        parser = parser_for(target.split(before)[0])
+        parser = parser_for(split_agent(before)[0])
     except AccordError:  # of a plug-in that is broken; an error would be printed into the line that the user types
         return ENDED_WELL
     lines = list(_candidates(parser, before, started))
     ours = [line for line in lines if line.startswith((started, ":"))]
     if ours:
-        printing.write_out("\n".join(ours) + "\n")
+        write_out("\n".join(ours) + "\n")
     return ENDED_WELL
 
 

@@ -1,7 +1,7 @@
-"""Asks whether to install an agent of the registry, and shows how the installation goes.
+"""What the user decides before an agent starts: whether to trust a file that names it, and whether to install it.
 
-What is asked says what a user should know before a stranger's program runs: who publishes it, where it comes from,
-its licence, and whether the registry has a checksum of it.
+What is asked about an installation says what a user should know before a stranger's program runs: who publishes it,
+where it comes from, its licence, and whether the registry has a checksum of it.
 """
 
 from __future__ import annotations
@@ -12,17 +12,66 @@ import time
 from typing import TYPE_CHECKING
 
 from accord.printable import columns, cut, label
-from accord_tools.cli import printing, streams
-from accord_tools.cli.lending import has_user
+from accord_tools.cli.console import has_user, print_error, streams, width
 from accord_tools.registry import Progress
 
 if TYPE_CHECKING:
+    from accord.project.git import FolderNotTrusted
+    from accord_tools.configuration.agents_file import AgentsFile
+    from accord_tools.configuration.trust import NotTrusted
     from accord_tools.registry import InstallError, NotInstalled
     from accord_tools.registry.agent_index import AgentIndex
     from accord_tools.registry.choose_agent import Distribution
     from accord_tools.registry.entry import RegistryEntry
     from accord_tools.registry.install_agent import InstallOptions
     from accord_tools.registry.installed_agents import InstalledAgent
+
+
+COLUMNS = 200
+SHOWN = 20
+"""Agents of the file that a question shows; with more, the user is told to read the file."""
+
+
+def ask_for_trust(error: NotTrusted) -> None:
+    """Ask at the terminal, and remember a yes; raises the error if the answer is no, or without a terminal."""
+    from accord_tools.configuration.trust import trust
+
+    if not has_user():
+        raise error
+    print_error("\n".join([f"This project's file {error.file.path} names agents:", *described_file(error.file)]))
+    print_error("They can run any program as you. Trust this file as long as it does not change? [y/N]")
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise error
+    trust(error.file)
+
+
+def ask_for_folder(error: FolderNotTrusted) -> None:
+    """Ask at the terminal, and remember a yes; raises the error if the answer is no, or without a terminal."""
+    from accord_tools.configuration.trust import trust_folder
+
+    if not has_user():
+        raise error
+    root = label(str(error.repository.root), COLUMNS)
+    print_error(f"Git has to run in {root}. Trust this folder? [y/N]")
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise error
+    trust_folder(error.repository)
+
+
+def described_file(file: AgentsFile) -> list[str]:
+    """What a file starts or connects to, each agent on a line."""
+    lines = [f"  {name}: {label(_described_agent(file, name), COLUMNS)}" for name in list(file.agents)[:SHOWN]]
+    hidden = len(file.agents) - SHOWN
+    lines += [f"  and {hidden:,} more: read the file"] if hidden > 0 else []
+    return lines + ([f"  the default is {file.default}"] if file.default is not None else [])
+
+
+def _described_agent(file: AgentsFile, name: str) -> str:
+    settings = file.agents[name]
+    variables = "".join(f"{key}={value} " for key, value in settings.env.items())
+    allows = f" (may use: {settings.allow})" if settings.allow is not None else ""
+    return f"{variables}{settings.where}{allows}"
+
 
 EVERY = 0.1
 """Seconds between two drawings of the progress."""
@@ -38,7 +87,7 @@ def ask_to_install(options: argparse.Namespace, error: NotInstalled) -> None:
     index = load_index(fresh=float("inf"))
     if not confirmed(error.entry, index, InstallOptions(), says_yes=options.installs):
         raise error
-    installed(error.entry, index, InstallOptions())
+    install_shown(error.entry, index, InstallOptions())
 
 
 def confirmed(entry: RegistryEntry, index: AgentIndex, options: InstallOptions, *, says_yes: bool) -> bool:
@@ -46,17 +95,17 @@ def confirmed(entry: RegistryEntry, index: AgentIndex, options: InstallOptions, 
     from accord_tools.registry.install_agent import chosen
 
     wanted, choice = chosen(entry, options)
-    printing.complain("\n".join(described(wanted, choice, index.source_of(entry).shown)))
+    print_error("\n".join(described_entry(wanted, choice, index.source_of(entry).shown)))
     if says_yes:
         return True
     if not has_user():
         return False
-    printing.complain("It is a program of its publisher, and runs as you. The registry's list is not signed.")
-    printing.complain(f"Install {label(wanted.name, 60)} {label(wanted.version, 40)}? [y/N]")
+    print_error("It is a program of its publisher, and runs as you. The registry's list is not signed.")
+    print_error(f"Install {label(wanted.name, 60)} {label(wanted.version, 40)}? [y/N]")
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def described(entry: RegistryEntry, choice: Distribution, registry: str) -> list[str]:
+def described_entry(entry: RegistryEntry, choice: Distribution, registry: str) -> list[str]:
     """What an installation would bring, in lines for people."""
     from accord_tools.registry.choose_agent import here
     from accord_tools.registry.entry import in_words
@@ -79,7 +128,7 @@ def described(entry: RegistryEntry, choice: Distribution, registry: str) -> list
     return [f"  {name + ':':11}{label(value, 300)}" for name, value in rows.items()]
 
 
-def installed(entry: RegistryEntry, index: AgentIndex, options: InstallOptions) -> InstalledAgent:
+def install_shown(entry: RegistryEntry, index: AgentIndex, options: InstallOptions) -> InstalledAgent:
     """Install an agent, and show the progress on standard error. Raises RegistryError after its log was shown."""
     from accord_tools.registry import InstallError
     from accord_tools.registry.install_agent import install
@@ -99,14 +148,14 @@ def installed(entry: RegistryEntry, index: AgentIndex, options: InstallOptions) 
 def show_words(error: InstallError) -> None:
     """Show the last lines of the program that failed."""
     if error.words:
-        printing.complain("\n".join(f"  | {line}" for line in error.words.splitlines()))
+        print_error("\n".join(f"  | {line}" for line in error.words.splitlines()))
 
 
 class ShownProgress(Progress):
     """Progress on standard error: a line that is drawn again at a terminal, otherwise a line for each step."""
 
     def __init__(self) -> None:
-        now = streams.streams()
+        now = streams()
         self._look = now.aside
         self._step = ""
         self._began = self._drawn = time.monotonic()
@@ -120,13 +169,13 @@ class ShownProgress(Progress):
         if self._look.moves:
             self._draw("")
         else:
-            printing.complain(text)
+            print_error(text)
 
     def bytes(self, done: int, total: int | None) -> None:
         is_last = done == total
         if self._look.moves and (is_last or time.monotonic() - self._drawn > EVERY):
-            share = f" of {size(total)}  {done * 100 // total:3} %" if total else ""
-            self._draw(f"{size(done)}{share}")
+            share = f" of {size_in_words(total)}  {done * 100 // total:3} %" if total else ""
+            self._draw(f"{size_in_words(done)}{share}")
 
     def waiting(self) -> None:
         if self._look.moves:
@@ -134,7 +183,7 @@ class ShownProgress(Progress):
 
     def note(self, text: str) -> None:
         self.end()
-        printing.complain(f"note: {label(text, 500)}")
+        print_error(f"note: {label(text, 500)}")
 
     def end(self) -> None:
         """Remove the line."""
@@ -146,7 +195,7 @@ class ShownProgress(Progress):
         frames = self._look.symbols.frames
         self._frame = (self._frame + 1) % len(frames)
         self._drawn = time.monotonic()
-        room = max(10, streams.width(2) - columns(detail) - 5)
+        room = max(10, width(2) - columns(detail) - 5)
         text = cut(self._step, room)
         painted = f"{self._look.painted('accent', frames[self._frame])} {text}  {self._look.painted('dim', detail)}"
         self._write(f"\r{painted}\x1b[K")
@@ -158,10 +207,10 @@ class ShownProgress(Progress):
             sys.stderr.flush()
 
 
-def size(count: int | None) -> str:
+def size_in_words(count: int | None) -> str:
     """A number of bytes, for people.
 
-    >>> size(999), size(12_345_678)
+    >>> size_in_words(999), size_in_words(12_345_678)
     ('999 bytes', '12.3 MB')
     """
     if count is None:

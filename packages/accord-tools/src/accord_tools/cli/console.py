@@ -1,21 +1,29 @@
-"""Printing: harmless on a terminal, unchanged in a pipe, and never lost without an error; and tables."""
+"""The two streams of a command, standard output and standard error: printing on them, and what each can show.
+
+What is printed is harmless on a terminal, unchanged in a pipe, and never lost without an error.
+"""
 
 from __future__ import annotations
 
 import errno
 import logging
+import os
 import shutil
+import stat
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import TextIO
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from accord.masking import mask_urls
 from accord.printable import columns, label, printable
-from accord_tools.cli.endings import OutputLost
+from accord_tools.cli.exit_codes import OutputLost
+
+if TYPE_CHECKING:
+    from accord_tools.presentation.appearance import Appearance
 
 
-def say(text: str) -> None:
+def print_line(text: str) -> None:
     """Print a line on standard output: cleaned for a terminal, unchanged for a pipe or a file.
 
     Raises OutputLost if it cannot be written, and BrokenPipeError if its reader has closed the pipe.
@@ -36,10 +44,10 @@ def _write(text: str, stream: TextIO) -> None:
         stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
         stream.flush()
     except OSError as error:
-        raise lost(error) from error
+        raise output_error(error) from error
 
 
-def complain(text: str) -> None:
+def print_error(text: str) -> None:
     """Print a line on standard error, with secrets in URLs masked and cleaned for a terminal."""
     with suppress(OSError, OutputLost):  # nowhere is left to report it
         if sys.stderr is not None:
@@ -51,16 +59,26 @@ def for_people(text: str) -> str:
     return printable(mask_urls(text))
 
 
-def lost(error: OSError) -> OSError | OutputLost:
+def output_error(error: OSError) -> OSError | OutputLost:
     """The error for a failed write: OutputLost, or as it is if the reader has closed the pipe."""
     if isinstance(error, BrokenPipeError) or error.errno == errno.EPIPE:
         return error
     return OutputLost(f"cannot write to standard output: {error.strerror or error}; the output is incomplete")
 
 
-def silence() -> None:
+def drop_output() -> None:
     """Give standard output up; otherwise Python flushes it again at exit, and prints an error."""
     sys.stdout = None
+
+
+def has_user() -> bool:
+    """Whether we are in the foreground of a terminal, with a user who sees what is written there."""
+    if sys.platform == "win32":
+        return False
+    try:
+        return sys.stdin.isatty() and sys.stderr.isatty() and os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
+    except (OSError, ValueError, AttributeError):  # closed streams
+        return False
 
 
 class PrintableLog(logging.Formatter):
@@ -92,9 +110,9 @@ def print_table(heading: Sequence[str], rows: Iterable[Sequence[str]], *, limit:
     widths = [max(columns(row[place]) for row in cells) for place in range(len(heading))]
     if is_terminal:
         widths = _fitted(widths, shutil.get_terminal_size().columns)
-    say("\n".join(_line(row, widths) for row in cells))
+    print_line("\n".join(_line(row, widths) for row in cells))
     if len(shown) < len(given):
-        say(f"… and {len(given) - len(shown):,} more")
+        print_line(f"… and {len(given) - len(shown):,} more")
 
 
 def _fitted(widths: list[int], room: int) -> list[int]:
@@ -109,3 +127,55 @@ def _line(row: Sequence[str], widths: Sequence[int]) -> str:
     cells = [label(cell, width) for cell, width in zip(row, widths, strict=True)]
     padded = [cell + " " * (width + GAP - columns(cell)) for cell, width in zip(cells, widths, strict=True)]
     return "".join(padded).rstrip()
+
+
+COLUMNS = 80
+"""Columns of a terminal that does not say how many it has."""
+
+
+class CommandStreams(NamedTuple):
+    """What the two streams of the command can show."""
+
+    answer: Appearance
+    aside: Appearance
+    together: bool
+    """Whether both are the same terminal."""
+    may_spin: bool
+    """Not where the answer goes into a pipe, whose reader may print it on the same terminal."""
+
+
+def streams() -> CommandStreams:
+    """Standard output and standard error as they are now."""
+    from accord_tools.presentation.appearance import appearance
+
+    out, err = _is_terminal(1), _is_terminal(2)
+    encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
+    return CommandStreams(
+        appearance(os.environ, encoding, is_terminal=out),
+        appearance(os.environ, encoding, is_terminal=err),
+        together=out and err and os.path.sameopenfile(1, 2),
+        may_spin=err and not _is_pipe(1),
+    )
+
+
+def width(fd: int) -> int:
+    """The columns of a terminal, as it is now."""
+    try:
+        return os.get_terminal_size(fd).columns or COLUMNS
+    except OSError:
+        return COLUMNS
+
+
+def _is_terminal(fd: int) -> bool:
+    try:
+        return os.isatty(fd)
+    except OSError:
+        return False
+
+
+def _is_pipe(fd: int) -> bool:
+    try:
+        mode = os.fstat(fd).st_mode
+    except OSError:
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from accord.printable import cut
-from accord_tools.cli.streams import Appearance
+from accord_tools.presentation.appearance import Appearance
 
 QUIET = 0.4
 """Seconds without output until the spinner appears."""

@@ -23,7 +23,7 @@ from accord.services.console.changes import FileChange
 from accord.session import ToolCallState
 from accord.session.placeholders import placeholder
 from accord.session.values import size_of
-from accord_tools.cli.streams import Symbols
+from accord_tools.presentation.appearance import Symbols
 from accord_tools.presentation.session_words import SEVERITIES, shortened_path, usage_words
 from accord_tools.presentation.styled_text import Paragraph, Row, Span, Wrap
 

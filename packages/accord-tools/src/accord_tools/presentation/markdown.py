@@ -23,8 +23,8 @@ from markdown_it.token import Token
 from rich.cells import cell_len
 
 from accord.printable import printable
+from accord_tools.presentation.highlight import LONGEST, MOST_LINES, highlighted, highlighted_line
 from accord_tools.presentation.styled_text import TAB, Paragraph, Row, Span, clean, printed
-from accord_tools.tui.highlight import LONGEST, MOST_LINES, highlighted, highlighted_line
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*([^`\n]*)$")
 _CODE: Row = (("  ", "code"),)

@@ -10,27 +10,100 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-from collections.abc import Coroutine, Generator, Iterator
+import os
+import shlex
+import signal
+from collections.abc import Callable, Coroutine, Generator, Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from accord import AccordError, ConnectionClosed, Timeout
 from accord.mistakes import ForgottenAwaits
-from accord_tools.cli import farewell, lending, opening, printing, protocol, target
-from accord_tools.cli.endings import ENDED_WELL, INTERRUPTED, REFUSED, STOPPED, WrongUsage, exit_code, one_line
-from accord_tools.cli.recording import recorded
+from accord.printable import label, printable
+from accord.running import on_signals
+from accord_tools.cli.agent_options import chosen_agent, protocol_versions
+from accord_tools.cli.console import print_error
+from accord_tools.cli.exit_codes import ENDED_WELL, INTERRUPTED, REFUSED, STOPPED, WrongUsage, exit_code, one_line
+from accord_tools.cli.login import log_in
+from accord_tools.cli.permission_options import run_client, supported_servers
+from accord_tools.cli.session_options import chosen_session, remember_session
+from accord_tools.cli.trace_options import recorded_trace
 from accord_tools.cli.view import Opened
+from accord_tools.presentation.styled_text import Paragraph
+from accord_tools.presentation.work_lines import line_of
 
 if TYPE_CHECKING:
     from accord import Outcome, RemoteAgent, RemoteSession, Reply
     from accord.trace import Observer
     from accord_tools.cli.events import EarlyUpdates
-    from accord_tools.cli.interrupts import Interrupts
-    from accord_tools.cli.lending import Lent
     from accord_tools.cli.output import Output
+    from accord_tools.cli.permission_options import RunClient
     from accord_tools.cli.view import View
     from accord_tools.presentation.styled_text import Paragraph
     from accord_tools.tap.recording import Recording
+
+# Ctrl-C
+
+
+class Interrupts:
+    """Counts Ctrl-C, and does what the count asks for."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.politely: Callable[[], None] | None = None
+        """Asks the running turn to stop; None while no turn runs."""
+        self.at_once: Callable[[], None] = _nothing
+        """Ends what runs without a grace period."""
+        self._main = asyncio.current_task()
+
+    def interrupt(self) -> None:
+        self.count += 1
+        if self.count == 1 and self.politely is not None:
+            self.politely()
+        elif self.count <= 2:
+            self.at_once()
+            if self._main is not None:
+                self._main.cancel()
+        else:
+            os._exit(INTERRUPTED)  # the guard process ends the agent
+
+
+@contextmanager
+def interrupts() -> Generator[Interrupts]:
+    """Handle Ctrl-C inside this context."""
+    made = Interrupts()
+    with on_signals([signal.SIGINT], made.interrupt):
+        yield made
+
+
+def _nothing() -> None: ...
+
+
+# The last line
+
+
+LONGEST_ID = 500
+
+
+def resume_hint(options: argparse.Namespace, session_id: str, *, can_reopen: bool) -> Iterator[Paragraph]:
+    """One line, with the command if the agent can open the session again."""
+    command = resume_command(options, session_id) if can_reopen else None
+    if command is None:
+        yield line_of((f"session {label(session_id, LONGEST_ID)}", "dim"))
+    else:
+        yield line_of((f"session {session_id}, continue it with: ", "dim"), (command, ""), wrap="whole")
+
+
+def resume_command(options: argparse.Namespace, session_id: str) -> str | None:
+    """The command that continues a session; None if it cannot be shown as a shell would read it."""
+    agent: list[str] = options.agent
+    named: str | None = getattr(options, "named", None)
+    words = ["accord", "run", "--session", session_id]
+    words += ["--cwd", options.cwd] if options.cwd != "." else []
+    words += ["-a", named] if named is not None else []
+    command = f"{shlex.join(words)} PROMPT" + (f" -- {shlex.join(agent)}" if agent else "")
+    return command if printable(command) == command and "\n" not in command and len(command) <= 4 * LONGEST_ID else None
+
 
 T = TypeVar("T")
 
@@ -47,7 +120,7 @@ SLICE = 0.2
 """Seconds between two looks at the limits while the session is opened."""
 
 
-class OneTurn:
+class TurnRunner:
     """A turn as the options describe it, shown in a view."""
 
     def __init__(
@@ -68,14 +141,16 @@ class OneTurn:
         self._start_left: float = options.start_timeout
         self._remote: RemoteAgent | None = None
         self._opened: RemoteSession | None = None
-        self._lent: Lent | None = None
+        self._lent: RunClient | None = None
         control.at_once = self.hurry
 
     async def play(self) -> int:
         """Run the turn; returns the exit code."""
         try:
-            recording = recorded(self._options, "accord run", role="client", agent=target.chosen(self._options).words)
-            with lending.lent(self._options, self._view) as self._lent, recording as trace:
+            recording = recorded_trace(
+                self._options, "accord run", role="client", agent=chosen_agent(self._options).words
+            )
+            with run_client(self._options, self._view) as self._lent, recording as trace:
                 return await self._connected(self._lent, trace)
         except AccordError as error:
             if isinstance(error, Timeout) and not isinstance(error, _LimitOfStart) and self._left() == 0:
@@ -87,7 +162,7 @@ class OneTurn:
                 self._view.summary([*written, *hint] if is_lost else written, [] if is_lost else hint)
             await self._output.flush()
             if not self._options.debug:
-                printing.complain(f"accord run: {one_line(error)}")
+                print_error(f"accord run: {one_line(error)}")
                 return exit_code(error)
             raise error from None
 
@@ -96,11 +171,11 @@ class OneTurn:
         if self._remote is not None:
             self._remote.kill()
 
-    async def _connected(self, lent: Lent, trace: Recording | None) -> int:
+    async def _connected(self, lent: RunClient, trace: Recording | None) -> int:
         from accord import Limits, connect
 
         options, loop = self._options, asyncio.get_running_loop()
-        agent = target.chosen(options)
+        agent = chosen_agent(options)
         if agent.is_demo and not options.quiet:
             self._view.note("This is the built-in demo agent. To use yours: accord run PROMPT -- my-agent")
         self._view.waiting("starting the agent")
@@ -112,7 +187,7 @@ class OneTurn:
             lent.client,
             timeout=limit,
             unstable=self._view.shows_subagents,  # asks the agent for subagents and plans with ids
-            versions=protocol.versions(options),
+            versions=protocol_versions(options),
             trace=self._observer(trace),
             limits=Limits(state=KEPT),
         )
@@ -122,7 +197,7 @@ class OneTurn:
             except Timeout as error:
                 raise _LimitOfStart(f"{error} ({option})") from error
             self._start_left -= loop.time() - began
-            await opening.log_in(options, self._remote, self._left())
+            await log_in(options, self._remote, self._left())
             self._view.waiting("opening the session")
             self._opened = await self._bounded(self._open(self._remote))
             outcome = await self._turn(self._remote, self._opened, lent)
@@ -142,10 +217,10 @@ class OneTurn:
             return
         offers = self._remote.capabilities.sessions
         # The built-in agent forgets its sessions when it ends.
-        can_reopen = not target.chosen(self._options).is_demo and bool(offers.resume or offers.load)
-        yield from farewell.lines(self._options, self._opened.id, can_reopen=can_reopen)
+        can_reopen = not chosen_agent(self._options).is_demo and bool(offers.resume or offers.load)
+        yield from resume_hint(self._options, self._opened.id, can_reopen=can_reopen)
 
-    def _code(self, outcome: Outcome, lent: Lent) -> int:
+    def _code(self, outcome: Outcome, lent: RunClient) -> int:
         if self._control.count:
             return INTERRUPTED
         if lent.refusals is not None and lent.refusals.fails and lent.refusals.count:
@@ -217,14 +292,14 @@ class OneTurn:
 
     async def _open(self, remote: RemoteAgent) -> RemoteSession:
         session = await self._session(remote)
-        opening.opened(self._options, session)
+        remember_session(self._options, session)
         await self._settings(session)
         return session
 
     async def _session(self, remote: RemoteAgent) -> RemoteSession:
         options = self._options
-        servers = lending.supported(options.servers, remote, self._view.note)
-        session_id = await opening.session_id(options, remote)
+        servers = supported_servers(options.servers, remote, self._view.note)
+        session_id = await chosen_session(options, remote)
         if session_id is None:
             return await remote.new_session(options.cwd, mcp_servers=servers)
         resumes = remote.capabilities.sessions.resume and not options.replay
@@ -245,7 +320,7 @@ class OneTurn:
 
     # The prompt
 
-    async def _turn(self, remote: RemoteAgent, session: RemoteSession, lent: Lent) -> Outcome:
+    async def _turn(self, remote: RemoteAgent, session: RemoteSession, lent: RunClient) -> Outcome:
         options, view = self._options, self._view
         await view.opened(Opened(session, remote.info, remote.version))
         reply = session.prompt(
@@ -257,7 +332,7 @@ class OneTurn:
         )
         # The state tells of each update once, as it came; the session tells what readers get for it.
         watched = session.state if view.keeps_wire else session
-        stop_watching = watched.on_change(view.catching_up.arrived)
+        stop_watching = watched.on_change(view.question_order.arrived)
         if lent.refusals is not None:
             lent.refusals.end_turn = reply.request_cancel
         ending = asyncio.create_task(self._close_questions(session, reply))
@@ -268,7 +343,7 @@ class OneTurn:
                 outcome = await reply
                 await ending
         finally:
-            view.catching_up.over()
+            view.question_order.over()
             stop_watching()
             ending.cancel()
         await view.ended(session, outcome)

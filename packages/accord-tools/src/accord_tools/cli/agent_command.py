@@ -7,7 +7,7 @@ import getpass
 import sys
 
 from accord import __version__
-from accord_tools.cli import printing
+from accord_tools.cli.console import print_error, print_line
 
 HELP = """\
 It needs the extra 'agent', and the key of a provider or a server of your own:
@@ -75,11 +75,11 @@ def _login(api: str, *, forget: bool) -> int:
 
     if forget:
         forget_key(api)
-        printing.say(f"The key for {api} is forgotten.")
+        print_line(f"The key for {api} is forgotten.")
         return 0
     key = getpass.getpass(f"API key for {api} (it is not shown): ") if sys.stdin.isatty() else sys.stdin.readline()
     if not key.strip():
-        printing.complain("no key was given; nothing is stored")
+        print_error("no key was given; nothing is stored")
         return 1
-    printing.say(f"The key is stored in {store_key(api, key.strip())}.")
+    print_line(f"The key is stored in {store_key(api, key.strip())}.")
     return 0

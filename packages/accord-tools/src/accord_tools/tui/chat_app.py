@@ -1,4 +1,4 @@
-"""What the keys and commands for the screen do: write, read, find, copy, review, export, help, usage, the inspector."""
+"""`ChatApp`: the terminal client; and what the keys and commands for the screen do: write, read, find, copy, review."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from accord import TraceFile, v1
 from accord.masking import mask_urls
 from accord.printable import label, printable
 from accord_tools.presentation.session_words import usage_words
-from accord_tools.tui import chat_storage, keys, slash
+from accord_tools.tui import chat_storage, key_bindings, slash
 from accord_tools.tui.attachments import clipboard_image, is_image
+from accord_tools.tui.chat_settings import ChatOptions
 from accord_tools.tui.chat_storage import export
 from accord_tools.tui.connection import AgentChoice, AgentConnection
 from accord_tools.tui.editor import NOTHING, Completions, Editor, FileList, completions
 from accord_tools.tui.pickers import Entry, FormScreen, LineScreen, Picker
 from accord_tools.tui.question_bar import QuestionBar
 from accord_tools.tui.questions import FormAsked, LinkAsked, Question
-from accord_tools.tui.reader import ReaderScreen, WireScreen
+from accord_tools.tui.reader_screen import ReaderScreen, WireScreen
 from accord_tools.tui.review import ReviewScreen
-from accord_tools.tui.settings import ChatOptions
-from accord_tools.tui.shell import ChatShell
+from accord_tools.tui.session_actions import SessionActions
 from accord_tools.tui.tool_block import ToolBlock
 from accord_tools.tui.transcript import Transcript
 from accord_tools.tui.widgets import Debounce, Lines
@@ -38,8 +38,8 @@ SAVE = 1.0
 """Seconds after an edit until drafts are kept on disk."""
 
 
-class ScreenActions(ChatShell):
-    """The actions that are not for sessions and agents."""
+class ChatApp(SessionActions):
+    """The terminal client, with the actions that are not for sessions and agents."""
 
     def __init__(self, choice: AgentChoice | None, options: ChatOptions) -> None:
         super().__init__(choice, options)
@@ -101,7 +101,7 @@ class ScreenActions(ChatShell):
 
     def action_help(self) -> None:
         """Show the keys and commands."""
-        text = f"# Keys\n\n{keys.table()}\n\n# Commands\n\n{slash.table()}\n"
+        text = f"# Keys\n\n{key_bindings.table()}\n\n# Commands\n\n{slash.table()}\n"
         self.push_screen(ReaderScreen("Help", text))
 
     async def action_fill_in_form(self, question: FormAsked) -> None:

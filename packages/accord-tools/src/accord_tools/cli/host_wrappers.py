@@ -1,6 +1,7 @@
-"""`--reload`: ends open connections when a Python file changes, so that clients get an agent with the new code.
+"""Hosts around the host that `accord serve` serves: `ReloadingHost` for `--reload`, `RecordedHost` for `--trace`.
 
-Each connection has a process of its own, which reads the code when it starts. So the server itself goes on.
+`--reload` ends open connections when a Python file changes, so that clients get an agent with the new code. Each
+connection has a process of its own, which reads the code when it starts. So the server itself goes on.
 
 Changes are found by looking at the times and sizes of the files, twice a second: a project has some hundred files, and
 looking at them takes about a millisecond. A package that is told of changes by the system would save that, and need an
@@ -10,14 +11,18 @@ extra and a thread.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accord.http.server.hosting import Host
+from accord.http.server.hosting import Host, Hosted, host_of
+from accord.transports.wrapped_transport import RecordedTransport
 
 if TYPE_CHECKING:
+    from accord.http.server.owner_gate import OwnerGate
+    from accord.trace import Observer
     from accord.transports.transport_interface import End, Transport
 
 EVERY = 0.5
@@ -83,3 +88,24 @@ def _files(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
                     yield path, os.stat(path)  # noqa: PTH116
                 except OSError:  # it was removed meanwhile
                     continue
+
+
+class RecordedHost(Host):
+    """A host whose connections an observer sees; their numbers begin with 1."""
+
+    def __init__(self, hosted: Hosted, observer: Observer) -> None:
+        self._host = host_of(hosted)
+        self.name = self._host.name
+        self.starts_processes = self._host.starts_processes
+        self.is_shared = self._host.is_shared
+        self._observer = observer
+        self._links = itertools.count(1)
+
+    def count_turns(self, gate: OwnerGate) -> bool:
+        return self._host.count_turns(gate)
+
+    async def close(self, grace: float) -> None:
+        await self._host.close(grace)
+
+    async def serve(self, transport: Transport, owner: str) -> End | None:
+        return await self._host.serve(RecordedTransport(transport, self._observer, next(self._links)), owner)

@@ -1,0 +1,175 @@
+"""Opening a session as the user wants it: the agent, its own options, a login before, and which session.
+
+`accord run` and every other command that talks to an agent in a session share this:
+
+    session_arguments(parser)               the options
+    prepare_session(options)                before the event loop: chooses the agent, and takes over its settings
+    await log_in(options, remote, within)   before the session, in `login.py`
+    await chosen_session(options, remote)   the session to open again, or None for a new one
+    remember_session(options, session)      remembers it for --continue
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from accord.printable import label
+from accord_tools.cli.agent_options import agent_arguments, chosen_agent
+from accord_tools.cli.exit_codes import WrongUsage
+
+if TYPE_CHECKING:
+    from accord import RemoteAgent, RemoteSession, v1
+
+MOST_SESSIONS = 5_000
+"""Sessions of an agent that are considered."""
+LISTED = 5
+COLUMNS = 60
+
+
+class KnownSession(NamedTuple):
+    """A session that the agent lists, or that our own record has."""
+
+    id: str
+    folder: str
+    updated: str | None = None
+    title: str | None = None
+
+
+async def known_sessions(remote: RemoteAgent, program: str, folder: str | None = None) -> list[KnownSession]:
+    """The sessions of one folder or all, the latest first: the agent's list, or our own record if it has none."""
+    from accord_tools.configuration import last_sessions
+
+    if not remote.capabilities.sessions.list:
+        ours = last_sessions.last_sessions(program, folder)
+        return [KnownSession(it.id, it.folder, it.at) for it in ours]
+    found: list[KnownSession] = []
+    async for info in remote.sessions(folder):
+        found.append(KnownSession(info.session_id, info.cwd, info.updated_at, info.title))
+        if len(found) == MOST_SESSIONS:
+            break
+    # Sorting is stable: sessions without a time stay in the agent's order, after the others.
+    return sorted(found, key=lambda session: session.updated or "", reverse=True)
+
+
+async def find_session(remote: RemoteAgent, program: str, given: str) -> KnownSession | None:
+    """The session whose id is `given`, or starts with it; None if no session has it, WrongUsage if several do."""
+    known = await known_sessions(remote, program)
+    for session in known:
+        if session.id == given:
+            return session
+    found = [session for session in known if session.id.startswith(given)]
+    if len(found) > 1:
+        shown = ", ".join(label(session.id, COLUMNS) for session in found[:LISTED])
+        more = f" and {len(found) - LISTED:,} more" if len(found) > LISTED else ""
+        raise WrongUsage(f"several sessions have an id that starts with {given!r}: {shown}{more}")
+    return found[0] if found else None
+
+
+async def latest_session(remote: RemoteAgent, program: str, folder: str) -> str:
+    """The id of the latest session of this folder; raises WrongUsage if it has no session."""
+    from accord_tools.configuration import last_sessions
+
+    known = await known_sessions(remote, program, folder)
+    if not known:
+        raise WrongUsage(f"the agent has no session of the folder {folder} to continue; leave out --continue")
+    if known[0].updated is None:  # an agent that does not tell times may list its sessions in any order
+        there = {session.id for session in known}
+        ours = [it.id for it in last_sessions.last_sessions(program, folder) if it.id in there]
+        return next(iter(ours), known[0].id)
+    return known[0].id
+
+
+def read_mcp_file(path: str, cwd: str = ".") -> Sequence[v1.McpServer]:
+    """The servers in this file: `{"mcpServers": {"name": {...}}}`, or a list as the protocol writes them."""
+    from accord import ConfigurationError, DecodeError, load_mcp_servers, v1
+    from accord.schema import codec
+
+    try:
+        said = json.loads(Path(path).read_bytes())
+    except (OSError, ValueError):
+        said = None  # it may have comments; the reader below says what is wrong
+    try:
+        return codec.convert(said, list[v1.McpServer]) if isinstance(said, list) else load_mcp_servers(path, cwd=cwd)
+    except DecodeError as error:
+        raise WrongUsage(f"--mcp {path}: {error}") from None
+    except ConfigurationError as error:
+        raise WrongUsage(f"--mcp {error}") from None
+
+
+OPEN_WITHIN = 60.0
+"""Seconds that the agent has to open the session."""
+
+
+@asynccontextmanager
+async def trial_session(remote: RemoteAgent, folder: str | None = None) -> AsyncGenerator[RemoteSession]:
+    """Open a session in this folder, and delete it, or close it if the agent cannot delete sessions."""
+    from accord import AccordError, Timeout
+
+    try:
+        async with asyncio.timeout(OPEN_WITHIN):
+            session = await remote.new_session(folder)
+    except Timeout:
+        raise
+    except TimeoutError:
+        raise Timeout(f"the agent did not open a session within {OPEN_WITHIN:g} seconds") from None
+    try:
+        yield session
+    finally:
+        with suppress(AccordError):
+            offers = remote.capabilities.sessions
+            if offers.delete:
+                await remote.delete(session.id)
+            else:
+                await session.close()
+
+
+def session_arguments(parser: argparse.ArgumentParser, *, is_argument: bool = False) -> None:
+    parser.add_argument(
+        "--continue", action="store_true", dest="continues", help="continue the latest session of this folder"
+    )
+    parser.add_argument("--login", metavar="METHOD", help="log in by this method first; `accord login --list` has them")
+    agent_arguments(parser, is_argument=is_argument)
+
+
+def prepare_session(options: argparse.Namespace) -> None:
+    """Choose the agent. Its settings are the defaults of the options that the user did not give."""
+    if options.continues and options.session is not None:
+        raise WrongUsage("--continue and --session ID exclude each other: --continue chooses the latest session")
+    settings = chosen_agent(options).settings
+    options.mode = settings.mode if options.mode is None else options.mode
+    options.allow = settings.allow if options.allow is None else options.allow
+    given = {setting.partition("=")[0] for setting in options.settings}
+    ours = {key: str(value).lower() if isinstance(value, bool) else value for key, value in settings.config.items()}
+    options.settings = [f"{key}={value}" for key, value in ours.items() if key not in given] + options.settings
+
+
+async def chosen_session(options: argparse.Namespace, remote: RemoteAgent) -> str | None:
+    """The session that `--session` or `--continue` means; None for a new one."""
+    if options.continues:
+        return await latest_session(remote, _program(options), absolute(options.cwd))
+    if options.session is not None:
+        found = await find_session(remote, _program(options), options.session)
+        given: str = options.session  # the agent may know a session that it does not list
+        return given if found is None else found.id
+    return None
+
+
+def remember_session(options: argparse.Namespace, session: RemoteSession) -> None:
+    """Remember the session for `--continue`."""
+    from accord_tools.configuration import last_sessions
+
+    last_sessions.remember(_program(options), session.cwd, session.id)
+
+
+def _program(options: argparse.Namespace) -> str:
+    return chosen_agent(options).target().program
+
+
+def absolute(folder: str) -> str:
+    return str(Path(folder).absolute())

@@ -1,0 +1,153 @@
+"""The options of traces: FILE of the commands that read them, and `--trace FILE` of those that speak the protocol.
+
+FILE is a path, a part of a kept trace's name, or nothing for the newest kept trace. A recording is announced while it
+goes on, like that of a tap, so that viewers find it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from accord import AccordError, DecodeError
+from accord_tools.cli.console import print_error
+from accord_tools.cli.exit_codes import WrongUsage
+
+if TYPE_CHECKING:
+    from argparse import _ArgumentGroup  # pyright: ignore[reportPrivateUsage]
+
+    from accord_tools.tap import KeptTrace
+    from accord_tools.tap.plan import RecordingPlan
+    from accord_tools.tap.recording import Recording
+
+TRACE_HELP = "a file, or a part of the name of a kept trace (default: the newest kept trace)"
+
+
+def find_trace(given: str | None) -> str:
+    """The path of the trace that the user means."""
+    from accord_tools.tap import kept_traces, traces_folder
+
+    if given is not None and (given == "-" or Path(given).is_file()):
+        return given
+    kept = kept_traces()
+    if given is None:
+        if not kept:
+            raise WrongUsage(f"no traces in {traces_folder()}; name a file, or record one: accord trace -- COMMAND...")
+        return kept[0].path
+    named = [trace.path for trace in kept if given in Path(trace.path).name]
+    if not named:
+        raise WrongUsage(f"{given} is neither a file nor a part of the name of a kept trace; see accord trace list")
+    if len(named) > 1:
+        names = ", ".join(Path(path).name for path in named[:5])
+        raise WrongUsage(f"{given} is a part of {len(named)} names: {names}")
+    return named[0]
+
+
+def live_trace(path: str) -> KeptTrace | None:
+    """The trace that is being written to this file; None if none is."""
+    from accord_tools.tap import kept_traces
+
+    real = str(Path(path).resolve())
+    return next((trace for trace in kept_traces() if trace.path == real and trace.live is not None), None)
+
+
+@contextmanager
+def readable_trace(path: str) -> Generator[None]:
+    """Report a file that cannot be read, or is no trace, as wrong usage or as damage."""
+    try:
+        yield
+    except DecodeError as error:
+        raise AccordError(f"{path}: {error}") from error
+    except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
+        raise WrongUsage(f"cannot read {path}: {error.strerror}") from error
+
+
+def size_option(what: str, text: str) -> int:
+    """A size such as 64M, in bytes; `what` names the option in an error."""
+    from accord.confinement.limits import bytes_in
+
+    if not (found := bytes_in(text)):
+        raise WrongUsage(
+            f"{what} must be a positive number of bytes, with K, M or G for more, such as 64M; got {text!r}"
+        )
+    return found
+
+
+def trace_arguments(group: argparse.ArgumentParser | _ArgumentGroup, what: str = "all messages") -> None:
+    """Add the options; `what` says what is recorded."""
+    group.add_argument("--trace", metavar="FILE", help=f"record {what} in this file, as JSON lines")
+    group.add_argument("--trace-secrets", action="store_true", help="do not mask secrets in the --trace file")
+    group.add_argument(
+        "--trace-max-size",
+        metavar="SIZE",
+        default="256M",
+        help="begin another --trace file, FILE.2.jsonl, at this size (default: %(default)s)",
+    )
+    group.add_argument(
+        "--trace-keep",
+        metavar="SIZE",
+        help="remove the oldest --trace files beyond this size in all (default: keep all)",
+    )
+
+
+@contextmanager
+def recorded_trace(
+    options: argparse.Namespace, command: str, *, role: str, peer: str = "", agent: Sequence[str] = ()
+) -> Generator[Recording | None]:
+    """The recording that the options name, if they name one.
+
+    If writing it fails, the command continues without it and keeps its exit code; one line says so at the end.
+    """
+    if options.trace is None:
+        yield None
+        return
+    from accord.masking import mask_urls
+    from accord_tools.tap.live import LiveTap, announced
+    from accord_tools.tap.recording import Recording
+
+    plan = _plan(options, role, peer, agent)
+    try:
+        trace = Recording(plan)
+    except AccordError as error:
+        raise WrongUsage(f"--trace: {error}") from error
+    words = tuple(mask_urls(word) for word in agent)
+    tap = LiveTap(str(trace.path.absolute()), plan.started, role, os.getpid(), os.getpid(), command=words, cwd=plan.cwd)
+    try:
+        with announced(tap) as trace.announcement:
+            yield trace
+    finally:
+        trace.close()
+        if trace.problem is not None:
+            problem = trace.problem.strerror or trace.problem
+            print_error(f"{command}: --trace {options.trace} is incomplete: {problem}")
+
+
+def _plan(options: argparse.Namespace, role: str, peer: str, agent: Sequence[str]) -> RecordingPlan:
+    from accord.trace.header import now
+    from accord_tools.tap.plan import RecordingPlan
+
+    largest = size_option("--trace-max-size", options.trace_max_size)
+    kept = 0 if options.trace_keep is None else size_option("--trace-keep", options.trace_keep)
+    if 0 < kept < largest:
+        raise WrongUsage(
+            f"--trace-keep must be at least --trace-max-size, got {options.trace_keep} and {options.trace_max_size}"
+        )
+    return RecordingPlan(
+        path=options.trace,
+        command=tuple(agent),
+        cwd=os.getcwd(),  # noqa: PTH109
+        secrets=options.trace_secrets,
+        most_file=largest,
+        most_parts=kept,
+        role=role,
+        peer=peer,
+        is_beside=True,
+        started=now(),
+        began=time.monotonic(),
+        pid=os.getpid(),
+    )
