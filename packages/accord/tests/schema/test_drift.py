@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,6 +32,7 @@ FLATTENED = (
 NO_NAME_THERE = "the schema writes this variant in place, without a name; a class needs one"
 TAGGED_ALONE = "always written, as a tag; the schema gives it a type of its own"
 PROPOSED = "proposed in diff-delete, in no schema yet, sent by real agents"
+AS_IN_VERSION_2 = "content and places have one class in both versions, which is that of version 2"
 ABSENT_IS_NONE = "absent is None here, and never written"
 
 IN_BOTH_VERSIONS = {
@@ -69,6 +71,15 @@ IN_BOTH_VERSIONS = {
 
 EXPECTED_V1 = {
     **IN_BOTH_VERSIONS,
+    "types.Annotations.fields.priority: differs": AS_IN_VERSION_2,
+    "types.ContentBlock.variants.type=resource_link.size: differs": AS_IN_VERSION_2,
+    "types.ContentBlock.variants.type=resource_link: ours has icons": AS_IN_VERSION_2,
+    "types.ResourceLink.fields.size: differs": AS_IN_VERSION_2,
+    "types.ResourceLink.fields: ours has icons": AS_IN_VERSION_2,
+    "types.Role: differs": AS_IN_VERSION_2,
+    "types.ToolCallLocation.fields.line: differs": AS_IN_VERSION_2,
+    "types: ours has Icon": AS_IN_VERSION_2,
+    "types: ours has IconTheme": AS_IN_VERSION_2,
     "types.ContentBlock: ours has open": OURS_IS_OPEN,
     "types.PlanUpdateContent: ours has open": OURS_IS_OPEN,
     "types.RequestPermissionOutcome: ours has open": OURS_IS_OPEN,
@@ -143,9 +154,16 @@ def differences(theirs: object, ours: object, place: str) -> set[str]:
     return set() if theirs == ours else {f"{place}: differs"}
 
 
+def without_names_of_text(facts: Any) -> Any:
+    """The facts without the names that only version 2 gives to kinds of text, though both versions share its types."""
+    named = ("MediaType", "AbsolutePath")
+    types = {name: said for name, said in facts["types"].items() if name not in named}
+    return json.loads(re.sub(rf"\b({'|'.join(named)})\b", "string", json.dumps({**facts, "types": types})))
+
+
 def drift(version: int, stability: str) -> set[str]:
-    theirs = json.loads((HERE / f"v{version}.{stability}.json").read_text())
-    ours = schema_facts.facts(json_schema(version, unstable=stability == "unstable"))
+    theirs = without_names_of_text(json.loads((HERE / f"v{version}.{stability}.json").read_text()))
+    ours = without_names_of_text(schema_facts.facts(json_schema(version, unstable=stability == "unstable")))
     return differences(theirs["types"], ours["types"], "types") | differences(
         theirs["methods"], ours["methods"], "methods"
     )

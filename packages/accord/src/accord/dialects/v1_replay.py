@@ -23,9 +23,9 @@ from typing import Any, cast, get_args
 
 from msgspec import UNSET
 
-from accord.errors import ConversionError, DecodeError
+from accord.errors import ConversionError
 from accord.printable import fenced
-from accord.schema import codec, v1
+from accord.schema import v1
 from accord.schema.base import Unknown
 from accord.session import Compaction, Message, SessionMessageState, SessionState, Subagent, ToolCallState
 from accord.session.replay_scan import FoldedRecord, Key
@@ -40,28 +40,12 @@ _PRIORITIES = frozenset(get_args(v1.PlanEntryPriority))
 def message(told: Message, content: Sequence[v1.ContentBlock], *, first: bool) -> Iterator[Any]:  # noqa: ARG001
     """Chunks with this content, which is all of a message or part of it."""
     for block in content:
-        if (fitting := _block(block)) is not None:
-            yield _CHUNKS[told.speaker](fitting, told.id)
+        yield _CHUNKS[told.speaker](block, told.id)
 
 
 def whole_message(told: Message) -> Iterator[Any]:
     """A message that is told at once."""
     return message(told, told.content, first=True)
-
-
-def _block(block: v1.ContentBlock) -> v1.ContentBlock | None:
-    """This block with the words that version 1 has; None if nothing is left of it."""
-    if isinstance(block, v1.TextContent) and block.annotations is None:
-        return block
-    try:
-        found: v1.ContentBlock = codec.convert(codec.plain(block), v1.ContentBlock)
-    except DecodeError:
-        return None
-    return found
-
-
-def _blocks(blocks: Sequence[v1.ContentBlock]) -> list[v1.ContentBlock]:
-    return [fitting for block in blocks if (fitting := _block(block)) is not None]
 
 
 def tool_call(call: ToolCallState, state: SessionState) -> v1.ToolCall:
@@ -82,12 +66,9 @@ def tool_call(call: ToolCallState, state: SessionState) -> v1.ToolCall:
 
 def _item(item: Any, state: SessionState) -> list[v1.ToolCallContent]:
     match item:
-        case v1.Content(content=block):
-            fitting = _block(block)
-            return [] if fitting is None else [item if fitting is block else v1.Content(fitting, meta=item.meta)]
         case v1.Terminal(terminal_id=terminal_id) if terminal_id in state.terminals:
             return [v1.Content.of(_terminal(state, terminal_id))]
-        case v1.Diff() | v1.Terminal() | Unknown():
+        case v1.Content() | v1.Diff() | v1.Terminal() | Unknown():
             return [item]
         case changed:
             return _diff(changed)
@@ -134,7 +115,7 @@ def _given(value: Any) -> Any:
 
 
 def _compaction(it: Compaction) -> v1.CompactionUpdate:
-    summary = _blocks(it.summary) or UNSET
+    summary = list(it.summary) or UNSET
     return v1.CompactionUpdate(it.id, it.status, summary, _given(it.error), meta=_given(it.meta))
 
 
@@ -158,7 +139,7 @@ def _session_message(it: SessionMessageState) -> v1.SessionMessage:
         _given(it.recipient_session_id),
         _given(it.sender_message_id),
         _given(it.recipient_message_id),
-        _blocks(it.content) or UNSET,
+        list(it.content) or UNSET,
         meta=_given(it.meta),
     )
 

@@ -11,7 +11,6 @@ from accord.schema import v1, v2
 from accord.schema.base import Unknown
 from accord.schema.conversion import all_to_v1
 from accord.session import Message, SessionState, Speaker
-from accord.session.upserts import shown
 
 # Updates of version 2 in the words of version 1, for those who read them one by one. PURE.
 #
@@ -90,7 +89,7 @@ class UpdateView:
 
     def _chunk(self, update: v2.ContentChunk, speaker: Speaker, kind: Any) -> list[Any]:
         self.begin(speaker, update.message_id)
-        return [kind(shown(update.content), update.message_id, meta=update.meta)]
+        return [kind(update.content, update.message_id, meta=update.meta)]
 
     def _whole(self, update: Any, speaker: Speaker, kind: Any, replaced: tuple[Message, Message] | None) -> list[Any]:
         if update.content is UNSET:
@@ -176,7 +175,7 @@ def as_v1(update: Any) -> list[Any]:
 
 def _chunks(update: Any, kind: Any) -> list[Any]:
     """A whole message as one chunk for each block."""
-    return [kind(shown(block), update.message_id) for block in update.content]
+    return [kind(block, update.message_id) for block in update.content]
 
 
 def _rest(before: Message, after: Message) -> str | None:

@@ -55,7 +55,7 @@ class V2Dialect(Dialect):
         """The message that chunks without an id belong to."""
 
     def block(self, block: v1.ContentBlock) -> Any:
-        return to_v2(block)
+        return block
 
     def fitted(self, update: Any) -> Sequence[Any]:
         kind = update.__class__
@@ -71,7 +71,7 @@ class V2Dialect(Dialect):
         return (to_v2(update),)
 
     def message(self, message_id: v1.MessageId, blocks: Sequence[v1.ContentBlock]) -> Sequence[Any]:
-        return [v2.AgentMessage(v2.MessageId(message_id), [self.block(block) for block in blocks])]
+        return [v2.AgentMessage(v2.MessageId(message_id), list(blocks))]
 
     def newer(self, update: Any) -> Sequence[Any]:
         return (update,)
@@ -191,11 +191,7 @@ def _plain_patch(update: v1.ToolCall | v1.ToolCallProgress) -> v2.ToolCallProgre
 
 def content_up(item: Any) -> Any:
     """An item of a tool call's content in version 2."""
-    if item.__class__ is v1.Content and item.content.__class__ is v1.TextContent:
-        text = item.content
-        if text.annotations is None and text.meta is None and item.meta is None:
-            return v2.Content(v2.TextContent(text.text))
-    return item if item.__class__ is v2.Terminal else to_v2(item)
+    return item if item.__class__ in (v2.Content, v2.Terminal) else to_v2(item)
 
 
 def background_work(work: Background) -> v2.BackgroundWork:

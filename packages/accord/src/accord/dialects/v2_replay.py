@@ -22,15 +22,13 @@ from typing import Any, cast
 
 from msgspec import UNSET
 
-from accord.errors import ConversionError, DecodeError
+from accord.errors import ConversionError
 from accord.schema import codec, v1, v2
 from accord.schema.base import Unknown
 from accord.schema.conversion import to_v2
 from accord.session import Compaction, Message, SessionMessageState, SessionState, Subagent, ToolCallState
 from accord.session.replay_scan import FoldedRecord, Key
 from accord.session.terminal_state import TerminalState
-
-_BLOCKS = (v2.TextContent, v2.ImageContent, v2.AudioContent, v2.ResourceLink, v2.EmbeddedResource)
 
 _WHOLE = {"user": v2.UserMessage, "agent": v2.AgentMessage, "thought": v2.AgentThought}
 _CHUNKS = {"user": v2.UserMessageChunk, "agent": v2.AgentMessageChunk, "thought": v2.AgentThoughtChunk}
@@ -40,18 +38,18 @@ def message(told: Message, content: Sequence[v1.ContentBlock], *, first: bool) -
     """Chunks with this content, which is part of a message; before the first, what the client may hold is cleared."""
     if first:
         yield _WHOLE[told.speaker](_id(told), [], meta=told.meta)
-    for block in blocks(content):
+    for block in content:
         yield _CHUNKS[told.speaker](block, _id(told))
 
 
 def whole_message(told: Message) -> Iterator[Any]:
     """A message that is told at once."""
-    yield _WHOLE[told.speaker](_id(told), blocks(told.content), meta=told.meta)
+    yield _WHOLE[told.speaker](_id(told), list(told.content), meta=told.meta)
 
 
 def message_of_user(message_id: str, prompt: Sequence[Any]) -> v2.UserMessage:
     """What the user says, as one message."""
-    return v2.UserMessage(v2.MessageId(message_id), blocks(prompt))
+    return v2.UserMessage(v2.MessageId(message_id), list(prompt))
 
 
 def _id(told: Message) -> v2.MessageId:
@@ -59,38 +57,15 @@ def _id(told: Message) -> v2.MessageId:
     return told.id
 
 
-def block(value: Any) -> v2.ContentBlock | None:
-    """This block in version 2; None if it has no valid form there."""
-    if value.__class__ in _BLOCKS:
-        known: v2.ContentBlock = value
-        return known
-    if isinstance(value, v1.TextContent) and value.annotations is None:
-        return v2.TextContent(value.text, meta=value.meta)
-    try:
-        found: v2.ContentBlock = codec.convert(codec.plain(value), v2.ContentBlock)
-    except DecodeError:
-        return None
-    return found
-
-
-def blocks(values: Sequence[Any]) -> list[v2.ContentBlock]:
-    """These blocks in version 2."""
-    return [fitting for value in values if (fitting := block(value)) is not None]
-
-
 def tool_call(call: ToolCallState, state: SessionState) -> v2.ToolCallProgress:  # noqa: ARG001
     """A tool call as it is now."""
-    places: list[v2.ToolCallLocation] = []
-    for place in call.locations:
-        line = place.line if place.line is None or place.line >= 1 else None
-        places.append(v2.ToolCallLocation(place.path, line, meta=place.meta))
     return v2.ToolCallProgress(
         call.id,
         call.title or None,
         call.kind,
         call.status,
         [fitting for item in call.content if (fitting := _item(item)) is not None],
-        places,
+        list(call.locations),
         call.raw_input,
         call.raw_output,
         call.name,
@@ -101,9 +76,6 @@ def tool_call(call: ToolCallState, state: SessionState) -> v2.ToolCallProgress: 
 
 def _item(item: Any) -> v2.ToolCallContent | None:
     match item:
-        case v1.Content(content=content):
-            fitting = block(content)
-            return None if fitting is None else v2.Content(fitting, meta=item.meta)
         case v1.Diff():
             try:
                 return cast("v2.ToolCallContent", to_v2(item))
@@ -134,7 +106,7 @@ def _terminal(it: TerminalState) -> v2.TerminalUpdate:
 
 
 def _compaction(it: Compaction) -> v2.CompactionUpdate:
-    return v2.CompactionUpdate(it.id, it.status, blocks(it.summary), it.error, meta=it.meta)
+    return v2.CompactionUpdate(it.id, it.status, list(it.summary), it.error, meta=it.meta)
 
 
 def _subagent(it: Subagent) -> v2.SubagentUpdate:
@@ -165,7 +137,7 @@ def _session_message(it: SessionMessageState) -> v2.SessionMessage:
         it.recipient_session_id,
         it.sender_message_id,
         it.recipient_message_id,
-        blocks(it.content),
+        list(it.content),
         meta=it.meta,
     )
 

@@ -140,14 +140,7 @@ def options_as_v1(options: list[v2.SessionConfigOption]) -> list[v1.SessionConfi
 
 def blocks_as_v2(blocks: Sequence[v1.ContentBlock]) -> list[v2.ContentBlock]:
     """The content of a prompt as an agent of version 2 takes it."""
-    return [_block(block) for block in blocks]
-
-
-def _block(block: v1.ContentBlock) -> v2.ContentBlock:
-    if isinstance(block, v1.TextContent) and block.meta is None and block.annotations is None:
-        return v2.TextContent(block.text)  # the usual case, without a conversion field by field
-    converted: v2.ContentBlock = to_v2(block)
-    return converted
+    return list(blocks)
 
 
 def known_as_v1(value: Any) -> list[Any]:

@@ -46,7 +46,7 @@ from accord.schema.base import (
     Uint64,
     Unknown,
     Unstable,
-    Upsert,
+    Upsert as Upsert,
     ValidItems,
     choice,
     every,
@@ -54,6 +54,23 @@ from accord.schema.base import (
     second_tag,
     unstable,
     words,
+)
+from accord.schema.content import (
+    Annotations as Annotations,
+    AudioContent as AudioContent,
+    BlobResourceContents as BlobResourceContents,
+    ContentBlock as ContentBlock,
+    EmbeddedResource as EmbeddedResource,
+    EmbeddedResourceResource as EmbeddedResourceResource,
+    Icon as Icon,
+    IconTheme as IconTheme,
+    ImageContent as ImageContent,
+    MediaType as MediaType,
+    ResourceLink as ResourceLink,
+    Role as Role,
+    TextContent as TextContent,
+    TextResourceContents as TextResourceContents,
+    as_block as as_block,
 )
 from accord.schema.v1 import (
     ArchiveSessionRequest as ArchiveSessionRequest,
@@ -70,7 +87,9 @@ from accord.schema.v1 import (
     CloseSessionResponse as CloseSessionResponse,
     CompactionId as CompactionId,
     CompactionStatus as CompactionStatus,
+    CompactionSummaryChunk as CompactionSummaryChunk,
     CompleteElicitationNotification as CompleteElicitationNotification,
+    Content as Content,
     Cost as Cost,
     DeleteSessionRequest as DeleteSessionRequest,
     DeleteSessionResponse as DeleteSessionResponse,
@@ -133,6 +152,7 @@ from accord.schema.v1 import (
     SessionDeleteCapabilities as SessionDeleteCapabilities,
     SessionForkCapabilities as SessionForkCapabilities,
     SessionId as SessionId,
+    SessionMessageChunk as SessionMessageChunk,
     SessionStatus as SessionStatus,
     SessionStatusCapabilities as SessionStatusCapabilities,
     SessionSystemPromptCapabilities as SessionSystemPromptCapabilities,
@@ -150,17 +170,11 @@ from accord.schema.v1 import (
     TerminalId as TerminalId,
     TitledMultiSelectItems as TitledMultiSelectItems,
     ToolCallId as ToolCallId,
+    ToolCallLocation as ToolCallLocation,
     UnarchiveSessionRequest as UnarchiveSessionRequest,
     UnarchiveSessionResponse as UnarchiveSessionResponse,
     Usage as Usage,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-
-__all__ = ["Upsert"]
-
 
 # What belongs to the protocol itself rather than to a topic: request ids, absolute paths, errors and their data.
 #
@@ -359,165 +373,6 @@ SetSessionConfigOption: TypeAlias = Annotated[
     Open[SetSessionConfigOptionId | SetSessionConfigOptionBoolean], every("sessionId", "configId")
 ]
 SetSessionConfigOptionRequest.__params__ = SetSessionConfigOption
-
-
-# Content: what prompts, messages and tool results are made of.
-#
-# Differs from version 1: roles are an open set, a priority lies between 0 and 1, links may have icons.
-
-
-Role: TypeAlias = Annotated[str, words("assistant", "user")]
-
-MediaType: TypeAlias = Annotated[str, "MediaType"]
-"""A MIME type."""
-
-IconTheme: TypeAlias = Annotated[str, words("light", "dark")]
-
-
-class Annotations(Model):
-    """Hints about the audience and the importance of content."""
-
-    audience: Tolerant[ValidItems[Role] | None] = None
-    last_modified: Tolerant[str | None] = None
-    priority: Tolerant[Annotated[float, Meta(ge=0, le=1)] | None] = None
-
-
-class TextContent(Model, tag_field="type", tag="text"):
-    """Plain text or Markdown."""
-
-    text: str
-    annotations: Tolerant[Annotations | None] = None
-
-
-class ImageContent(Model, tag_field="type", tag="image"):
-    """An image, encoded in base64."""
-
-    data: str
-    mime_type: MediaType
-    uri: Tolerant[str | None] = None
-    annotations: Tolerant[Annotations | None] = None
-
-    @classmethod
-    def from_bytes(cls, data: bytes, mime_type: str, *, uri: str | None = None) -> Self:
-        return cls(v1.ImageContent.from_bytes(data, mime_type).data, mime_type, uri)
-
-    @classmethod
-    def from_file(cls, path: str | Path) -> Self:
-        """Reads the file now; its type is told by its name."""
-        read = v1.ImageContent.from_file(path)
-        return cls(read.data, read.mime_type, read.uri)
-
-
-class AudioContent(Model, tag_field="type", tag="audio"):
-    """A sound, encoded in base64."""
-
-    data: str
-    mime_type: MediaType
-    annotations: Tolerant[Annotations | None] = None
-
-    @classmethod
-    def from_bytes(cls, data: bytes, mime_type: str) -> Self:
-        return cls(v1.AudioContent.from_bytes(data, mime_type).data, mime_type)
-
-    @classmethod
-    def from_file(cls, path: str | Path) -> Self:
-        """Reads the file now; its type is told by its name."""
-        read = v1.AudioContent.from_file(path)
-        return cls(read.data, read.mime_type)
-
-
-class Icon(Model):
-    """An icon to show beside a resource."""
-
-    src: str  # an https: or data: URI
-    mime_type: Tolerant[MediaType | None] = None
-    sizes: Tolerant[ValidItems[str] | None] = None
-    theme: Tolerant[IconTheme | None] = None
-
-
-class ResourceLink(Model, tag_field="type", tag="resource_link"):
-    """A link to a resource that the receiver may be able to read."""
-
-    name: str
-    uri: str
-    title: Tolerant[str | None] = None
-    description: Tolerant[str | None] = None
-    mime_type: Tolerant[MediaType | None] = None
-    size: Tolerant[Uint64 | None] = None
-    annotations: Tolerant[Annotations | None] = None
-    icons: Tolerant[ValidItems[Icon] | None] = None
-
-    @classmethod
-    def to(cls, path: str | Path, *, title: str | None = None, description: str | None = None) -> Self:
-        """A link to a file, with its type and, where the file exists, its size."""
-        link = v1.ResourceLink.to(path)
-        return cls(link.name, link.uri, title, description, link.mime_type, link.size)
-
-
-class TextResourceContents(Model):
-    """The contents of a resource as text."""
-
-    text: str
-    uri: str
-    mime_type: Tolerant[MediaType | None] = None
-
-
-class BlobResourceContents(Model):
-    """The contents of a resource as bytes, encoded in base64."""
-
-    blob: str
-    uri: str
-    mime_type: Tolerant[MediaType | None] = None
-
-
-def _text_or_blob(value: Json) -> Any:
-    if not isinstance(value, dict):
-        return None
-    raw = cast("dict[str, Json]", value)
-    if isinstance(raw.get("text"), str):
-        return TextResourceContents
-    return BlobResourceContents if "blob" in raw else None
-
-
-if TYPE_CHECKING:
-    EmbeddedResourceResource: TypeAlias = TextResourceContents | BlobResourceContents
-else:
-    EmbeddedResourceResource = choice(
-        "EmbeddedResourceResource", _text_or_blob, TextResourceContents, BlobResourceContents
-    )
-
-
-class EmbeddedResource(Model, tag_field="type", tag="resource"):
-    """A resource together with its contents."""
-
-    resource: EmbeddedResourceResource
-    annotations: Tolerant[Annotations | None] = None
-
-    @classmethod
-    def from_text(cls, text: str, uri: str, mime_type: str | None = None) -> Self:
-        return cls(TextResourceContents(text, uri, mime_type))
-
-    @classmethod
-    def from_bytes(cls, data: bytes, uri: str, mime_type: str | None = None) -> Self:
-        read = v1.EmbeddedResource.from_bytes(data, uri)
-        return cls(BlobResourceContents(cast("v1.BlobResourceContents", read.resource).blob, uri, mime_type))
-
-    @classmethod
-    def from_file(cls, path: str | Path) -> Self:
-        """Reads the file now: as text where it is UTF-8, else as bytes."""
-        read = v1.EmbeddedResource.from_file(path).resource
-        if isinstance(read, v1.TextResourceContents):
-            return cls.from_text(read.text, read.uri, read.mime_type)
-        return cls(BlobResourceContents(read.blob, read.uri, read.mime_type))
-
-
-ContentBlock: TypeAlias = Open[TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource]
-"""One piece of content."""
-
-
-def as_block(content: str | ContentBlock) -> ContentBlock:
-    """Content as a block; a plain string is text."""
-    return TextContent(content) if isinstance(content, str) else content
 
 
 # Authentication: how a user proves who they are.
@@ -1074,27 +929,9 @@ ToolKind: TypeAlias = Annotated[
 ToolCallStatus: TypeAlias = Annotated[
     str, words("pending", "in_progress", "paused", "completed", "failed", "cancelled")
 ]
-_LineNumber = Annotated[int, Meta(ge=1, le=2**32 - 1)]
-
-
-class Content(Model, tag_field="type", tag="content"):
-    """Content that a tool produced."""
-
-    content: ContentBlock
-
-    @classmethod
-    def of(cls, content: str | ContentBlock) -> Content:
-        return cls(as_block(content))
 
 
 ToolCallContent: TypeAlias = Open[Content | Diff | Terminal]
-
-
-class ToolCallLocation(Model):
-    """A place in a file that a tool works on, which an editor can follow."""
-
-    path: AbsolutePath
-    line: Tolerant[_LineNumber | None] = None
 
 
 class ToolCallCancelCapabilities(Model):
@@ -1501,14 +1338,6 @@ class SessionMessage(Upsert, tag_field="sessionUpdate", tag="session_message"):
     content: Tolerant[Patch[ValidItems[ContentBlock]]] = UNSET
 
 
-@unstable
-class SessionMessageChunk(Model, tag_field="sessionUpdate", tag="session_message_chunk"):
-    """Part of a message from one session to another."""
-
-    message_id: MessageId
-    content: ContentBlock
-
-
 # Session updates: everything that an agent tells, at any time.
 #
 # Differs from version 1: whole messages, state and terminals are told too; `tool_call`, `plan` and `current_mode_update`
@@ -1537,13 +1366,6 @@ class CompactionUpdate(Upsert, tag_field="sessionUpdate", tag="compaction_update
     status: CompactionStatus
     summary: Tolerant[Patch[ValidItems[ContentBlock]]] = UNSET
     error: Tolerant[Patch[str]] = UNSET
-
-
-class CompactionSummaryChunk(Model, tag_field="sessionUpdate", tag="compaction_summary_chunk"):
-    """Part of the summary that replaces the shortened context."""
-
-    compaction_id: CompactionId
-    content: ContentBlock
 
 
 SessionUpdate: TypeAlias = Open[

@@ -17,12 +17,16 @@ entry, and only the entries that have changed since the last time become values 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from accord.schema import v1
 from accord.schema.base import Json
 from accord.session.values import WEIGHT, Entry, GrowingContent, Message, Speaker, ToolCallState, oldest_beyond, size_of
+
+if TYPE_CHECKING:
+    from accord.schema import v2
 
 
 class GrowingMessage(GrowingContent):
@@ -64,7 +68,7 @@ class Timeline:
         self._by_id: dict[tuple[Speaker, v1.MessageId], GrowingMessage] = {}
         self._places: dict[v1.ToolCallId, int] = {}
         self._unfinished: dict[v1.ToolCallId, None] = {}
-        self._appended: dict[v1.ToolCallId, list[v1.ToolCallContent]] = {}
+        self._appended: dict[v1.ToolCallId, list[v1.ToolCallContent | v2.ToolCallContent]] = {}
         """Content that was appended to tool calls since they were last read: it joins them when they are."""
         self._not_echoed: list[GrowingMessage] = []
         """Prompts as they were sent, whose ids are not known yet, in version 2."""
@@ -286,7 +290,7 @@ class Timeline:
             after = message.message()
             self.on_replacement(msgspec.structs.replace(after, content=before), after)
 
-    def append_to_tool_call(self, tool_call_id: v1.ToolCallId, item: v1.ToolCallContent) -> None:
+    def append_to_tool_call(self, tool_call_id: v1.ToolCallId, item: v1.ToolCallContent | v2.ToolCallContent) -> None:
         """Append an item to the content of a tool call; one that is unknown begins now."""
         if tool_call_id not in self._calls:
             self.put_tool_call(ToolCallState(tool_call_id))

@@ -5,7 +5,7 @@ They are loaded with the first update of version 2. Readers see one set of class
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -13,7 +13,7 @@ from msgspec import UNSET
 
 from accord.errors import ConversionError, DecodeError
 from accord.schema import codec, v1, v2
-from accord.schema.base import Tolerant, Unknown, ValidItems
+from accord.schema.base import Unknown
 from accord.schema.conversion import to_v1
 from accord.session.state import SessionState
 from accord.session.terminal_state import TerminalState
@@ -22,31 +22,15 @@ from accord.session.values import Compaction, SessionMessageState, Speaker, Suba
 
 # Values of version 2 as the classes of version 1 in which a session's state shows them. PURE.
 #
-# A state has one set of classes, so that a program reads it in the same way in both versions. The classes of content,
-# of plans and of places differ between the versions only in which words they allow. So a value moves field by field,
+# A state has one set of classes, so that a program reads it in the same way in both versions. Content has the same
+# classes in both; those of plans and of states differ only in which words they allow. So a value moves field by field,
 # and a word that version 1 lacks stays as it came. Nothing is lost:
 #
-# - a link with icons is a `LinkWithIcons`, which is a `v1.ResourceLink` with one field more;
 # - a diff stays a `v2.Diff`: version 1 needs the whole texts of the file, which a patch rarely has;
 # - an unknown variant stays the `Unknown` that it is.
 
 
-class LinkWithIcons(v1.ResourceLink, tag_field="type", tag="resource_link"):
-    """A link of version 2 that has icons."""
-
-    icons: Tolerant[ValidItems[v2.Icon] | None] = None
-
-
 _SAME_FIELDS: tuple[tuple[type, type], ...] = (
-    (v2.Annotations, v1.Annotations),
-    (v2.TextContent, v1.TextContent),
-    (v2.ImageContent, v1.ImageContent),
-    (v2.AudioContent, v1.AudioContent),
-    (v2.TextResourceContents, v1.TextResourceContents),
-    (v2.BlobResourceContents, v1.BlobResourceContents),
-    (v2.EmbeddedResource, v1.EmbeddedResource),
-    (v2.Content, v1.Content),
-    (v2.ToolCallLocation, v1.ToolCallLocation),
     (v2.PlanEntry, v1.PlanEntry),
     (v2.PlanItems, v1.PlanItems),
     (v2.RunningStateUpdate, v1.RunningStateUpdate),
@@ -61,25 +45,13 @@ def _by_fields(target: Any) -> Callable[[Any], Any]:
     return lambda value: target(**{name: shown(getattr(value, name)) for name in names})
 
 
-def _link(value: v2.ResourceLink) -> v1.ResourceLink:
-    link: v1.ResourceLink = _with_icons(value) if value.icons is not None else _without_icons(value)
-    return link
-
-
 def _error(value: v2.Error) -> v1.Error:
     return v1.Error(value.code, value.message, codec.plain(value.data))
 
 
-def _text(value: v2.TextContent) -> v1.TextContent:
-    return v1.TextContent(value.text, None if value.annotations is None else shown(value.annotations), meta=value.meta)
-
-
-_without_icons, _with_icons = _by_fields(v1.ResourceLink), _by_fields(LinkWithIcons)
 _SHOWN: dict[type, Callable[[Any], Any]] = {
     **{source: _by_fields(target) for source, target in _SAME_FIELDS},
     list: lambda values: [shown(value) for value in values],
-    v2.TextContent: _text,
-    v2.ResourceLink: _link,
     v2.Error: _error,
 }
 
@@ -88,11 +60,6 @@ def shown(value: Any) -> Any:
     """This value as the state shows it; a value that has no other class in version 1 stays the same."""
     show = _SHOWN.get(value.__class__)
     return value if show is None else show(value)
-
-
-def shown_blocks(blocks: Iterable[Any] | None) -> Sequence[v1.ContentBlock]:
-    """These blocks as the state shows them; None clears, like an empty list."""
-    return [] if blocks is None else [shown(block) for block in blocks]
 
 
 # Folds of the updates of version 2: whole messages, patches, terminals, states. PURE.
@@ -126,7 +93,7 @@ def _append(timeline: Timeline, chunk: v2.ContentChunk) -> None:
     if isinstance(content, v2.TextContent) and content.annotations is None and content.meta is None:
         timeline.append_text(_SPEAKERS[chunk.__class__], chunk.message_id, content.text)
     else:
-        timeline.growing(_SPEAKERS[chunk.__class__], chunk.message_id).add(shown(content))
+        timeline.growing(_SPEAKERS[chunk.__class__], chunk.message_id).add(content)
 
 
 def _put_message(timeline: Timeline, update: v2.UserMessage | v2.AgentMessage | v2.AgentThought) -> None:
@@ -134,7 +101,7 @@ def _put_message(timeline: Timeline, update: v2.UserMessage | v2.AgentMessage | 
     if update.meta is not UNSET:
         message.meta = patched_meta(message.meta, update.meta)
     if update.content is not UNSET:
-        timeline.replace(message, shown_blocks(update.content))
+        timeline.replace(message, update.content or ())
 
 
 # Tool calls
@@ -152,8 +119,8 @@ def _patched(call: ToolCallState, update: v2.ToolCallUpdate) -> ToolCallState:
         call.title if (title := update.title) is UNSET else "" if title is None else title,
         call.kind if kind is UNSET else "other" if kind is None else kind,
         call.status if (status := update.status) is UNSET else "pending" if status is None else status,
-        call.content if (content := update.content) is UNSET else () if content is None else shown(content),
-        call.locations if (locations := update.locations) is UNSET else () if locations is None else shown(locations),
+        call.content if (content := update.content) is UNSET else () if content is None else content,
+        call.locations if (locations := update.locations) is UNSET else () if locations is None else locations,
         call.raw_input if update.raw_input is UNSET else update.raw_input,
         call.raw_output if update.raw_output is UNSET else update.raw_output,
         call.name if update.name is UNSET else update.name,
@@ -164,7 +131,7 @@ def _patched(call: ToolCallState, update: v2.ToolCallUpdate) -> ToolCallState:
 
 
 def _append_to_tool_call(timeline: Timeline, chunk: v2.ToolCallContentChunk) -> None:
-    timeline.append_to_tool_call(chunk.tool_call_id, shown(chunk.content))
+    timeline.append_to_tool_call(chunk.tool_call_id, chunk.content)
 
 
 # Terminals
@@ -256,11 +223,11 @@ def _patch_compaction(state: SessionState, update: v2.CompactionUpdate) -> None:
     if update.error is not UNSET:
         known.error = update.error
     if update.summary is not UNSET:
-        known.replace(shown_blocks(update.summary))
+        known.replace(update.summary or ())
 
 
 def _append_summary(state: SessionState, chunk: v2.CompactionSummaryChunk) -> None:
-    _compaction(state, chunk.compaction_id).add(shown(chunk.content))
+    _compaction(state, chunk.compaction_id).add(chunk.content)
 
 
 def _compaction(state: SessionState, compaction_id: v1.CompactionId) -> Compaction:
@@ -285,12 +252,12 @@ def _patch_session_message(state: SessionState, update: v2.SessionMessage) -> No
         if (value := getattr(update, name)) is not UNSET:
             setattr(known, name, value)
     if update.content is not UNSET:
-        known.replace(shown_blocks(update.content))
+        known.replace(update.content or ())
     known.meta = patched_meta(known.meta, update.meta)
 
 
 def _append_session_message(state: SessionState, chunk: v2.SessionMessageChunk) -> None:
-    _session_message(state, chunk.message_id).add(shown(chunk.content))
+    _session_message(state, chunk.message_id).add(chunk.content)
 
 
 def _session_message(state: SessionState, message_id: v1.MessageId) -> SessionMessageState:
