@@ -40,6 +40,8 @@ class Session:
         self.cancelled = threading.Event()
         self.was_cancelled = False
         self.is_closed = False
+        self.is_answered = threading.Event()
+        """Set while no slow prompt waits for its answer."""
         self.was_loaded = False
         self.was_cancelled_idle = False
         self.is_dead = False
@@ -212,6 +214,8 @@ def close(params: dict[str, Any]) -> Any:
         session = find(params)
         session.is_closed = True
         session.cancelled.set()
+        if FAULT == "is done when a close arrives":
+            session.is_answered.wait()
     return {}
 
 
@@ -277,6 +281,7 @@ def prompt(params: dict[str, Any]) -> Any:
 
 def slow(name: str, session: Session) -> Any:
     session.is_working = True
+    session.is_answered.clear()
     say(name, "I begin.")
     session.history.append(("agent", "I begin."))
     patience = 2.0 if FAULT == "lets work go on after a close" else 60.0
@@ -286,6 +291,7 @@ def slow(name: str, session: Session) -> Any:
     if FAULT == "never answers the prompt of a closed session" and session.is_closed:
         threading.Event().wait()
     is_deaf = FAULT == "lets work go on after a close" and not session.cancelled.is_set()
+    is_deaf = is_deaf or (FAULT == "is done when a close arrives" and session.is_closed)
     if not session.is_closed:
         if FAULT in ("stops late", "ends a cancelled turn as done"):
             threading.Event().wait(1.5)
@@ -353,6 +359,8 @@ def serve(message: dict[str, Any]) -> None:
             prompted.prompts -= 1
             prompted.cancelled.clear()
         send(id=str(number) if FAULT == "answers under another id" else number, result=result)
+        if method == "session/prompt":
+            prompted.is_answered.set()
     except Refused as refused:
         send(id=number, error={"code": refused.code, "message": str(refused)})
     if late:

@@ -88,6 +88,7 @@ MUTANTS = {
         "healthy", {"session.close.cancels-work"}, hasty(answer_within=3)
     ),
     "is broken by a cancel": Mutant("healthy", {"lint.prompt.after-cancel"}),
+    "is done when a close arrives": Mutant("healthy", set()),
     "lets work go on after a close": Mutant("healthy", {"session.close.cancels-work"}),
     "loads nothing": Mutant("healthy", {"session.load.replays-everything"}),
     "replays one side": Mutant("healthy", {"session.load.replays-everything"}),
