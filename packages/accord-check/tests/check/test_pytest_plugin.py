@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,19 +16,28 @@ from tests.check.healthy import healthy, put, without
 FAULTY = Path(__file__).with_name("faulty_agent.py")
 
 
+ALONE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "accord_check.pytest_plugin"}
+"""Variables that load no plugin but ours: others cost half of the time of a run."""
+
+
+def run_pytest(folder, text, *arguments, variables=ALONE):
+    """Run pytest on this text of a test file in a folder; return its output."""
+    (folder / "test_mine.py").write_text(text)
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rA", *arguments]
+    done = subprocess.run(
+        command,
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env={**os.environ, "COLUMNS": "300", **variables},
+    )
+    return done.stdout + done.stderr
+
+
 @pytest.fixture
 def run(tmp_path):
-    """Runs pytest on this text of a test file; returns its output."""
-
-    def run(text, *arguments):
-        (tmp_path / "test_mine.py").write_text(text)
-        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rA"]
-        done = subprocess.run(
-            [*command, *arguments], check=False, capture_output=True, text=True, cwd=tmp_path, timeout=100
-        )
-        return done.stdout + done.stderr
-
-    return run
+    return functools.partial(run_pytest, tmp_path)
 
 
 def written(path, *mutations):
@@ -39,28 +50,58 @@ def written(path, *mutations):
     recorder.close()
 
 
-ASSERTING = "def test_mine(assert_conformant):\n    assert_conformant('wire.jsonl'{})\n"
+ASSERTING = """
+def test_a_conformant_trace(assert_conformant):
+    assert_conformant('conformant.jsonl', strict=True)
+
+def test_a_faulty_trace(assert_conformant):
+    assert_conformant('faulty.jsonl')
+
+def test_its_agent(assert_conformant):
+    assert_conformant('faulty.jsonl', of='agent')
+
+def test_its_client(assert_conformant):
+    assert_conformant('faulty.jsonl', of='client')
+
+def test_without_the_fault(assert_conformant):
+    assert_conformant('faulty.jsonl', ignore=['lines.agent-counts-from-one'])
+
+def test_a_trace_from_the_middle(assert_conformant):
+    assert_conformant('middle.jsonl')
+
+def test_an_agent(acp_agent):
+    pass
+"""
 
 
-def test_a_conformant_trace_passes(run, tmp_path):
-    written(tmp_path / "wire.jsonl")
-    assert "1 passed" in run(ASSERTING.format(", strict=True"))
+@pytest.fixture(scope="module")
+def asserted(tmp_path_factory):
+    """The output of a run without an agent."""
+    folder = tmp_path_factory.mktemp("asserted")
+    written(folder / "conformant.jsonl")
+    written(folder / "faulty.jsonl", put("tool", "params.update.locations[0].line", 0))
+    written(folder / "middle.jsonl", without("initialize", "initialize/answer"))
+    return run_pytest(folder, ASSERTING)
 
 
-@pytest.mark.parametrize(
-    ("options", "outcome"),
-    [
-        ("", "1 failed"),
-        (", of='agent'", "1 failed"),
-        (", of='client'", "1 passed"),
-        (", ignore=['lines.agent-counts-from-one']", "1 passed"),
-    ],
-)
-def test_a_trace_with_a_fault_fails_with_the_fault(run, tmp_path, options, outcome):
-    written(tmp_path / "wire.jsonl", put("tool", "params.update.locations[0].line", 0))
-    said = run(ASSERTING.format(options))
-    assert outcome in said
-    assert ("agent lines.agent-counts-from-one: a location's line is 0" in said) == ("failed" in outcome)
+@pytest.mark.parametrize("name", ["a_conformant_trace", "its_client", "without_the_fault"])
+def test_a_trace_passes_if_what_is_asked_of_it_has_no_fault(asserted, name):
+    assert f"PASSED test_mine.py::test_{name}\n" in asserted
+
+
+@pytest.mark.parametrize("name", ["a_faulty_trace", "its_agent"])
+def test_a_trace_with_a_fault_fails_with_the_fault(asserted, name):
+    fault = "agent lines.agent-counts-from-one: a location's line is 0"
+    assert f"FAILED test_mine.py::test_{name} - Failed: {fault}" in asserted
+
+
+def test_a_trace_that_begins_after_the_handshake_is_skipped(asserted):
+    assert "not judged: the trace begins after the handshake" in asserted
+
+
+def test_without_an_agent_nothing_is_added(asserted):
+    assert "give --acp-agent COMMAND, or acp_agent in the configuration" in asserted
+    assert "2 failed, 3 passed, 2 skipped" in asserted
 
 
 def test_each_check_of_an_agent_is_a_test(run):
@@ -105,13 +146,6 @@ def test_checks_are_chosen_by_their_level_and_by_their_id(run):
     assert "1 passed" in said
 
 
-def test_a_trace_that_begins_after_the_handshake_is_skipped(run, tmp_path):
-    written(tmp_path / "wire.jsonl", without("initialize", "initialize/answer"))
-    said = run(ASSERTING.format(""))
-    assert "1 skipped" in said
-    assert "not judged: the trace begins after the handshake" in said
-
-
 IMPORTS = """
 import sys
 
@@ -124,15 +158,9 @@ def test_mine():
 
 @pytest.mark.usefixtures("fresh_programs")
 def test_the_plugin_is_loaded_by_itself_and_imports_nothing_of_accord_until_it_is_used(run):
-    assert "1 passed" in run(IMPORTS)
+    assert "1 passed" in run(IMPORTS, variables={})
 
 
 def test_a_project_that_still_names_the_plugin_gets_it_once(run, tmp_path):
     (tmp_path / "conftest.py").write_text('pytest_plugins = ["accord_check.pytest_plugin"]\n')
-    written(tmp_path / "wire.jsonl")
-    assert "1 passed" in run(ASSERTING.format(""))
-
-
-def test_without_an_agent_nothing_is_added(run):
-    said = run("def test_mine(acp_agent): ...\ndef test_other(): ...\n")
-    assert "1 passed, 1 skipped" in said
+    assert "1 passed" in run("def test_mine(assert_conformant): ...\n", variables={})
