@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 
 from accord._internal.tasks import Tasks
-from accord.private_sockets import listening
-from accord.private_sockets.dialling import TOKEN
-from accord.private_sockets.listening import PrivateSocket
+from accord.callback_socket import TOKEN, CallbackSocket, callback_server
 from accord_check.client.launch_command import command_file
 
 SCRIPT = """
@@ -32,14 +30,14 @@ def main(link):
     ]
 )
 def kind(request, monkeypatch):
-    monkeypatch.setattr(listening, "HAS_UNIX_SOCKETS", request.param)
+    monkeypatch.setattr(callback_server, "HAS_UNIX_SOCKETS", request.param)
     return request.param
 
 
 @asynccontextmanager
 async def listening_socket():
     tasks = Tasks(asyncio.get_running_loop())
-    made = PrivateSocket("test", tasks, limit=1000)
+    made = CallbackSocket("test", tasks, limit=1000)
     try:
         yield made
     finally:
@@ -119,7 +117,7 @@ async def reached(made):
 async def test_silent_connections_keep_nobody_out(kind):
     async with listening_socket() as made, asyncio.timeout(60):
         token = made.add(saying(b"welcome"))
-        silent = [await reached(made) for _ in range(listening.CONNECTIONS * 3)]
+        silent = [await reached(made) for _ in range(callback_server.CONNECTIONS * 3)]
         for _ in range(3):
             reader, writer = await reached(made)
             writer.write(token.encode() + b"\n")
@@ -139,7 +137,7 @@ async def test_one_token_does_not_take_the_places_of_another(kind):
 
     async with listening_socket() as made, asyncio.timeout(60):
         greedy, other = made.add(serve), made.add(serve)
-        held = [await reached(made) for _ in range(listening.CONNECTIONS)]
+        held = [await reached(made) for _ in range(callback_server.CONNECTIONS)]
         for reader, writer in held:
             writer.write(greedy.encode() + b"\n")
             assert await reader.read(7) == b"welcome"

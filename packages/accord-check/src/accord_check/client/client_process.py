@@ -8,43 +8,31 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from accord.transports.descriptors import open_reader
 from accord.transports.launch import environment, launch
 from accord.transports.process_group import ProcessGroup
 
-KEPT = 4_000
-"""Bytes of the client's output that are kept, for a message about it."""
+LAST_LINES = 4_000
+"""The last bytes of the client's output, in which a message about it looks for a line."""
 
 LAST_STEPS = 2.0
 """Seconds that the client has to end after SIGTERM."""
 
 
 class ClientProcess:
-    """A running client. Its output is read, so that it can write what it likes."""
+    """A running client. Its output goes to a file, so that it can write what it likes."""
 
-    def __init__(self, group: ProcessGroup, output: int) -> None:
+    def __init__(self, group: ProcessGroup, output: Path) -> None:
         self.was_ended = False
         """Whether the checks have ended it."""
-        self._group = group
-        self._said = b""
-        self._reader = open_reader(output, self._take, lambda _: None)
+        self._group, self._output = group, output
 
     @classmethod
-    async def start(
-        cls, words: Sequence[str], placeholders: Mapping[str, str], cwd: Path, variables: Mapping[str, str]
-    ) -> ClientProcess:
-        """Start a client; `places` says what stands in its words for what. Raises ConnectionClosed if it fails."""
-        command = [_filled(word, placeholders) for word in words]
-        null, (reads, writes) = os.open(os.devnull, os.O_RDONLY), os.pipe()
-        try:
-            process = launch(command, (null, writes, writes), cwd=cwd, env=environment(variables))
-        except BaseException:
-            os.close(reads)
-            raise
-        finally:
-            os.close(null)
-            os.close(writes)
-        return cls(ProcessGroup(process, on_exit=lambda: None), reads)
+    def start(cls, command: Sequence[str], output: Path, cwd: Path, variables: Mapping[str, str]) -> ClientProcess:
+        """Start a client. Raises ConnectionClosed if it fails."""
+        with Path(os.devnull).open("rb") as null, output.open("ab") as writes:
+            streams = (null.fileno(), writes.fileno(), writes.fileno())
+            process = launch(command, streams, cwd=cwd, env=environment(variables))
+        return cls(ProcessGroup(process, on_exit=lambda: None), output)
 
     @property
     def exit_code(self) -> int | None:
@@ -53,8 +41,9 @@ class ClientProcess:
     @property
     def last_words(self) -> str:
         """The last line that it printed."""
-        self._reader.drain()
-        lines = self._said.decode("utf-8", "replace").strip().splitlines()
+        with self._output.open("rb") as file:
+            file.seek(max(0, self._output.stat().st_size - LAST_LINES))
+            lines = file.read().decode("utf-8", "replace").strip().splitlines()
         return lines[-1][:200] if lines else ""
 
     def interrupt(self) -> None:
@@ -75,13 +64,3 @@ class ClientProcess:
             self.was_ended = True
             await self._group.stop(LAST_STEPS)
             self._group.close()
-        self._reader.close()
-
-    def _take(self, chunk: bytes) -> None:
-        self._said = (self._said + chunk)[-KEPT:]
-
-
-def _filled(word: str, placeholders: Mapping[str, str]) -> str:
-    for place, given in placeholders.items():
-        word = word.replace(place, given)
-    return word

@@ -186,9 +186,9 @@ class _ClientStart:
                 "ACCORD_CHECK_SCENARIO": self._scenario.name,
                 **settings.env,
             }
-            process = self._process = await ClientProcess.start(
-                from_here(words), placeholders, settings.cwd or self._work, variables
-            )
+            command = [filled(word, placeholders) for word in from_here(words)]
+            output, cwd = self._private / "output", settings.cwd or self._work
+            process = self._process = ClientProcess.start(command, output, cwd, variables)
             try:
                 await self._until_played(process)
                 await self._until_ended(process)
@@ -278,6 +278,13 @@ async def play(results: RunResults, scenario: ClientScenario, run: ScenarioRun, 
 def from_here(words: Sequence[str]) -> list[str]:
     """A command line that names the same files from another folder: those that exist here become absolute."""
     return [str(Path(word).absolute()) if os.sep in word and Path(word).exists() else word for word in words]
+
+
+def filled(word: str, placeholders: Mapping[str, str]) -> str:
+    """A word of a command line with what stands for its placeholders."""
+    for place, given in placeholders.items():
+        word = word.replace(place, given)
+    return word
 
 
 def judge_end(run: ScenarioRun, *, has_ended: bool) -> None:

@@ -12,9 +12,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from accord._internal.tasks import Tasks
-from accord.private_sockets.dialling import TOKEN
-from accord.private_sockets.listening import PrivateSocket
+from accord.callback_socket import TOKEN, CallbackSocket
 from accord.transports.transport_interface import End, Receiver, Transport
 from accord_check.client import relay
 from accord_check.client.relay import HEAD
@@ -141,10 +139,6 @@ class RelayedClient(AcceptedClient):
             receiver.ended(self._end)
 
 
-LAST_STEPS = 2.0
-"""Seconds in which the connections have to end."""
-
-
 @asynccontextmanager
 async def launch_command(folder: Path, arrived: Callable[[RelayedClient], None]) -> AsyncGenerator[Path]:
     """Make the agent's command in this folder, and call `arrived` for each start of it. Gives the command's file.
@@ -158,18 +152,9 @@ async def launch_command(folder: Path, arrived: Callable[[RelayedClient], None])
         arrived(client)
         await client.closed.wait()
 
-    tasks = Tasks(asyncio.get_running_loop())
-    listening = PrivateSocket("client checks", tasks, limit=relay.CHUNK * 2)
-    try:
-        yield command_file(
-            folder,
-            listening.command(relay.__file__),
-            listening.add(relayed),
-            is_windows=sys.platform == "win32",
-        )
-    finally:
-        listening.close()
-        await tasks.end(LAST_STEPS)
+    async with CallbackSocket("client checks", limit=relay.CHUNK * 2) as listening:
+        words, token = listening.command(relay.__file__), listening.add(relayed)
+        yield command_file(folder, words, token, is_windows=sys.platform == "win32")
 
 
 def command_file(folder: Path, words: Sequence[str], token: str, *, is_windows: bool) -> Path:

@@ -1,14 +1,14 @@
 """The process that a client under check starts as its agent: it passes everything on to the checks, and knows nothing.
 
-    client ──stdin──▶ relay ─private socket─▶ the checks
+    client ──stdin──▶ relay ─callback socket▶ the checks
            ◀─stdout──       ◀───────────────
 
 The scenarios run in one program, whatever the client starts, and however often. On the socket each parcel has a letter,
 its size in four bytes, and its bytes. The relay sends input (`i`), the end of its input (`e`), a signal (`s`) and that
 its output is closed (`b`). It is told to write to standard output (`o`) or standard error (`r`), and to exit (`x`).
 
-It is a script for `private_sockets/dialling.py`, and imports nothing of Accord, so that it starts at once and in any
-environment.
+It is a script for `accord/callback_socket/callback_client.py`, and imports nothing of Accord, so that it starts at once
+and in any environment.
 """
 
 from __future__ import annotations

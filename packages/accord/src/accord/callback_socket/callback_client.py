@@ -1,4 +1,4 @@
-"""Connects with a private socket and runs a script on the connection: `python dialling.py SCRIPT ADDRESS`.
+"""Connects with a callback socket and runs a script on the connection: `python callback_client.py SCRIPT ADDRESS`.
 
 ADDRESS is the path of a Unix socket, or a port of this machine; `ACCORD_SOCKET_TOKEN` has the token. The script has a
 function `main(link)`, which gets the open socket and returns the exit code, and a text `UNREACHABLE`.
@@ -11,6 +11,7 @@ import socket
 import sys
 
 TOKEN = "ACCORD_SOCKET_TOKEN"
+"""The variable that has the token."""
 
 
 def dial(address: str, token: str) -> socket.socket:

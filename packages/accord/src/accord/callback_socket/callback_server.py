@@ -1,4 +1,4 @@
-"""`PrivateSocket`: accepts connections that begin with a token, and hands each to what the token stands for.
+"""`CallbackSocket`: accepts connections that begin with a token, and hands each to what the token stands for.
 
 A connection says its token with its first bytes. Until then it has no right to its place: a further connection takes
 the place of the one that has been silent for longest, so silent ones keep nobody out. Those that have said a token keep
@@ -19,16 +19,19 @@ import tempfile
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import cast
+from typing import Self, cast
 
 from accord._internal.tasks import Tasks
-from accord.private_sockets import dialling
+from accord.callback_socket import callback_client
 
 CONNECTIONS = 64
 """Connections of one token that may be open at a time, and connections that have not said their token yet."""
 
 TOKEN_WITHIN = 10.0
 """Seconds until a connection has to have said its token."""
+
+LAST_STEPS = 2.0
+"""Seconds in which the connections have to end."""
 
 HAS_UNIX_SOCKETS = sys.platform != "win32"
 """Whether Python has Unix sockets here."""
@@ -39,14 +42,16 @@ Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 log = logging.getLogger("accord")
 
 
-class PrivateSocket:
+class CallbackSocket:
     """A listening socket for processes that got a command line from us; `limit` bounds the bytes of a line.
 
-    It is made with its socket open, so that no connection comes too early.
+    It is made with its socket open, so that no connection comes too early. `async with` ends its connections and waits
+    for them; with the `tasks` of an owner, `close` is enough.
     """
 
-    def __init__(self, name: str, tasks: Tasks, *, limit: int) -> None:
-        self._name, self._tasks, self._limit = name, tasks, limit
+    def __init__(self, name: str, tasks: Tasks | None = None, *, limit: int) -> None:
+        self._tasks = Tasks(asyncio.get_running_loop()) if tasks is None else tasks
+        self._name, self._limit = name, limit
         self._served: dict[str, Serve] = {}
         self._open: set[asyncio.Task[None]] = set()
         self._silent: dict[asyncio.Task[None], None] = {}
@@ -57,7 +62,15 @@ class PrivateSocket:
         self._socket = self._unix() if HAS_UNIX_SOCKETS else self._loopback()
         self._socket.listen(CONNECTIONS)
         self._socket.setblocking(False)
-        self._accepting = tasks.start(self._accept(), f"accord {name}")
+        self._accepting = self._tasks.start(self._accept(), f"accord {name}")
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        ending = {self._accepting, *self._open}
+        self.close()
+        await asyncio.wait(ending, timeout=LAST_STEPS)
 
     def add(self, serve: Serve) -> str:
         """A new token; connections that begin with it are served by this function."""
@@ -72,8 +85,8 @@ class PrivateSocket:
         return name if isinstance(name, str) else str(name[1])
 
     def command(self, script: str) -> list[str]:
-        """The command that runs this script on a connection; it needs the token in the variable `dialling.TOKEN`."""
-        return [sys.executable, "-I", "-S", dialling.__file__, script, self.address]
+        """The command that runs this script on a connection; it needs the token in the variable `TOKEN`."""
+        return [sys.executable, "-I", "-S", callback_client.__file__, script, self.address]
 
     def close(self) -> None:
         """Close the socket, and end all connections."""

@@ -2,6 +2,6 @@
 
     the agent ── starts ──▶ `shim.py` ── private socket ──▶ `Bridge` ──▶ the server, in this program
 
-The shim copies bytes and knows nothing. Each server has a token of its own (`accord.private_sockets`), which the agent
+The shim copies bytes and knows nothing. Each server has a token of its own (`accord.callback_socket`), which the agent
 hands to the shim in an environment variable.
 """

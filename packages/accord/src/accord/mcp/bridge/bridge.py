@@ -8,10 +8,9 @@ import functools
 from typing import Any
 
 from accord._internal.tasks import Tasks
+from accord.callback_socket import TOKEN, CallbackSocket
 from accord.mcp.bridge import shim
 from accord.mcp.over_acp.tool_server import ToolServer
-from accord.private_sockets.dialling import TOKEN
-from accord.private_sockets.listening import PrivateSocket
 from accord.schema import v1
 
 LINE = 16 * 1024 * 1024
@@ -25,7 +24,7 @@ class Bridge:
     """Servers of this program, each reached by a token."""
 
     def __init__(self, tasks: Tasks) -> None:
-        self._socket = PrivateSocket("mcp bridge", tasks, limit=LINE)
+        self._socket = CallbackSocket("mcp bridge", tasks, limit=LINE)
         self.close = self._socket.close
         """Close the socket, and end all connections."""
 

@@ -1,4 +1,4 @@
-"""Copies standard input to a socket, and the socket to standard output: a script for `private_sockets/dialling.py`.
+"""Copies standard input to a socket, and the socket to standard output: a script for `callback_client.py`.
 
 An agent starts it as an MCP server.
 """
