@@ -127,9 +127,9 @@ print(*sorted(sys.modules), file=sys.stderr)
     assert b'"protocolVersion":1' in done.stdout
     loaded = set(done.stderr.decode().split())
     used_by_few = {
-        "accord.agent.files",
-        "accord.agent.forms",
-        "accord.agent.mcp",
+        "accord.agent.turn_files",
+        "accord.agent.form_schema",
+        "accord.agent.session_mcp",
         "accord.agent.tool_command",
         "accord.mcp.servers",
         "accord.schema.v2",

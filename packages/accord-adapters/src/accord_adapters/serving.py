@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypedDict, TypeVar
 
 from accord import AccordError, Agent, Limits, Spans, Store, Turn, v1
-from accord.agent.content import Accepted
+from accord.agent.agent_capabilities import Accepted
 from accord.arguments import wrong_type
 from accord_adapters.failures import told
 from accord_adapters.narration import Narration, Shown

@@ -12,20 +12,23 @@ from accord._internal.lazy_names import on_first_use
 if TYPE_CHECKING:
     from accord import http as http, sync as sync
     from accord.agent.agent import Agent as Agent
-    from accord.agent.compaction import RunningCompaction as RunningCompaction
-    from accord.agent.elicitation import Elicited as Elicited, ElicitedUrl as ElicitedUrl
-    from accord.agent.login import Login as Login
-    from accord.agent.permission import Decision as Decision
+    from accord.agent.agent_suggestions import (
+        MirroredDocument as MirroredDocument,
+        SuggestionRequest as SuggestionRequest,
+    )
+    from accord.agent.authentication import Login as Login
+    from accord.agent.model_providers import Provider as Provider
     from accord.agent.plan import PlanDocument as PlanDocument, TurnPlan as TurnPlan
-    from accord.agent.providers import Provider as Provider
-    from accord.agent.remote_client import RemoteClient as RemoteClient
-    from accord.agent.remote_terminal import CommandResult as CommandResult, RemoteTerminal as RemoteTerminal
-    from accord.agent.sent_message import SentMessage as SentMessage
-    from accord.agent.session import Session as Session
-    from accord.agent.suggestions.mirror import MirroredDocument as MirroredDocument
-    from accord.agent.suggestions.request import SuggestionRequest as SuggestionRequest
+    from accord.agent.remote_client import (
+        CommandResult as CommandResult,
+        RemoteClient as RemoteClient,
+        RemoteTerminal as RemoteTerminal,
+    )
+    from accord.agent.session import RunningCompaction as RunningCompaction, Session as Session
+    from accord.agent.subagent import Subagent as Subagent
     from accord.agent.tool import Tool as Tool
-    from accord.agent.turn import Subagent as Subagent, Turn as Turn
+    from accord.agent.turn import SentMessage as SentMessage, Turn as Turn
+    from accord.agent.user_questions import Decision as Decision, Elicited as Elicited, ElicitedUrl as ElicitedUrl
     from accord.capabilities import Capabilities as Capabilities
     from accord.client.client import Client as Client
     from accord.client.mcp_config import load_mcp_servers as load_mcp_servers
@@ -107,17 +110,17 @@ _HOMES = {
     "CapabilityMissing": "errors",
     "Chain": "proxy.chain",
     "Client": "client.client",
-    "CommandResult": "agent.remote_terminal",
+    "CommandResult": "agent.remote_client",
     "CommandTarget": "client.target",
     "ConfigurationError": "errors",
     "Connection": "engine.connection",
     "ConnectionClosed": "errors",
     "Context": "engine.context",
-    "Decision": "agent.permission",
+    "Decision": "agent.user_questions",
     "DecodeError": "errors",
     "Elicitation": "services.elicitation.elicitation",
-    "Elicited": "agent.elicitation",
-    "ElicitedUrl": "agent.elicitation",
+    "Elicited": "agent.user_questions",
+    "ElicitedUrl": "agent.user_questions",
     "EncodeError": "errors",
     "Endpoint": "endpoints",
     "TraceEvent": "trace",
@@ -129,7 +132,7 @@ _HOMES = {
     "TraceFile": "trace",
     "Limits": "engine.connection_limits",
     "LinkQuestion": "services.elicitation.elicitation",
-    "Login": "agent.login",
+    "Login": "agent.authentication",
     "McpServerError": "errors",
     "MemoryStore": "store.memory",
     "MemoryTransport": "transports.memory_transport",
@@ -145,22 +148,22 @@ _HOMES = {
     "PermissionPolicy": "services.permissions.policy",
     "ProcessTransport": "transports.process_transport",
     "ProtocolError": "errors",
-    "Provider": "agent.providers",
+    "Provider": "agent.model_providers",
     "Proxy": "proxy.proxy",
     "RememberedAnswers": "services.permissions.remembered",
     "RemoteAgent": "client.remote_agent",
     "RemoteClient": "agent.remote_client",
     "RemoteSession": "client.remote_session",
     "RemoteSubagent": "client.remote_subagent",
-    "RemoteTerminal": "agent.remote_terminal",
+    "RemoteTerminal": "agent.remote_client",
     "Reply": "client.reply",
     "Request": "schema.base",
     "RequestError": "errors",
     "Restart": "client.supervision",
     "Restarted": "client.supervision",
-    "RunningCompaction": "agent.compaction",
+    "RunningCompaction": "agent.session",
     "Service": "services.service",
-    "SentMessage": "agent.sent_message",
+    "SentMessage": "agent.turn",
     "Session": "agent.session",
     "Spans": "spans",
     "Hosts": "hosts.hosts",
@@ -170,14 +173,14 @@ _HOMES = {
     "OpenDocument": "client.open_document",
     "StaleSuggestion": "errors",
     "Suggestion": "client.open_document",
-    "SuggestionRequest": "agent.suggestions.request",
+    "SuggestionRequest": "agent.agent_suggestions",
     "Suggestions": "client.suggestions",
-    "MirroredDocument": "agent.suggestions.mirror",
+    "MirroredDocument": "agent.agent_suggestions",
     "StdioTransport": "transports.stdio_transport",
     "Store": "store.base",
     "StoreError": "errors",
     "ToolServer": "mcp.over_acp.tool_server",
-    "Subagent": "agent.turn",
+    "Subagent": "agent.subagent",
     "Target": "client.target",
     "TerminalUser": "services.console.terminal_user",
     "Terminal": "services.terminals.terminal",

@@ -6,7 +6,7 @@ import logging
 import pytest
 
 from accord import Agent, Handlers, PeerError, v1
-from accord.agent import remote_terminal
+from accord.agent import remote_client
 
 FOREVER = 3600
 
@@ -487,7 +487,7 @@ async def test_a_terminal_that_is_still_being_created_is_released_as_well(serve)
 
 
 async def test_a_client_that_never_answers_a_release_does_not_hold_the_turn(serve, monkeypatch):
-    monkeypatch.setattr(remote_terminal, "PATIENCE", 0.01)
+    monkeypatch.setattr(remote_client, "PATIENCE", 0.01)
     terminals = Terminals()
 
     @terminals.handlers.on(v1.ReleaseTerminalRequest)

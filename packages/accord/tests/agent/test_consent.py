@@ -6,7 +6,7 @@ import pytest
 
 import accord
 from accord import Agent, Handlers, v1
-from accord.agent.mcp import SessionServers
+from accord.agent.session_mcp import SessionServers
 from accord.consent import Consent
 from accord.mcp.content import McpResult
 

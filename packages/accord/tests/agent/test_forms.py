@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from accord import Model, ProtocolError, v1
-from accord.agent.forms import filled_in, schema_of
+from accord.agent.form_schema import filled_in, schema_of
 
 
 class Colour(enum.Enum):

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from accord.agent.record import encoded_update
-from accord.agent.replay import PART, Replay
+from accord.agent.replay_tree import PART, Replay
 from accord.capabilities import Capabilities
 from accord.schema import codec, v1, v2
 from accord.schema.base import Unknown

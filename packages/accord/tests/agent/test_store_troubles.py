@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from accord import Agent, Handlers, Peer, PeerError, SqliteStore, StoreError, memory_pair, v1
-from accord.agent.replay import PART
+from accord.agent.replay_tree import PART
 from accord.schema import codec
 from accord.store.base import StoredSession
 from accord.testing import FaultyTransport

@@ -4,7 +4,7 @@ import pytest
 
 import accord
 from accord import v1
-from accord.agent.system_prompt import SystemPrompt
+from accord.agent.session import SystemPrompt
 from tests.agent import feature_agents
 
 OWN = "You are a librarian."

@@ -12,7 +12,7 @@ import pytest
 
 import accord
 from accord import v1, v2
-from accord.agent import watching
+from accord.agent import watch_feed
 from accord.http import serving
 from accord.store.postgres.store import PostgresStore
 from tests.hosts.hosting import editor_on
@@ -176,7 +176,7 @@ async def test_a_cut_ends_the_watch_with_words(stores, worker, observer):
         steps.one_more()
         assert (await turn).stop_reason == "refusal"
         await eventually(lambda: not two.open_sessions)
-        assert [notice.title for notice in watched.state.notices] == [watching.CUT]
+        assert [notice.title for notice in watched.state.notices] == [watch_feed.CUT]
         await session.prompt("and goes on")
         again = await two.watch(session.id)
         assert texts(again) == ["stays", "stays", "and goes on", "and goes on"]
@@ -203,7 +203,7 @@ async def test_a_cut_is_noticed_though_the_session_has_grown_again_before_the_ne
         store.may_look.set()
         await eventually(lambda: not two.open_sessions)
         assert texts(watched)[:2] == ["refuse", "said for nothing"]
-        assert [notice.title for notice in watched.state.notices] == [watching.CUT]
+        assert [notice.title for notice in watched.state.notices] == [watch_feed.CUT]
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -213,7 +213,7 @@ async def test_a_deletion_ends_the_watch_with_words(stores, version):
         watched = await two.watch(session.id)
         await one.delete(session.id)
         await eventually(lambda: not two.open_sessions)
-        assert [notice.title for notice in watched.state.notices] == [watching.DELETED]
+        assert [notice.title for notice in watched.state.notices] == [watch_feed.DELETED]
 
 
 async def test_a_client_without_notices_reads_the_end_of_a_watch_as_a_message():
@@ -222,7 +222,7 @@ async def test_a_client_without_notices_reads_the_end_of_a_watch_as_a_message():
         async with editor_on(server.url, "websocket") as editor:
             await editor.request(v1.LoadSessionRequest(session.id, "/project", [], meta=WATCHING))
             await one.delete(session.id)
-            await eventually(lambda: editor.text(session.id) == watching.DELETED)
+            await eventually(lambda: editor.text(session.id) == watch_feed.DELETED)
 
 
 async def test_a_client_that_logs_out_watches_no_more():
@@ -243,7 +243,7 @@ async def test_a_client_that_logs_out_watches_no_more():
         watched = await two.watch(session.id)
         await two.logout()
         await session.prompt("secret")
-        assert [notice.title for notice in watched.state.notices] == [watching.LOGGED_OUT]
+        assert [notice.title for notice in watched.state.notices] == [watch_feed.LOGGED_OUT]
         assert not two.open_sessions
         assert watched.state.messages == []
 
@@ -307,7 +307,7 @@ async def test_a_load_after_a_watch_on_the_same_connection_takes_the_session(sto
 
 
 async def test_an_agent_has_a_limit_of_watched_sessions(monkeypatch):
-    monkeypatch.setattr(watching, "MOST", 2)
+    monkeypatch.setattr(watch_feed, "MOST", 2)
     store = accord.MemoryStore()
     async with both(lambda: store) as (one, two):
         sessions = [await one.new_session("/project") for _ in range(3)]
@@ -376,7 +376,7 @@ async def main():
     async with accord.connect(agent) as remote:
         assert remote.meta == {"accord.dev/watch": True}
         await (await remote.new_session("/")).prompt("hello")
-        assert not {"accord.agent.watching", "accord.agent.following"} & set(sys.modules)
+        assert not {"accord.agent.watch_feed", "accord.agent.watch_feed"} & set(sys.modules)
 asyncio.run(main())
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -18,7 +18,7 @@ from websockets.frames import Frame, Opcode
 from websockets.uri import parse_uri
 
 from accord import Peer, RemoteAgent, RemoteSession, Session, memory_pair, v1
-from accord.agent.connection import AgentConnection
+from accord.agent.agent_connection import AgentConnection
 from accord.engine.connection import Connection
 from accord.http import App, serving
 from accord.http.server.connection import HttpConnection

@@ -23,7 +23,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from types import ModuleType
 
-from accord.agent.router import Router
+from accord.agent.agent_connection import Router
 from accord.engine.connection_limits import Limits
 from accord.engine.handlers import Handlers
 from accord.engine.peer import Peer

@@ -240,7 +240,7 @@ def test_without_re2_patterns_are_left_to_the_agent_and_none_is_sent():
 import sys
 sys.modules["re2"] = None
 from accord import v1
-from accord.agent.forms import check
+from accord.agent.form_schema import check
 from accord.extras import install_command
 from accord.services.elicitation.form import problems
 from accord.services.elicitation.formats import matches

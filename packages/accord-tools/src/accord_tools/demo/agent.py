@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from accord import Agent, Session, Store, Turn, __version__
-from accord.agent.commands import Command
+from accord.agent.session_config import Command
 from accord_tools.demo import asking, background, conversation, delegating, servers, settings, telling, working
 from accord_tools.demo.memory import PACE, Memory
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from accord import Login, Turn
-from accord.agent.elicitation import UNAVAILABLE
+from accord.agent.user_questions import UNAVAILABLE
 from accord_tools.demo.memory import memory_of
 
 PAGE = "https://agentclientprotocol.com"

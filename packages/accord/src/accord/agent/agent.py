@@ -7,11 +7,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, cast, get_args, overload
 
-from accord.agent.commands import Command
-from accord.agent.connection import AgentConnection
-from accord.agent.content import Accepted, Accepts
-from accord.agent.definition import AgentDefinition
-from accord.agent.functions import (
+from accord.agent.agent_capabilities import VERSIONS, Accepted, Accepts, Version
+from accord.agent.agent_connection import AgentConnection
+from accord.agent.agent_definition import (
+    AgentDefinition,
     AuthStatusT,
     CommandT,
     FocusedFunctionT,
@@ -24,15 +23,13 @@ from accord.agent.functions import (
     SavedFunctionT,
     SuggestFunctionT,
 )
-from accord.agent.login import Way, variables_are_set
-from accord.agent.negotiation import VERSIONS, Version
-from accord.agent.permission import PermissionMemory, Remembered
+from accord.agent.authentication import Way, variables_are_set
+from accord.agent.model_providers import Provider
 from accord.agent.prompt_queue import SecondPrompt
-from accord.agent.providers import Provider
-from accord.agent.session import Session, StateT
-from accord.agent.suggestions.functions import Wish
-from accord.agent.system_prompt import Mode, check_modes
+from accord.agent.session import Mode, Session, StateT, check_modes
+from accord.agent.session_config import Command
 from accord.agent.turn import Turn
+from accord.agent.user_questions import PermissionMemory, Remembered
 from accord.arguments import (
     check_sequence,
     check_text,
@@ -55,6 +52,7 @@ from accord.transports.stdio_transport import StdioTransport
 from accord.transports.transport_interface import Transport
 
 if TYPE_CHECKING:
+    from accord.agent.agent_suggestions import SuggestionFunctions, Wish
     from accord.services.local import LocalHost
     from accord.spans import Spans
 
@@ -199,6 +197,14 @@ class Agent(Generic[StateT]):
 
     # Next edit suggestions
 
+    @property
+    def _suggestions(self) -> SuggestionFunctions:
+        if self._definition.suggestions is None:
+            from accord.agent.agent_suggestions import SuggestionFunctions  # few agents suggest edits
+
+            self._definition.suggestions = SuggestionFunctions()
+        return self._definition.suggestions
+
     @overload
     def on_suggest(self, function: SuggestFunctionT, /) -> SuggestFunctionT: ...
     @overload
@@ -222,27 +228,27 @@ class Agent(Generic[StateT]):
             raise ValueError("suggestions are not part of the stable protocol: write Agent(..., unstable=True)")
 
         def register(function: Callable[..., Any]) -> Callable[..., Any]:
-            self._definition.suggestions.register(function, context)
+            self._suggestions.register(function, context)
             return function
 
         return register if function is None else register(function)
 
     def on_suggestion_outcome(self, function: OutcomeFunctionT) -> OutcomeFunctionT:
         """Call this function with a suggestion and what became of it: `accepted`, or why not, such as `rejected`."""
-        registered_once("@agent.on_suggestion_outcome", self._definition.suggestions.outcome, function)
-        self._definition.suggestions.outcome = function
+        registered_once("@agent.on_suggestion_outcome", self._suggestions.outcome, function)
+        self._suggestions.outcome = function
         return function
 
     def on_document_save(self, function: SavedFunctionT) -> SavedFunctionT:
         """Call this function with each document that the user saves while suggestions are asked for."""
-        registered_once("@agent.on_document_save", self._definition.suggestions.saved, function)
-        self._definition.suggestions.saved = function
+        registered_once("@agent.on_document_save", self._suggestions.saved, function)
+        self._suggestions.saved = function
         return function
 
     def on_document_focus(self, function: FocusedFunctionT) -> FocusedFunctionT:
         """Call this function with each document that the user turns to, and the offset of the cursor in it."""
-        registered_once("@agent.on_document_focus", self._definition.suggestions.focused, function)
-        self._definition.suggestions.focused = function
+        registered_once("@agent.on_document_focus", self._suggestions.focused, function)
+        self._suggestions.focused = function
         return function
 
     # Logging in and out

@@ -6,8 +6,12 @@ Each of them is a few lines over the store and `Session`. The specification leav
   connection can save nothing more in it. If it is the same connection, the session is closed first and its running
   turn is cancelled; only in version 2, a session that works goes on when it is resumed.
 - Deleting an open session closes it. Loading a deleted session fails like loading an unknown one.
-- A client that only watches a session does not open it: it stays where it is (see `watching`).
+- A client that only watches a session does not open it: it stays where it is (see `watch_feed`).
 - A fork may work in another folder. A turn that is running in its source continues in the source only.
+
+The methods of the list are answered from the store, so a session need not be open. One that is open, on any connection
+of this process, is closed before it is archived, and told of its new title. In another process, an archived session is
+taken from its holder, whose next write is refused; a new title leaves the holder alone.
 """
 
 from __future__ import annotations
@@ -21,25 +25,58 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
-from accord.agent.login import Authentication
-from accord.agent.open_session import OpenSession, SessionSurroundings
-from accord.agent.open_sessions import OpenSessions
-from accord.agent.paths import absolute, checked_folders
-from accord.agent.record import Record
-from accord.agent.session import Session
-from accord.agent.store_errors import not_found, telling, told
-from accord.agent.subagent_updates import session_of
-from accord.agent.system_prompt import SystemPrompt, system_prompt_of
+from accord.agent.authentication import Authentication
+from accord.agent.public_error import not_found, telling, told
+from accord.agent.record import Record, title_of
+from accord.agent.remote_client import absolute, checked_folders
+from accord.agent.replay_tree import session_of
+from accord.agent.session import OpenSession, Session, SessionSurroundings, SystemPrompt, system_prompt_of
 from accord.capabilities import WATCH
 from accord.engine.context import Context
 from accord.engine.handlers import Handlers
 from accord.errors import RequestError, StoreError
 from accord.schema import v1
 from accord.schema.base import Json
-from accord.store.base import Store, StoredSession, now
+from accord.store.base import Changes, Store, StoredSession, now
 
 if TYPE_CHECKING:
-    from accord.agent.watching import Watch
+    from accord.agent.watch_feed import Followed, Watch
+
+
+class OpenSessions:
+    """Which sessions of an agent are open, on whichever connection.
+
+    A client may archive or name a session that another connection has open. Sessions of other processes are not known
+    here: the store keeps them apart.
+    """
+
+    def __init__(self) -> None:
+        self.followed: Followed | None = None
+        """The sessions that clients watch; made when the first does."""
+        self._open: dict[tuple[str, str], tuple[OpenSession, Callable[[str], Awaitable[None]]]] = {}
+
+    def entered(self, owner: str, session: OpenSession, end: Callable[[str], Awaitable[None]]) -> None:
+        """A connection has opened this session, and `end` closes it there."""
+        self._open[owner, session.id] = session, end
+
+    def left(self, owner: str, session: OpenSession) -> None:
+        """A connection has closed this session; if another has opened it meanwhile, it stays."""
+        found = self._open.get((owner, session.id))
+        if found is not None and found[0] is session:
+            del self._open[owner, session.id]
+
+    def find(self, owner: str, session_id: str) -> OpenSession | None:
+        """The open session with this id; None if it is not open."""
+        found = self._open.get((owner, session_id))
+        return None if found is None else found[0]
+
+    async def end(self, owner: str, session_id: str) -> None:
+        """Close this session where it is open, if it is."""
+        found = self._open.get((owner, session_id))
+        if found is not None:
+            _, end = found
+            await end(session_id)
+
 
 Options: TypeAlias = list[v1.SessionConfigOption] | None
 
@@ -252,7 +289,7 @@ class Lifecycle:
         self, request: v1.LoadSessionRequest | v1.ResumeSessionRequest, context: Context, *, replays: bool
     ) -> tuple[list[v1.SessionConfigOption], v1.SessionModeState | None]:
         """Follow a session that stays with its holder; its options and modes, as far as they are known here."""
-        from accord.agent.watching import Followed, Watch
+        from accord.agent.watch_feed import Followed, Watch
 
         async with self._alone(request.session_id):
             found = await self._found(request.session_id)  # in whichever folder: an observer works in none
@@ -275,7 +312,7 @@ class Lifecycle:
     async def dismiss_watches(self) -> None:
         """End the watches of a client that has logged out."""
         if self._watched:
-            from accord.agent.watching import LOGGED_OUT
+            from accord.agent.watch_feed import LOGGED_OUT
 
             for watch in list(self._watched.values()):
                 await watch.dismiss(LOGGED_OUT)
@@ -430,3 +467,83 @@ def _info(stored: StoredSession, *, tells_archived: bool) -> v1.SessionInfo:
         stored.archived if tells_archived else None,
         meta=stored.info,
     )
+
+
+LONGEST_TITLE = 200
+"""Characters of a title that a user gives; the rest is cut."""
+
+
+class Catalogue:
+    """The sessions of one owner, as a client looks after them."""
+
+    def __init__(
+        self,
+        lifecycle: Lifecycle,
+        authentication: Authentication,
+        store: Store,
+        owner: str,
+        open_sessions: OpenSessions,
+    ) -> None:
+        self._lifecycle = lifecycle
+        self._authentication = authentication
+        self._store = store
+        self._owner = owner
+        self._open_sessions = open_sessions
+
+    def register(self, handlers: Handlers) -> None:
+        handlers.on(v1.ArchiveSessionRequest)(self.archive)
+        handlers.on(v1.UnarchiveSessionRequest)(self.unarchive)
+        handlers.on(v1.SessionStatusRequest)(self.status)
+        handlers.on(v1.SetSessionTitleRequest)(self.set_title)
+
+    async def archive(self, request: v1.ArchiveSessionRequest) -> None:
+        async with self._lifecycle.alone(request.session_id):
+            self._lifecycle.must_not_watch(request.session_id)
+            found = await self._store.find(request.session_id, owner=self._owner)
+            if found is None:
+                raise not_found(request.session_id)
+            await self._open_sessions.end(self._owner, found.id)
+            self._store.release(await self._store.take(found.id, owner=self._owner, roots=found.roots))
+            await self._store.amend(found.id, Changes(archived=True), owner=self._owner)
+
+    async def unarchive(self, request: v1.UnarchiveSessionRequest) -> None:
+        async with self._lifecycle.alone(request.session_id):
+            self._lifecycle.must_not_watch(request.session_id)
+            await self._store.amend(request.session_id, Changes(archived=False), owner=self._owner)
+
+    async def status(self, request: v1.SessionStatusRequest) -> v1.SessionStatusResponse:
+        await self._authentication.require()
+        if self.open_session(request.session_id) is not None:
+            return v1.SessionStatusResponse("open")
+        with telling(request.session_id):
+            if await self._store.find(request.session_id, owner=self._owner) is None:
+                raise not_found(request.session_id)
+        return v1.SessionStatusResponse("saved")
+
+    def open_session(self, session_id: str) -> OpenSession | None:
+        """The session, if it is open on any connection of its owner."""
+        return self._open_sessions.find(self._owner, session_id)
+
+    async def set_title(self, request: v1.SetSessionTitleRequest) -> v1.SetSessionTitleResponse:
+        await self._authentication.require()
+        self._lifecycle.must_not_watch(request.session_id)
+        title = title_of(request.title, LONGEST_TITLE)
+        if title is None:
+            raise RequestError.invalid_params("title must hold some text", path="$.title")
+        with telling(request.session_id):
+            if not await self._told_where_open(request.session_id, title):
+                await self._store.amend(request.session_id, Changes(title=title), owner=self._owner)
+        return v1.SetSessionTitleResponse(title)
+
+    async def _told_where_open(self, session_id: str, title: str) -> bool:
+        """Whether the session is open here, and has taken this title."""
+        session = self._open_sessions.find(self._owner, session_id)
+        if session is None:
+            return False
+        try:
+            await session.face.set_title(title)
+        except StoreError as error:
+            if error.reason != "taken":
+                raise
+            return False
+        return True

@@ -1,24 +1,309 @@
 """The client as an agent holds it: the files and terminals that it lends, and what it said it can do.
 
-What it does not lend raises `CapabilityMissing` before anything is sent.
+What it does not lend raises `CapabilityMissing` before anything is sent. A terminal is released whatever happens: after
+an error, after a cancel, and also after a cancel that comes while the client is creating it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+import logging
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from os import PathLike
-from typing import TypeVar
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
-from accord.agent.asks import Asks
-from accord.agent.connected_client import ConnectedClient, SessionClient
-from accord.agent.paths import check_line
-from accord.agent.remote_terminal import CommandResult, RemoteTerminal
+import msgspec
+
+from accord._internal.tasks import Tasks
+from accord.agent.agent_capabilities import Version
 from accord.capabilities import Capabilities
+from accord.dialects.dialect import Dialect
+from accord.dialects.v1_dialect import V1Dialect
+from accord.engine.interceptors import Interceptors
+from accord.engine.peer import Peer
+from accord.errors import AccordError, RequestError
+from accord.project.roots import is_unicode
 from accord.schema import v1
 from accord.schema.base import Json, Notification, Request
 from accord.schema.sendable import check_sendable
+from accord.services.service import ServedSession
+
+if TYPE_CHECKING:
+    from accord.mcp.over_acp.lines_to_client import LinesToClient
+    from accord.services.local import LocalHost
+
 
 ResultT = TypeVar("ResultT")
+
+
+class Asks(Protocol):
+    """Sends requests and waits for their answers: a peer, or a turn, whose end cancels them."""
+
+    def request(self, request: Request[ResultT], /, *, force: bool = False) -> Awaitable[ResultT]: ...
+
+    def request_raw(self, method: str, params: Json = None, /, *, session_id: str | None = None) -> Awaitable[Json]: ...
+
+
+# Paths
+
+
+Call = TypeVar("Call", bound="v1.ToolCall | v1.ToolCallUpdate")
+
+
+def checked_folders(cwd: str, additional: Sequence[str] = ()) -> tuple[Path, ...]:
+    """`cwd` and the additional directories; RequestError where one is not an absolute path."""
+    others = (absolute(path, f"$.additionalDirectories[{place}]") for place, path in enumerate(additional))
+    return (absolute(cwd, "$.cwd"), *others)
+
+
+def absolute(path: str, place: str) -> Path:
+    """A folder, named at this place of a request."""
+    # session-setup, Working Directory and Additional Workspace Roots: each "MUST be an absolute path".
+    if not Path(path).is_absolute():
+        raise RequestError.invalid_params(f"path must be absolute, got {path[:80]!r}", path=place)
+    if "\0" in path or not is_unicode(path):
+        raise RequestError.invalid_params("path contains a null byte or half a surrogate pair", path=place)
+    return Path(path)
+
+
+def with_absolute_paths(call: Call, cwd: Path) -> Call:
+    """What is told of a tool call, its relative paths as they are meant: from `cwd` on."""
+    # overview, Argument requirements: every path is absolute.
+    content: Sequence[Any] = call.content or ()
+    locations: Sequence[v1.ToolCallLocation] = call.locations or ()
+    paths = [it.path for it in _diffs(content)] + [it.path for it in locations]
+    if all(map(os.path.isabs, paths)):
+        return call
+    changed: dict[str, Any] = {}
+    if content:
+        changed["content"] = [_from(cwd, it) if isinstance(it, v1.Diff) else it for it in content]
+    if locations:
+        changed["locations"] = [_from(cwd, it) for it in locations]
+    return msgspec.structs.replace(call, **changed)
+
+
+def _diffs(content: Sequence[Any]) -> list[v1.Diff]:
+    return [it for it in content if isinstance(it, v1.Diff)]
+
+
+def _from(cwd: Path, place: Any) -> Any:
+    return msgspec.structs.replace(place, path=str(cwd / place.path))
+
+
+def check_line(line: int | None) -> None:
+    """ValueError for a line that no file has."""
+    # overview, Argument requirements: the first line is line 1.
+    if line is not None and line < 1:
+        raise ValueError(f"line must be at least 1, got {line}")
+
+
+# The client of a connection and of a session
+
+
+class ConnectedClient(msgspec.Struct):
+    """The client, as its connection knows it."""
+
+    peer: Peer
+    local: LocalHost | None = None
+    """Services of this machine, for what the client does not lend."""
+    interceptors: Interceptors = msgspec.field(default_factory=Interceptors)
+    """The handlers of single sessions."""
+    info: v1.Implementation | None = None
+    """The client's name and version, once `initialize` has told them."""
+    version: Version = 1
+    """The version of the protocol that this connection has."""
+    mcp_lines: LinesToClient | None = None
+    """The MCP connections to servers that the client itself offers; made when the first is needed."""
+
+    def dialect(self) -> Dialect:
+        """How a session of this connection speaks."""
+        if self.version == 1:
+            return V1Dialect()
+        from accord.dialects.v2_dialect import V2Dialect  # loads the types of version 2
+
+        return V2Dialect()
+
+    def asks(self, dialect: Dialect | None = None) -> Asks:
+        """What sends requests to the client, in the words of version 1 whatever the version is."""
+        if self.version == 1:
+            return self.peer
+        from accord.dialects.v2_requests import V2Client
+
+        return V2Client(self.peer, dialect)
+
+    def on_in_session(self, session_id: v1.SessionId, message: Any, handler: Callable[..., Any]) -> Callable[[], None]:
+        """Handle this message in one session from now on; the result removes the handler."""
+        if self.version == 2:
+            from accord.dialects.v1_handlers_on_v2 import handler_on_v2
+
+            message, handler = handler_on_v2(message, handler, "agent")
+        return self.interceptors.of_session(message, session_id, handler)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self.peer.capabilities
+
+    def lends(self, capability: str) -> bool:
+        """Whether requests that need this capability are answered, by the client or by this machine."""
+        return self.capabilities.has(capability) or (self.local is not None and self.local.capabilities.has(capability))
+
+    def lines(self) -> LinesToClient:
+        """What connects with MCP servers that the client itself offers."""
+        from accord.mcp.over_acp.lines_to_client import LinesToClient
+
+        if self.mcp_lines is None:
+            self.mcp_lines = LinesToClient(self.peer)
+            self.peer.handle(self.mcp_lines.handlers())
+        return self.mcp_lines
+
+    def asked_for(self, session: ServedSession, dialect: Dialect) -> Asks:
+        """What answers this session's requests."""
+        asks = self.asks(dialect)
+        if self.local is None:
+            return asks
+        from accord.services.local import HelpedPeer
+
+        return HelpedPeer(asks, self.peer, self.local, session)
+
+
+class SessionClient(msgspec.Struct, frozen=True):
+    """The client, as one session knows it: what `RemoteClient` and its terminals need."""
+
+    client: ConnectedClient
+    asks: Asks
+    """Sends requests that outlast a turn: a turn's end does not cancel them."""
+    errands: Tasks
+    """Work that no request waits for, such as releasing a terminal."""
+    session_id: v1.SessionId
+    cwd: Path
+
+    def resolve(self, path: str | PathLike[str]) -> str:
+        """This path as an absolute one; a relative path starts at `cwd`."""
+        return str(self.cwd / path)
+
+
+# Terminals
+
+
+log = logging.getLogger("accord")
+
+PATIENCE = 5.0
+"""Seconds that a client may take to create or release a terminal that is no longer needed."""
+
+
+class CommandResult(msgspec.Struct, frozen=True):
+    """How a command went."""
+
+    output: str
+    """The output of the command, stdout and stderr together."""
+    exit_code: int | None
+    """Its exit code; None if a signal ended it."""
+    signal: str | None = None
+    """The name of the signal that ended it; None if it exited by itself."""
+    timed_out: bool = False
+    """Whether it was killed for taking too long."""
+    truncated: bool = False
+    """Whether the beginning of the output was dropped."""
+
+
+class RemoteTerminal:
+    """A command that the client runs for us, from `async with` to its end."""
+
+    def __init__(self, session: SessionClient, asks: Asks, request: v1.CreateTerminalRequest) -> None:
+        self.is_released = False
+        """Whether the client has been told to release it."""
+        self._before_release: list[Callable[[], Awaitable[None]]] = []
+        self._session = session
+        self._asks = asks
+        self._request = request
+        self._id: v1.TerminalId | None = None
+
+    @property
+    def id(self) -> v1.TerminalId:
+        """The client's id of the terminal."""
+        if self._id is None:
+            raise RuntimeError("the terminal exists only inside its `async with` block")
+        return self._id
+
+    async def output(self) -> v1.TerminalOutputResponse:
+        """The output so far, and how the command ended if it has."""
+        return await self._asks.request(v1.TerminalOutputRequest(self._session.session_id, self.id))
+
+    async def wait(self) -> v1.WaitForTerminalExitResponse:
+        """Wait until the command ends."""
+        return await self._asks.request(v1.WaitForTerminalExitRequest(self._session.session_id, self.id))
+
+    async def kill(self) -> None:
+        """End the command. Its output can still be read."""
+        await self._asks.request(v1.KillTerminalRequest(self._session.session_id, self.id))
+
+    async def run_out(self, timeout: float | None = None) -> CommandResult:  # noqa: ASYNC109
+        """Wait until the command ends, or kill it after `timeout` seconds; returns its output and exit code."""
+        # terminals, Building a Timeout: wait and timer race; then kill, read the output, release.
+        status: v1.WaitForTerminalExitResponse | v1.TerminalExitStatus | None = None
+        timed_out = False
+        try:
+            async with asyncio.timeout(timeout):
+                status = await self.wait()
+        except TimeoutError:
+            timed_out = True
+            await self.kill()
+        output = await self.output()
+        # terminals: the status is optional in the output, and some clients tell it only where it was waited for.
+        status = output.exit_status or status or v1.TerminalExitStatus()
+        return CommandResult(output.output, status.exit_code, status.signal, timed_out, output.truncated)
+
+    async def __aenter__(self) -> Self:
+        if not self._session.client.lends("terminal"):
+            self._session.client.capabilities.require("terminal", self._request.__method__)
+        creating = self._session.errands.start(self._create(), "accord terminal/create")
+        try:
+            await asyncio.shield(creating)
+        except asyncio.CancelledError:
+            # The client may have created it before the cancellation arrives; nothing else would release it.
+            await self._given_up(creating)
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not self.is_released:
+            self.is_released = True
+            releasing = self._session.errands.start(self._release(), "accord terminal/release")
+            await asyncio.wait([releasing], timeout=PATIENCE)
+
+    async def _create(self) -> None:
+        self._id = (await self._session.asks.request(self._request)).terminal_id
+
+    async def _given_up(self, creating: asyncio.Task[None]) -> None:
+        self._session.errands.start(self._release_after(creating), "accord terminal/release")
+
+    async def _release_after(self, creating: asyncio.Task[None]) -> None:
+        await asyncio.wait([creating], timeout=PATIENCE)
+        if creating.done() and not creating.cancelled() and creating.exception() is None:
+            await self._release()
+
+    async def _release(self) -> None:
+        # terminals, Executing Commands: the agent must release a terminal that it no longer needs.
+        self.is_released = True
+        for call in self._before_release:
+            await call()
+        try:
+            await self._session.asks.request(v1.ReleaseTerminalRequest(self._session.session_id, self.id))
+        except AccordError as error:
+            log.info("releasing the terminal %s failed: %s", self.id, error)
+
+
+def before_release(terminal: RemoteTerminal, call: Callable[[], Awaitable[None]]) -> None:
+    """Call this before the terminal is released: something still needs its output."""
+    terminal._before_release.append(call)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+
+
+# What authors hold
 
 
 class ClientLink:

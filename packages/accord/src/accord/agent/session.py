@@ -6,31 +6,34 @@ It is the face of an `OpenSession`, which has what the connection does with a se
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+import logging
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, TypeAlias, TypeVar, cast
 
 import msgspec
+from msgspec import UNSET
 
-from accord.agent.background import BackgroundTasks
-from accord.agent.commands import Command, Commands
-from accord.agent.compaction import RunningCompaction
-from accord.agent.config import Config, Models, Modes
-from accord.agent.config_options import ConfigOptions
-from accord.agent.connected_client import SessionClient
-from accord.agent.permission import PermissionMemory
-from accord.agent.providers import Current, endpoint_of
-from accord.agent.record import Record
-from accord.agent.remote_client import RemoteClient
-from accord.agent.system_prompt import SystemPrompt
-from accord.agent.updates import SessionUpdates
-from accord.arguments import check_meta, check_text, check_update, wrong_type
+from accord._internal.tasks import Tasks
+from accord.agent.agent_capabilities import text_of
+from accord.agent.model_providers import Current, endpoint_of
+from accord.agent.plan import SessionPlans
+from accord.agent.prompt_queue import PromptQueue, SecondPrompt
+from accord.agent.public_error import error_for
+from accord.agent.record import Record, SessionUpdates, title_of
+from accord.agent.remote_client import ConnectedClient, RemoteClient, SessionClient
+from accord.agent.session_activity import Cancellations, SessionActivity
+from accord.agent.session_config import Command, Commands, Config, ConfigOptions, Models, Modes, called_by, offered
+from accord.agent.user_questions import PermissionMemory
+from accord.arguments import check_meta, check_text, check_update, content_block, wrong_type
 from accord.endpoints import Endpoint
 from accord.engine.handlers import MessageT
 from accord.engine.interceptors import Registration
+from accord.errors import ConnectionClosed, RequestError, StoreError
 from accord.project.roots import Roots
 from accord.schema import v1
 from accord.schema.base import Json
@@ -39,19 +42,169 @@ from accord.services.service import ServedSession
 from accord.session import SessionState, ToolCallState
 
 if TYPE_CHECKING:
+    from accord.agent.session_mcp import SessionServers
+    from accord.schema import v2
+
+
+Mode: TypeAlias = Literal["append", "override"]
+
+
+class SystemPrompt(msgspec.Struct, frozen=True):
+    """Text of the client that extends the agent's own system prompt, or replaces it.
+
+    >>> SystemPrompt("append", "Be brief.").applied_to("You are a librarian.")
+    'You are a librarian.\\n\\nBe brief.'
+    >>> SystemPrompt("override", "You are a poet.").applied_to("You are a librarian.")
+    'You are a poet.'
+    """
+
+    mode: Mode
+    """What happens to the agent's own: `append` adds to it, `override` replaces it."""
+    text: str
+    """What the client wrote."""
+
+    def applied_to(self, own: str) -> str:
+        """The system prompt of the session, made of the agent's own and this one."""
+        return self.text if self.mode == "override" or not own else f"{own}\n\n{self.text}"
+
+
+def system_prompt_of(given: Any, accepted: Collection[Mode]) -> SystemPrompt | None:
+    """The system prompt in a request that opens a session; raises RequestError for one that the agent cannot use."""
+    if given is None:
+        return None
+    # system prompts, Errors: one that the agent cannot use is refused, never ignored.
+    if given.mode not in accepted:
+        how = ", ".join(accepted) or "none"
+        raise RequestError.invalid_params(
+            f"this agent takes no system prompt of mode {given.mode[:60]!r}; it takes {how}", path="$.systemPrompt.mode"
+        )
+    texts = [getattr(block, "text", None) for block in given.content]
+    if not all(isinstance(text, str) for text in texts) or not any(texts):
+        raise RequestError.invalid_params("a system prompt must be text, and not empty", path="$.systemPrompt.content")
+    return SystemPrompt(cast("Mode", given.mode), "\n\n".join(cast("list[str]", texts)))
+
+
+def check_modes(modes: Collection[str]) -> tuple[Mode, ...]:
+    """The modes of `Agent(system_prompts=...)`; raises ValueError for what cannot be declared."""
+    given = set(modes)
+    if given - {"append", "override"} or given == {"override"}:
+        raise ValueError(
+            "Agent(system_prompts=...) must be empty, ['append'] or ['append', 'override']: "
+            f"an agent that lets its system prompt be replaced must let it be extended; got {sorted(given)}"
+        )
+    return tuple(mode for mode in ("append", "override") if mode in given)
+
+
+T = TypeVar("T")
+
+log = logging.getLogger("accord")
+
+
+class BackgroundTasks:
+    """The tasks of one session that no turn waits for."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Do this until it is done or the session is closed."""
+        task = asyncio.get_running_loop().create_task(work, name=self._name)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, ConnectionClosed):
+            log.info("background work of %s ended with its connection: %s", self._name, error)
+        elif error is not None:
+            log.error("background work of %s failed", self._name, exc_info=error)
+
+    async def end(self, grace: float) -> None:
+        """Cancel all tasks, and wait for them as long as the grace allows."""
+        current = asyncio.current_task()
+        left = {task for task in self._tasks if task is not current}
+        for task in left:
+            task.cancel()
+        if left:
+            _, stuck = await asyncio.wait(left, timeout=grace)
+            if stuck:
+                log.warning("%d background tasks of %s did not end when they were cancelled", len(stuck), self._name)
+
+
+# A compaction: a summary belongs to one that is completed, so one that fails or is cancelled takes back what was told.
+
+
+class RunningCompaction:
+    """A compaction of the agent's context, from its beginning to its end; `session.compaction()` makes it."""
+
+    def __init__(self, updates: SessionUpdates, compaction_id: v1.CompactionId) -> None:
+        self.id = compaction_id
+        """The compaction's id, which the client knows as well."""
+        self.is_shown = updates.client_shows("session.compaction")
+        """Whether the client shows compactions; it is told nothing otherwise."""
+        self.status: v1.CompactionStatus = "in_progress"
+        """How it stands: `in_progress`, `completed`, `failed` or `cancelled`."""
+        self._updates = updates
+        self._has_summary = False
+
+    def __repr__(self) -> str:
+        return f"RunningCompaction({self.id!r}, {self.status})"
+
+    async def summary(self, content: str | v1.ContentBlock) -> None:
+        """Show the next part of the summary: text, in Markdown, or any other content."""
+        block = content_block("compaction.summary()", content)
+        if self.status != "in_progress":
+            raise RuntimeError(f"this compaction is {self.status}; its summary is complete")
+        self._has_summary = True
+        await self._send(v1.CompactionSummaryChunk(self.id, block))
+
+    async def fail(self, reason: str) -> None:
+        """End it as failed, for this reason, which the user reads."""
+        check_text("compaction.fail()", reason)
+        await self._end("failed", reason)
+
+    async def __aenter__(self) -> Self:
+        await self._send(v1.CompactionUpdate(self.id, "in_progress"))
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.status != "in_progress":
+            return
+        if error is None:
+            await self._end("completed")
+            return
+        with suppress(ConnectionClosed, StoreError):  # the error of the block says more
+            if isinstance(error, asyncio.CancelledError):
+                await self._end("cancelled")
+            else:
+                await self._end("failed", error_for(error).message)
+
+    async def _end(self, status: v1.CompactionStatus, reason: str | None = None) -> None:
+        self.status = status
+        taken_back = None if self._has_summary and status != "completed" else UNSET
+        await self._send(v1.CompactionUpdate(self.id, status, taken_back, UNSET if reason is None else reason))
+
+    async def _send(self, update: v1.CompactionUpdate | v1.CompactionSummaryChunk) -> None:
+        if self.is_shown:
+            await self._updates.send(update)
+
+
+if TYPE_CHECKING:
     # Only type checkers need the default; `typing` has it from 3.13 on, and typing_extensions is no dependency.
     from typing_extensions import TypeVar as TypeVarWithDefault
 
-    from accord.agent.mcp import SessionServers
+    from accord.agent.session_mcp import SessionServers
     from accord.agent.turn import Turn
     from accord.schema import v2
 
     StateT = TypeVarWithDefault("StateT", default=Any)
 else:
     StateT = TypeVar("StateT")
-
-
-T = TypeVar("T")
 
 
 class SessionParts(msgspec.Struct, frozen=True, kw_only=True):
@@ -295,3 +448,214 @@ def _state_of(state_type: type[Any] | None, record: Record) -> Any:
         return None
     kept = record.state(state_type)
     return state_type() if kept is None else kept
+
+
+class SessionSurroundings(msgspec.Struct, frozen=True, kw_only=True):
+    """What every session of one connection needs of its agent and its connection."""
+
+    client: ConnectedClient
+    errands: Tasks
+    """Work that no request waits for, such as releasing a terminal."""
+    name: str
+    """The agent's name."""
+    program: str
+    """The module of the agent's code, and the agent's name: remembered answers are kept under it."""
+    on_config: Callable[[Session, str, str | bool], Awaitable[None]]
+    """Called with the session, the option's id and its new value, when the user has chosen it."""
+    second_prompt: SecondPrompt = "queue"
+    cancel_grace: float = 5.0
+    permissions: PermissionMemory | None = None
+    """What the user said "always" to, where all sessions share it."""
+    commands: Sequence[Command] = ()
+    """The slash commands that a session begins with."""
+    titles_sessions: bool = False
+    """Whether the first prompt is the title of a session that has none."""
+    state_type: type[Any] | None = None
+    """The class of `session.state`, where the store keeps it."""
+    system_prompts: Sequence[Mode] = ()
+    """What a client's system prompt may do to the agent's own."""
+    work: Callable[[OpenSession], AbstractAsyncContextManager[Any]]
+    """Begins work without a prompt."""
+    endpoints: Callable[[], Current]
+    """The endpoints of the agent's providers, as the client has set them by now."""
+
+
+class InsertedPrompt(Protocol):
+    """A prompt of version 2 on its way into the conversation."""
+
+    prompt: Sequence[v2.ContentBlock]
+
+    def kept(self, session: OpenSession, message_id: str, echo: bytes) -> None:
+        """It is kept under this id; `echo` is the update that was kept."""
+
+
+class OpenSession:
+    """A session, as its connection sees it."""
+
+    def __init__(
+        self,
+        surroundings: SessionSurroundings,
+        session_id: v1.SessionId,
+        folders: Sequence[Path],
+        record: Record,
+        *,
+        mcp_servers: Sequence[v1.McpServer] = (),
+        meta: dict[str, Json] | None = None,
+        system_prompt: SystemPrompt | None = None,
+    ) -> None:
+        client = surroundings.client
+        self.id = session_id
+        self.record = record
+        """Its place in the store."""
+        self.updates = SessionUpdates(record, client.peer, folders[0], client.dialect())
+        self.activity = SessionActivity(self.updates)
+        """What the session does, as the client is told of it."""
+        self.cancels = Cancellations()
+        """What the client may cancel by itself."""
+        self.config = ConfigOptions(self.updates, self._config_changed)
+        """What the user chooses from."""
+        self.asked: SessionClient
+        """What requests to the client need, in turns and between them."""
+        self._client = client
+        self._errands = surroundings.errands
+        self._on_config = surroundings.on_config
+        self.turns = PromptQueue(surroundings.second_prompt, surroundings.cancel_grace)
+        self._background = BackgroundTasks(f"session {session_id}")
+        self._grace = surroundings.cancel_grace
+        self._works = 0
+        self._is_announced = False
+        """Whether the client was told of the commands that the session begins with."""
+        self.face = Session(
+            SessionParts(
+                name=surroundings.name,
+                program=surroundings.program,
+                id=session_id,
+                cwd=folders[0],
+                asked_by=self._asked_by,
+                updates=self.updates,
+                record=record,
+                roots=Roots(folders),
+                mcp_servers=mcp_servers,
+                meta=meta or {},
+                system_prompt=system_prompt,
+                permissions=surroundings.permissions or PermissionMemory(),
+                commands=surroundings.commands,
+                state_type=surroundings.state_type,
+                config=self.config,
+                mcp=self._servers,
+                background=self._background,
+                listed=self._listed,
+                work=lambda: surroundings.work(self),
+                endpoints=surroundings.endpoints,
+            )
+        )
+        """The session, as its author sees it."""
+        if client.local is not None:
+            self.face.resources.push_async_callback(client.local.release, self.face)
+        self.plans = SessionPlans(self.updates.client_shows)
+        """The plans that it shows."""
+        self.subagents: dict[v1.SessionId, Callable[[], None]] = {}
+        """The subagents that the user may cancel, by their ids, and what cancels each."""
+        self._mcp: SessionServers | None = None
+        self._titles_itself = surroundings.titles_sessions
+        self._prompt_title: str | None = None
+        """The title that the latest prompt gave."""
+
+    def _listed(self) -> Sequence[v2.BackgroundWork]:
+        from accord.dialects.v2_dialect import background_work  # loads the types of version 2
+
+        return tuple(background_work(it) for it in self.activity.background)
+
+    def _servers(self) -> SessionServers:
+        if self._mcp is None:
+            from accord.agent.session_mcp import SessionServers  # few agents use MCP servers
+            from accord.mcp.surroundings import Surroundings
+
+            folders = [str(folder) for folder in self.face.roots.folders]
+            surroundings = Surroundings(self._client.peer, self.id, folders, self._client.lines())
+            self._mcp = SessionServers(self.face.mcp_servers, surroundings, self.updates, self.turns)
+            self.face.resources.push_async_callback(self._mcp.close)
+        return self._mcp
+
+    def _asked_by(self, session: ServedSession) -> SessionClient:
+        client, errands = self._client, self._errands
+        self.asked = SessionClient(
+            client, client.asked_for(session, self.updates.dialect), errands, session.id, session.cwd
+        )
+        return self.asked
+
+    async def _config_changed(self, option_id: str, value: str | bool) -> None:
+        await self._on_config(self.face, option_id, value)
+
+    # Its life
+
+    def open(self) -> None:
+        """The answer that tells the client of this session is being made: it holds all settings as they are now."""
+        self.config.restore(self.record.settings)
+        self.updates.is_open = True
+
+    def known(self) -> None:
+        """The client knows the session now: its commands are sent, and from here on updates are sent at once."""
+        self.updates.known()
+        if not self._is_announced:
+            self._is_announced = True
+            if self.face.commands and not self.updates.dialect.commands_come_with_answers:
+                # slash-commands, Advertising commands: once the session exists.
+                self.updates.report(offered(self.face.commands))
+
+    @property
+    def works(self) -> bool:
+        """Whether it works on a prompt or by itself, also in the background."""
+        return self.turns.running or bool(self.activity.background)
+
+    async def tell_usage(self) -> None:
+        """Tell a client that resumes the session how full its context is."""
+        # rfd-session-usage, Frequently asked questions. A client that loads the session finds it in the replay.
+        frame = await self.record.usage()
+        if frame is not None:
+            self.updates.tell(frame)
+
+    async def begin_turn(self, prompt: Sequence[v1.ContentBlock], insertion: InsertedPrompt | None = None) -> None:
+        """The user says something. The first text without a command is the title, in a store that the author chose.
+
+        In version 2, `insertion` has the prompt as it came, and learns that it is kept.
+        """
+        wants_title = self.record.title is None and self._titles_itself and not called_by(prompt, self.face.commands)
+        self._prompt_title = title_of(text_of(prompt)) if wants_title else None
+        kept = await self.record.keep_prompt(prompt if insertion is None else insertion.prompt, self._prompt_title)
+        if insertion is not None:
+            insertion.kept(self, self.record.id_for("user"), kept[0])
+        if self._prompt_title is not None and self.updates.tell(self.record.frame(kept[-1])):
+            await self.updates.breathe()
+        self.activity.working()
+        if self._mcp is not None:
+            await self._mcp.tell_failures()
+
+    def name_of_work(self) -> str:
+        """A name for the next work without a prompt, for the ids of its messages and tool calls."""
+        self._works += 1
+        return f"w{self._works}-"
+
+    async def forget_turn(self) -> None:
+        """The turn was refused: nothing of it is part of the conversation, and it gives no title."""
+        # schema, StopReason: the prompt and what followed it are not in the next prompt.
+        await self.record.forget_prompt()
+        self.updates.forget_tool_calls()
+        if self._prompt_title is not None and self.record.title == self._prompt_title:
+            await self.face.set_title(None)
+
+    async def close(self) -> None:
+        """Cancel running turns, save the state and free the session's resources."""
+        self.updates.is_open = False
+        await self._background.end(self._grace)
+        await self.turns.end()
+        self._client.interceptors.forget_session(self.id)
+        try:
+            await self.face.save()
+        except StoreError as error:
+            log.info("the state of session %s was not saved: %s", self.id, error)
+        try:
+            await self.face.resources.aclose()
+        except Exception:
+            log.exception("closing the resources of session %s failed", self.id)
+        self.record.release()

@@ -18,19 +18,20 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import msgspec
 from msgspec import UNSET
 
-from accord.agent.connected_client import SessionClient
-from accord.agent.plans import SessionPlans
-from accord.agent.record import Record, encoded_update
-from accord.agent.running_turn import ASKS_THE_USER, RunningTurn, meant_by
-from accord.agent.subagent_updates import subagent_id, update_head
-from accord.agent.told_errors import error_for
+from accord.agent.plan import SessionPlans
+from accord.agent.public_error import error_for
+from accord.agent.record import Record, SessionUpdates, encoded_update
+from accord.agent.remote_client import SessionClient
+from accord.agent.replay_tree import subagent_id, update_head
+from accord.agent.session import StateT
 from accord.agent.tool import Tool
-from accord.agent.updates import SessionUpdates
+from accord.agent.turn import ASKS_THE_USER, RunningTurn, Turn, meant_by
+from accord.arguments import check_text, content_block
 from accord.dialects.dialect import Activity, End, Failure
 from accord.errors import ConnectionClosed, StoreError
 from accord.schema import v1
@@ -287,6 +288,63 @@ class RunningSubagent(RunningTurn):
             if self._open_questions == 0:
                 with suppress(RuntimeError):  # the turn is over, and the end of the subagent is told anyway
                     await self._way_out.stand(RUNNING)
+
+
+class Subagent(Turn[StateT]):
+    """A subagent at work; `turn.subagent(...)` makes it.
+
+    It is a turn: whatever works on a `Turn` works on a `Subagent`. What it says, does and asks belongs to a session of
+    its own, whose id is `id`. `session` is the session of the turn that started it. An error in its block ends it, and
+    goes on to the code around the block.
+    """
+
+    def __init__(self, running: RunningSubagent, introduction: Introduction, end_message: Callable[[], None]) -> None:
+        super().__init__(running, v1.PromptRequest(running.id, list(introduction.prompt)))
+        self.id: v1.SessionId = running.id
+        """The id of its session; a client that shows no subagents does not know it."""
+        self.title = introduction.title
+        """What the user reads; `retitle` changes it."""
+        self._subagent = running
+        self._introduction = introduction
+        self._end_message_around = end_message
+
+    def __repr__(self) -> str:
+        return f"Subagent({self.title!r}, id={self.id!r})"
+
+    @property
+    def was_cancelled(self) -> bool:
+        """Whether the user has cancelled it alone; the code after its block can tell by this."""
+        return self._subagent.is_stopped
+
+    async def retitle(self, title: str) -> None:
+        """Say better what it does."""
+        check_text("subagent.retitle()", title)
+        self.title = title
+        await self._subagent.retitle(title)
+
+    async def instruct(self, content: str | v1.ContentBlock) -> None:
+        """Show a message from the session that started it: more for it to do."""
+        await self._message("subagent.instruct()", content, to_subagent=True)
+
+    async def report(self, content: str | v1.ContentBlock) -> None:
+        """Show a message to the session that started it: what it has found."""
+        await self._message("subagent.report()", content, to_subagent=False)
+
+    async def _message(self, call: str, content: str | v1.ContentBlock, *, to_subagent: bool) -> None:
+        block = content_block(call, content)
+        self.end_message()
+        self._end_message_around()
+        await self._subagent.message([block], to_subagent=to_subagent)
+
+    async def __aenter__(self) -> Self:
+        self._end_message_around()
+        await self._subagent.begin(self._introduction)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        return await self._subagent.leave(kind, error, trace)
 
 
 class SubagentRecord(Record):

@@ -24,26 +24,78 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast, get_args
 
 import msgspec
 
-from accord.agent.asks import Asks
-from accord.agent.cancellations import Cancellations
-from accord.agent.command_text import CommandText
-from accord.agent.connected_client import SessionClient
-from accord.agent.elicitation import Elicits
-from accord.agent.paths import check_line, with_absolute_paths
-from accord.agent.permission import Decision, Offered, PermissionMemory, decided, options_of
-from accord.agent.remote_client import RemoteClient
-from accord.agent.remote_terminal import RemoteTerminal, before_release
-from accord.agent.terminal_text import TerminalText
-from accord.agent.tool_life import ToolLife
+from accord.agent.remote_client import (
+    Asks,
+    RemoteClient,
+    RemoteTerminal,
+    SessionClient,
+    before_release,
+    check_line,
+    with_absolute_paths,
+)
+from accord.agent.session_activity import Cancellations, ToolLife
+from accord.agent.user_questions import Decision, Elicits, Offered, PermissionMemory, decided, options_of
 from accord.arguments import check_extensible_word, check_text, content_block
 from accord.dialects.dialect import Dialect
 from accord.errors import AccordError, CapabilityMissing, ConnectionClosed
+from accord.printable import fenced
 from accord.schema import v1
 from accord.schema.base import Json
 from accord.schema.sendable import check_sendable
 
 if TYPE_CHECKING:
-    from accord.agent.tool_command import ToolCommand
+    from accord.agent.tool_command import CommandText, ToolCommand
+
+
+# A terminal of the agent's machine, for a client without terminals: the text is read again and again while the command
+# runs, and a last time before the terminal is released.
+
+
+PAUSE = 0.1
+"""Seconds between two looks at the output of a running command."""
+
+
+class TerminalText:
+    """What a terminal shows, as content of a tool call; `on_growth` is called with how much longer it has become."""
+
+    def __init__(self, session: SessionClient, terminal_id: v1.TerminalId, on_growth: Callable[[int], None]) -> None:
+        self._session = session
+        self._request = v1.TerminalOutputRequest(session.session_id, terminal_id)
+        self._on_growth = on_growth
+        self._output = ""
+        self._following: asyncio.Task[None] | None = None
+
+    @property
+    def content(self) -> v1.Content:
+        """The output so far, in a block that Markdown leaves as it is."""
+        return v1.Content.of(fenced(self._output))
+
+    async def begin(self) -> None:
+        """Read the output now, and again while the command runs; raises what the request raises."""
+        if not await self._read():
+            self._following = self._session.errands.start(self._follow(), "accord terminal output")
+
+    async def end(self) -> None:
+        """Read the output for the last time."""
+        if self._following is not None:
+            self._following.cancel()
+            self._following = None
+            with suppress(AccordError):  # the terminal was released
+                await self._read()
+
+    async def _follow(self) -> None:
+        with suppress(AccordError):
+            while not await self._read():  # noqa: ASYNC110 (a terminal tells nothing by itself)
+                await asyncio.sleep(PAUSE)
+
+    async def _read(self) -> bool:
+        """Read the output; returns whether the command has ended."""
+        response = await self._session.asks.request(self._request)
+        before, self._output = self._output, response.output
+        if self._output != before:
+            self._on_growth(len(self._output) - len(before))
+        return response.exit_status is not None
+
 
 INTERVAL = 0.05
 """Seconds between two updates of one tool's content."""
@@ -421,7 +473,7 @@ class Tool(Elicits):
             await self._send(v1.ToolCallProgress(self.id, **update))
 
     def _all_content(self) -> list[v1.ToolCallContent]:
-        content = [it.content if isinstance(it, TerminalText | CommandText) else it for it in self._content]
+        content = [it if isinstance(it, msgspec.Struct) else it.content for it in self._content]
         if self._text:
             self._text = ["".join(self._text)]
             content.append(v1.Content.of(self._text[0]))

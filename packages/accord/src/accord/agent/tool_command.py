@@ -26,19 +26,29 @@ from typing import Any, Self
 
 import msgspec
 
-from accord.agent.cancellations import Cancellations
-from accord.agent.command_text import CommandText
-from accord.agent.connected_client import SessionClient
-from accord.agent.remote_client import RemoteClient
-from accord.agent.remote_terminal import CommandResult, RemoteTerminal
+from accord.agent.remote_client import CommandResult, RemoteClient, RemoteTerminal, SessionClient
+from accord.agent.session_activity import Cancellations
 from accord.arguments import check_sequence
 from accord.dialects.dialect import Dialect
 from accord.errors import ConnectionClosed
+from accord.printable import fenced
 from accord.schema import v1
 from accord.services.terminals.terminal import Terminal
 
 LIMIT = 1024 * 1024
 """Bytes of a command's output that are kept for its result."""
+
+
+class CommandText:
+    """The output of a command as content of a tool call."""
+
+    def __init__(self) -> None:
+        self.text = ""
+
+    @property
+    def content(self) -> v1.Content:
+        """The output so far, in a block that Markdown leaves as it is."""
+        return v1.Content.of(fenced(self.text))
 
 
 class CommandStage(msgspec.Struct, frozen=True):

@@ -3,38 +3,227 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from pathlib import Path, PurePath
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import msgspec
 
-from accord.agent.content import text_of
-from accord.agent.elicitation import Elicits
-from accord.agent.permission import Decision, Offered
-from accord.agent.plan import PlanDocument, TurnPlan
-from accord.agent.plans import PlanChange
-from accord.agent.providers import endpoint_of
+from accord.agent.agent_capabilities import text_of
+from accord.agent.model_providers import Current, endpoint_of
+from accord.agent.plan import PlanChange, PlanDocument, TurnPlan
+from accord.agent.prompt_queue import CANCELLED, QueuedPrompt
 from accord.agent.remote_client import RemoteClient
-from accord.agent.running_turn import RunningTurn
-from accord.agent.sent_message import SentMessage, message_blocks
-from accord.agent.session import Session, StateT
-from accord.agent.subagent import Introduction, RunningSubagent, way_out_for
+from accord.agent.session import OpenSession, Session, StateT
+from accord.agent.session_activity import ToolLife
 from accord.agent.tool import CommandParts, Location, Tool, ToolSurroundings
-from accord.agent.tool_life import ToolLife
+from accord.agent.user_questions import Decision, Elicits, Offered
 from accord.arguments import check_extensible_word, check_text, check_update, content_block, shortened, wrong_type
+from accord.dialects.dialect import Dialect, End, Failure
 from accord.endpoints import Endpoint
+from accord.engine.context import Context
+from accord.errors import INTERNAL_ERROR, RequestError
 from accord.schema import v1
-from accord.schema.base import Json
+from accord.schema.base import Json, Request
 from accord.schema.sendable import check_sendable
+
+T = TypeVar("T")
+ResultT = TypeVar("ResultT")
+
+ASKS_THE_USER = (v1.RequestPermissionRequest, v1.CreateElicitationRequest)
+
+
+class RunningTurn:
+    """What one turn runs and asks, and its end. As an `Asks`, it sends requests that end with the turn."""
+
+    __slots__ = (
+        "_asking",
+        "_made",
+        "_name",
+        "_place",
+        "_questions",
+        "asked",
+        "beside",
+        "context",
+        "endpoints",
+        "inner",
+        "plans",
+        "send",
+        "send_given",
+        "session",
+        "spent",
+        "tasks",
+        "updates",
+    )
+
+    def __init__(self, session: OpenSession, context: Context, place: QueuedPrompt, name: str = "") -> None:
+        self.session = session
+        self._name = name
+        """What tells the ids of this work from those of others that belong to the same prompt."""
+        self.context = context
+        self.updates = session.updates
+        """What the session tells its client, in the turn and after it."""
+        self.asked = session.asked
+        """What requests to the client need."""
+        self.plans = session.plans
+        """The plans that the session shows."""
+        self.inner: list[RunningTurn] = []
+        """The subagents of the turn that are at work; they end with it."""
+        self.tasks = asyncio.TaskGroup()
+        """What runs beside the author's function."""
+        self.send: Callable[[v1.SessionUpdate], Coroutine[Any, Any, None]] = session.updates.send
+        """Sends an update; an error once the turn is over."""
+        self.send_given: Callable[[v1.SessionUpdate], Coroutine[Any, Any, None]] = session.updates.send_given
+        """Sends an update that an author made; an error once the turn is over."""
+        self.spent: v1.Usage | None = None
+        """The tokens that the answer reports."""
+        self.endpoints: Current = {}
+        """Where the models of each provider are, as it was when the turn began."""
+        self.beside = 0
+        """How many tasks work beside the author's function."""
+        self._questions = 0
+        """How many questions to the user are open."""
+        self._place = place
+        self._asking: set[asyncio.Task[Any]] = set()
+        self._made = 0
+
+    def new_id(self, kind: str) -> str:
+        """An id for a message or a tool call, which nothing else in the session has."""
+        self._made += 1
+        return self.session.record.id_for(f"{self._name}{kind}{self._made}")
+
+    async def taken(self) -> Any | None:
+        """The next prompt that the turn takes from those that wait; None if there is none."""
+        return await self._place.taken()
+
+    async def request(self, request: Request[ResultT], *, force: bool = False) -> ResultT:
+        """Send the client any request. It is cancelled when the turn ends, whichever task sent it."""
+        if not issubclass(type(request), ASKS_THE_USER):
+            return await self._while_it_lasts(self.asked.asks.request(request, force=force))
+        if self._place.is_cancelled:
+            # prompt-turn, Cancellation: the client has answered all open questions; do not ask its user again.
+            raise asyncio.CancelledError
+        self._questions += 1
+        try:
+            with self._waiting_for_user():
+                return await self._while_it_lasts(self.asked.asks.request(request, force=force))
+        finally:
+            self._questions -= 1
+
+    def _waiting_for_user(self) -> AbstractContextManager[None]:
+        """The session waits for its user, if each of the turn's tasks does."""
+        if self._questions <= self.beside:
+            return nullcontext()
+        return self.session.activity.waiting_for_user()
+
+    def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Do this beside the author's function."""
+        task = self.tasks.create_task(work)
+        self.beside += 1
+        task.add_done_callback(self._one_less_beside)
+        return task
+
+    def _one_less_beside(self, _: asyncio.Task[Any]) -> None:
+        self.beside -= 1
+
+    async def request_raw(self, method: str, params: Json = None, *, session_id: str | None = None) -> Json:
+        """The same, in plain JSON values."""
+        session_id = session_id or self.session.id
+        return await self._while_it_lasts(self.asked.asks.request_raw(method, params, session_id=session_id))
+
+    async def _while_it_lasts(self, asking: Awaitable[T]) -> T:
+        task = asyncio.current_task()
+        if task is None or task in self._asking:
+            return await asking
+        self._asking.add(task)
+        try:
+            return await asking
+        finally:
+            self._asking.discard(task)
+
+    def end(self) -> None:
+        """Refuse updates from now on and cancel open requests: the function has returned."""
+        self.send = self.send_given = _too_late
+        for subagent in self.inner:
+            subagent.end()
+        current = asyncio.current_task()
+        for task in self._asking:
+            if task is not current:
+                task.cancel()
+
+
+def meant_by(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """What an author raised, without what task groups put around it; an answer of his choosing before all else."""
+    raised = list(_each(group))
+    chosen = next((error for error in raised if isinstance(error, RequestError)), None)
+    if chosen is not None:
+        return chosen
+    return raised[0] if len(raised) == 1 else group.exceptions[0]
+
+
+def _each(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for inner in cast("BaseExceptionGroup[BaseException]", error).exceptions:
+            yield from _each(inner)
+    else:
+        yield error
+
+
+async def _too_late(_: v1.SessionUpdate) -> None:
+    # overview, Message Flow: a turn's updates come before its answer.
+    raise RuntimeError("this turn is over; use session.send to tell the client something between turns")
+
+
+class SentMessage:
+    """A message of the agent that can be replaced later.
+
+    >>> async def work(turn):
+    ...     message = await turn.message("Searching ...")
+    ...     await message.replace("Found 3 places.")
+
+    Version 1 has no word for that: there, what replaces it is a message of its own.
+    """
+
+    def __init__(self, send: Callable[[Any], Awaitable[None]], dialect: Dialect, new_id: Callable[[], str]) -> None:
+        self._send = send
+        self._dialect = dialect
+        self._new_id = new_id
+        self._was_sent = False
+        self.id = v1.MessageId(new_id())
+        """The message's id; with version 1, that of the latest message."""
+
+    async def replace(self, *content: str | v1.ContentBlock) -> None:
+        """Say this in its place."""
+        blocks = message_blocks("message.replace()", content)
+        if self._was_sent and not self._dialect.replaces_messages:
+            self.id = v1.MessageId(self._new_id())
+        self._was_sent = True
+        await self._put(blocks)
+
+    async def clear(self) -> bool:
+        """Take back what it says. False, and nothing sent, with version 1, where what was said stays."""
+        if self._dialect.replaces_messages:
+            await self._put(())
+        return self._dialect.replaces_messages
+
+    async def _put(self, blocks: Sequence[v1.ContentBlock]) -> None:
+        for update in self._dialect.message(self.id, blocks):
+            await self._send(update)
+
+
+def message_blocks(call: str, content: Sequence[str | v1.ContentBlock]) -> list[v1.ContentBlock]:
+    """What a message says; raises ValueError for a message that says nothing."""
+    if not content:
+        raise ValueError(f"{call} needs text or a content block; clear() takes a message back")
+    return [content_block(call, it) for it in content]
+
 
 SEVERITIES = ("info", "warning", "error")
 
 if TYPE_CHECKING:
-    from accord.agent.files import TurnFiles
-
-T = TypeVar("T")
+    from accord.agent.subagent import Subagent
+    from accord.agent.turn_files import TurnFiles
 
 
 class AddedPrompt(msgspec.Struct, frozen=True):
@@ -101,7 +290,7 @@ class Turn(Elicits, Generic[StateT]):
     @property
     def files(self) -> TurnFiles:
         """The session's files: the client's where it lends them, else those of this machine inside its folders."""
-        from accord.agent.files import TurnFiles  # loads what reads and writes files here
+        from accord.agent.turn_files import TurnFiles  # loads what reads and writes files here
 
         return TurnFiles(self.session, self.client)
 
@@ -286,6 +475,13 @@ class Turn(Elicits, Generic[StateT]):
         `prompt` is what it is told to do. With `cancellable`, the user may cancel it alone: its block ends, and the
         code after the block goes on. A client that shows no subagents shows a tool call with what the subagent says.
         """
+        from accord.agent.subagent import (  # few agents have subagents
+            Introduction,
+            RunningSubagent,
+            Subagent,
+            way_out_for,
+        )
+
         check_text("turn.subagent()", title)
         blocks = [] if prompt is None else [content_block("turn.subagent(prompt)", prompt)]
         introduction = Introduction(title, description, cancellable, blocks)
@@ -330,58 +526,61 @@ class Turn(Elicits, Generic[StateT]):
         return self._running.start(work)
 
 
-class Subagent(Turn[StateT]):
-    """A subagent at work; `turn.subagent(...)` makes it.
+# Work that an agent begins by itself is a stretch of foreground work like a turn, without a prompt: it has a place in
+# the same line, the client can cancel it, and in version 2 it is told with `running` and `idle`. In version 1 its
+# updates come between two turns.
 
-    It is a turn: whatever works on a `Turn` works on a `Subagent`. What it says, does and asks belongs to a session of
-    its own, whose id is `id`. `session` is the session of the turn that started it. An error in its block ends it, and
-    goes on to the code around the block.
-    """
 
-    def __init__(self, running: RunningSubagent, introduction: Introduction, end_message: Callable[[], None]) -> None:
-        super().__init__(running, v1.PromptRequest(running.id, list(introduction.prompt)))
-        self.id: v1.SessionId = running.id
-        """The id of its session; a client that shows no subagents does not know it."""
-        self.title = introduction.title
-        """What the user reads; `retitle` changes it."""
-        self._subagent = running
-        self._introduction = introduction
-        self._end_message_around = end_message
+@asynccontextmanager
+async def work_in(session: OpenSession) -> AsyncGenerator[Turn]:
+    """Work in this session without a prompt; waits until no turn runs."""
+    task = asyncio.current_task()
+    if session.turns.runs_in(task):
+        raise RuntimeError("session.work() inside a turn would wait for that turn; use the turn itself")
+    place = session.turns.place_for_own_work()
+    running = RunningTurn(session, Context(session.updates.peer), place, session.name_of_work())
+    turn = Turn(running, v1.PromptRequest(session.id, []))
+    has_begun = is_over = is_stopped = False
 
-    def __repr__(self) -> str:
-        return f"Subagent({self.title!r}, id={self.id!r})"
+    def ended(error: BaseException | None) -> bool:
+        nonlocal is_over
+        if not is_over:
+            is_over = True
+            running.end()
+            failure = None if not isinstance(error, Exception) else _failure(error)
+            reason = CANCELLED if place.is_cancelled or is_stopped else "end_turn"
+            session.activity.idle(End(stop_reason=reason, meta=turn.answer_meta or None, failure=failure))
+        return False
 
-    @property
-    def was_cancelled(self) -> bool:
-        """Whether the user has cancelled it alone; the code after its block can tell by this."""
-        return self._subagent.is_stopped
+    with place:
+        if has_begun := await place.comes():
+            # Only work that has begun has an end to tell.
+            place.at_end(ended)
+            place.when_overdue(lambda: _ignore(ended(None)))
+            session.activity.working()
+            try:
+                async with running.tasks:
+                    yield turn
+            except BaseExceptionGroup as group:
+                raise meant_by(group) from None
+            except asyncio.CancelledError:
+                is_stopped = not place.is_cancelled
+                raise
+            finally:
+                running.end()
+                await session.face.save()
+    if not has_begun:
+        raise RuntimeError("the session was closed before its own work could begin")
+    if is_stopped:
+        raise asyncio.CancelledError  # something has cancelled the task, and not the client this work
+    if place.is_cancelled and task is not None:
+        task.uncancel()  # the cancellation was for this work, and not for what its task does next
 
-    async def retitle(self, title: str) -> None:
-        """Say better what it does."""
-        check_text("subagent.retitle()", title)
-        self.title = title
-        await self._subagent.retitle(title)
 
-    async def instruct(self, content: str | v1.ContentBlock) -> None:
-        """Show a message from the session that started it: more for it to do."""
-        await self._message("subagent.instruct()", content, to_subagent=True)
+def _failure(error: Exception) -> Failure:
+    if isinstance(error, RequestError):
+        return Failure(error.code, error.message, error.data)
+    return Failure(INTERNAL_ERROR, "Internal error")
 
-    async def report(self, content: str | v1.ContentBlock) -> None:
-        """Show a message to the session that started it: what it has found."""
-        await self._message("subagent.report()", content, to_subagent=False)
 
-    async def _message(self, call: str, content: str | v1.ContentBlock, *, to_subagent: bool) -> None:
-        block = content_block(call, content)
-        self.end_message()
-        self._end_message_around()
-        await self._subagent.message([block], to_subagent=to_subagent)
-
-    async def __aenter__(self) -> Self:
-        self._end_message_around()
-        await self._subagent.begin(self._introduction)
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool:
-        return await self._subagent.leave(kind, error, trace)
+def _ignore(_: object) -> None: ...

@@ -3,34 +3,100 @@
 What is the same in both versions is done by the code of version 1: its handlers get converted messages (see
 `v1_handlers_on_v2`). Here is what differs: sessions are opened with their commands and their state, prompts are
 inserted, and background work can be cancelled.
+
+A prompt is answered with a receipt. What happens after it is told by states, so an error of the author's function ends
+in an idle state with that error:
+
+    session/prompt ─▶ held ─▶ inserted: kept, echoed, answered with its id ─▶ running … ─▶ idle
+                          └─▶ cancelled: the answer is error -32800
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from accord.agent.catalogue import Catalogue
-from accord.agent.commands import offered
-from accord.agent.connected_client import ConnectedClient
-from accord.agent.definition import AgentDefinition
-from accord.agent.insertion import Insertion
-from accord.agent.lifecycle import Lifecycle, asks_to_watch
-from accord.agent.login import Authentication
-from accord.agent.negotiation import as_declared_in_version_1
-from accord.agent.subagent_updates import update_head
+from accord.agent.agent_capabilities import as_declared_in_version_1
+from accord.agent.agent_definition import AgentDefinition
+from accord.agent.authentication import Authentication
+from accord.agent.lifecycle import Catalogue, Lifecycle, asks_to_watch
+from accord.agent.prompt_queue import CANCELLED, QueuedPrompt
+from accord.agent.public_error import told
+from accord.agent.remote_client import ConnectedClient
+from accord.agent.replay_tree import update_head
+from accord.agent.session import OpenSession
+from accord.agent.session_config import offered
+from accord.agent.turn import RunningTurn, Turn
 from accord.capabilities import Capabilities
+from accord.dialects.dialect import End, Failure
 from accord.dialects.v1_handlers_on_v2 import handlers_on_v2, in_v1, interceptors_on_v2
 from accord.dialects.v2_dialect import state_of
 from accord.engine.context import Context
 from accord.engine.handlers import Handlers
-from accord.errors import NOT_FOUND, RequestError
+from accord.errors import NOT_FOUND, RequestError, StoreError
 from accord.schema import v1, v2
 from accord.schema.base import Unknown
 from accord.schema.conversion import to_v2
+
+
+class Insertion:
+    """One prompt's way into the conversation, and the end of its work."""
+
+    def __init__(self, prompt: Sequence[v2.ContentBlock], context: Context, *, unstable: bool) -> None:
+        self.prompt = prompt
+        """What the user says, as it came."""
+        self.receipt: v2.PromptResponse | None = None
+        """The answer, once there is one."""
+        self.store_error: StoreError | None = None
+        """What the store refused while the work went on."""
+        self._context = context
+        self._unstable = unstable
+        self._work: tuple[RunningTurn, Turn, QueuedPrompt] | None = None
+        """The work that the prompt begins; None if it joins a turn that runs, which tells of its own end."""
+        self._is_over = False
+
+    def begins(self, running: RunningTurn, turn: Turn, place: QueuedPrompt) -> None:
+        """The prompt is going to begin this work."""
+        self._work = running, turn, place
+
+    def kept(self, session: OpenSession, message_id: str, echo: bytes) -> None:
+        """The prompt is kept: echo it, answer it, and tell of the end of its work when that comes."""
+        session.updates.collect()
+        session.updates.report_encoded(echo)
+        self.receipt = v2.PromptResponse(v2.MessageId(message_id))
+        self._context.answer(self.receipt)
+        if self._work is not None:
+            running, turn, place = self._work
+            place.at_end(lambda error: self._ended(running, turn, place.stop_reason, error))
+
+    def is_overdue(self, running: RunningTurn, turn: Turn) -> None:
+        """The work was cancelled and does not end: the session is idle without it."""
+        if self.receipt is not None:
+            self._ended(running, turn, CANCELLED, None)
+
+    def _ended(self, running: RunningTurn, turn: Turn, stop_reason: str, error: BaseException | None) -> bool:
+        """Tell that the session is idle; returns whether that tells of the error."""
+        if isinstance(error, StoreError):
+            self.store_error = error
+            error = told(error, running.session.id)
+        if isinstance(error, asyncio.CancelledError):
+            stop_reason, error = CANCELLED, None
+        if not self._is_over:
+            self._is_over = True
+            running.session.activity.idle(
+                End(
+                    stop_reason=stop_reason,
+                    usage=running.spent if self._unstable else None,
+                    meta=turn.answer_meta or None,
+                    failure=None if error is None else Failure(*running.context.failure(error)),
+                )
+            )
+        return error is None or isinstance(error, Exception)
+
 
 AnswerT = TypeVar("AnswerT", v2.NewSessionResponse, v2.ResumeSessionResponse, v2.ForkSessionResponse)
 

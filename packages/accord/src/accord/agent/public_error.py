@@ -1,4 +1,4 @@
-"""Answers to clients whose request met an error of the session store."""
+"""The errors that a client may read: of an author's code, and of the session store."""
 
 from __future__ import annotations
 
@@ -6,7 +6,16 @@ import logging
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from accord.errors import INVALID_REQUEST, NOT_FOUND, RequestError, StoreError, StoreTrouble
+from accord.errors import (
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    NOT_FOUND,
+    AccordError,
+    RequestError,
+    StoreError,
+    StoreTrouble,
+)
+from accord.schema import v1
 
 log = logging.getLogger("accord")
 
@@ -50,3 +59,11 @@ def telling(session_id: str) -> Generator[None]:
         yield
     except StoreError as error:
         raise told(error, session_id) from error
+
+
+def error_for(error: BaseException) -> v1.Error:
+    """The error of the protocol for this one: with its text if that is meant for the client, else without."""
+    if isinstance(error, RequestError):
+        return v1.Error(error.code, error.message, error.data)
+    is_safe = isinstance(error, AccordError) and error.may_be_told(None)
+    return v1.Error(INTERNAL_ERROR, str(error) if is_safe else "Internal error")

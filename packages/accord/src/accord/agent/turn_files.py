@@ -10,8 +10,7 @@ from collections.abc import Awaitable
 from os import PathLike
 from typing import Any, TypeVar
 
-from accord.agent.paths import check_line
-from accord.agent.remote_client import RemoteClient
+from accord.agent.remote_client import RemoteClient, check_line
 from accord.arguments import check_text
 from accord.errors import PeerError, RequestError
 from accord.schema import v1

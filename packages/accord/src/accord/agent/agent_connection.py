@@ -4,38 +4,122 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from typing import TYPE_CHECKING, cast
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
-from accord._internal.tasks import Tasks
-from accord.agent.auth_status import AuthStatus
-from accord.agent.catalogue import Catalogue
-from accord.agent.connected_client import ConnectedClient
-from accord.agent.content import check_prompt
-from accord.agent.definition import AgentDefinition
-from accord.agent.lifecycle import Lifecycle
-from accord.agent.login import Authentication
-from accord.agent.negotiation import Version
-from accord.agent.open_session import OpenSession, SessionSurroundings
+import msgspec
+from msgspec import Raw
+
+from accord.agent.agent_capabilities import Version, check_prompt, chosen_version, version_asked, with_known_parts
+from accord.agent.agent_definition import AgentDefinition
+from accord.agent.authentication import Authentication, AuthStatus
+from accord.agent.lifecycle import Catalogue, Lifecycle
+from accord.agent.model_providers import ConnectionProviders
 from accord.agent.prompt_queue import CANCELLED
-from accord.agent.providers import ConnectionProviders
-from accord.agent.remote_client import ClientLink
-from accord.agent.router import Router
-from accord.agent.running_turn import RunningTurn, meant_by
-from accord.agent.store_errors import taken, told
-from accord.agent.turn import AddedPrompt, Turn
-from accord.agent.work import work_in
+from accord.agent.public_error import taken, told
+from accord.agent.remote_client import ClientLink, ConnectedClient
+from accord.agent.session import OpenSession, SessionSurroundings
+from accord.agent.turn import AddedPrompt, RunningTurn, Turn, meant_by, work_in
 from accord.capabilities import Capabilities
 from accord.engine.context import Context
 from accord.engine.handlers import Handlers
+from accord.engine.incoming_request import IncomingRequest
 from accord.engine.peer import Peer
-from accord.engine.routes import Routes
-from accord.errors import NOT_FOUND, StoreError
-from accord.schema import v1
+from accord.engine.routes import Route, Routes
+from accord.errors import NOT_FOUND, DecodeError, RequestError, StoreError
+from accord.jsonrpc.line_frames import RequestId
+from accord.schema import codec, v1
 from accord.schema.v1 import StopReason
 from accord.transports.transport_interface import Transport
 
 if TYPE_CHECKING:
-    from accord.agent.insertion import Insertion
+    from accord.agent.v2_methods import Insertion
+
+
+INITIALIZE = "initialize"
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """An `initialize` that asks for a version that is not served."""
+
+    error: RequestError
+
+
+class Chosen(msgspec.Struct, frozen=True):
+    """An `initialize` as the chosen version reads it."""
+
+    version: Version
+    route: Route
+    request: Any
+
+
+class Router:
+    """The route of `initialize`, for an agent of several versions or of one.
+
+    `routes_of` gives the routes of a version; `choose` is called with the version before its handler runs.
+    """
+
+    def __init__(
+        self,
+        served: Sequence[Version],
+        routes_of: Callable[[Version], Routes],
+        choose: Callable[[Version], None],
+    ) -> None:
+        self._served = tuple(served)
+        self._routes_of = routes_of
+        self._choose = choose
+        self._chosen: Chosen | None = None
+        """The `initialize` that is being answered."""
+        self._agreed: Version | None = None
+        """The version of the connection, once an `initialize` was answered well."""
+
+    def add_routes(self, routes: Routes, peer: Peer) -> None:  # noqa: ARG002
+        """Put the route of `initialize` before all others; the part of a `RouteSource`."""
+        route = Route(
+            INITIALIZE,
+            decode=self._read,
+            decode_tolerantly=self._read,
+            lane_of=_no_session,
+            suspends=False,
+            call=self._call,
+            answer=self._answer,
+            handshake=True,
+        )
+        routes.makers.append(lambda method: route if method == INITIALIZE else None)
+        routes.calls.pop(INITIALIZE, None)
+
+    def _read(self, raw: bytes | Raw) -> Chosen | Refused:
+        params = codec.loads(raw)
+        asked = version_asked(params)
+        try:
+            version = chosen_version(asked, self._served)
+        except RequestError as error:
+            return Refused(error)
+        if self._agreed is not None and version < self._agreed:
+            return Refused(RequestError.invalid_request("the connection is already initialized with a higher version"))
+        route = self._routes_of(version).call(INITIALIZE)
+        if route is None:
+            raise DecodeError("$.protocolVersion", f"version {version} has no handler")
+        fitting = raw if asked <= version else Raw(codec.encode(with_known_parts(params, version)))
+        return Chosen(version, route, route.read(fitting))
+
+    def _call(self, read: Chosen | Refused, owed: IncomingRequest) -> Any:
+        if isinstance(read, Refused):
+            raise read.error
+        self._choose(read.version)
+        self._chosen = read
+        return read.route.call(read.request, owed)
+
+    def _answer(self, request_id: RequestId, result: Any) -> bytes:
+        assert self._chosen is not None, "a result without a chosen version"
+        frame: bytes = self._chosen.route.answer(request_id, result)
+        self._agreed = self._chosen.version
+        return frame
+
+
+def _no_session(_: Any) -> None:
+    return None
+
 
 REFUSAL = "refusal"
 
@@ -164,10 +248,11 @@ class AgentConnection:
             handlers.on(v1.AuthenticateRequest)(self._authenticate)
         if self._agent.logins.logout is not None:
             handlers.on(v1.LogoutRequest)(self._log_out)
-        if self._agent.suggestions.suggest is not None:
-            from accord.agent.suggestions.sessions import SuggestionSessions
+        suggestions = self._agent.suggestions
+        if suggestions is not None and suggestions.suggest is not None:
+            from accord.agent.agent_suggestions import SuggestionSessions
 
-            SuggestionSessions(self._agent.suggestions, self._peer, self._authentication.require).register(handlers)
+            SuggestionSessions(suggestions, self._peer, self._authentication.require).register(handlers)
         if self._agent.unstable:
             self._catalogue.register(handlers)
         if self._agent.unstable or self._agent.logins.status is not None:
@@ -183,7 +268,9 @@ class AgentConnection:
         # initialization, Version Negotiation: the same version if it is supported, else the latest that is.
         self._client.info = request.client_info
         methods = self._authentication.methods(self._peer.capabilities)
-        declared = self._agent.suggestions.declared(self._declared, request.client_capabilities)
+        declared = self._declared
+        if self._agent.suggestions is not None:
+            declared = self._agent.suggestions.declared(declared, request.client_capabilities)
         return v1.InitializeResponse(1, declared, methods, self._agent.info, meta=self._agent.announced)
 
     async def _authenticate(self, request: v1.AuthenticateRequest, context: Context) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from accord.agent.prompt_queue import PromptQueue
+from accord.agent.record import SessionUpdates
 from accord.agent.tool import Tool
-from accord.agent.updates import SessionUpdates
 from accord.errors import ConnectionClosed, McpServerError
 from accord.mcp.catalog import McpTool
 from accord.mcp.content import McpResult

@@ -7,25 +7,21 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast, get_args
 
 import msgspec
 
-from accord.agent import declared
-from accord.agent.commands import Command, call, called_by
-from accord.agent.content import Accepts
-from accord.agent.login import Logins
-from accord.agent.negotiation import VERSIONS, Version
-from accord.agent.open_sessions import OpenSessions
-from accord.agent.permission import PermissionMemory
+from accord.agent.agent_capabilities import VERSIONS, Accepts, Version, capabilities_of
+from accord.agent.authentication import Login, Logins
+from accord.agent.lifecycle import OpenSessions
+from accord.agent.model_providers import Provider
 from accord.agent.prompt_queue import SecondPrompt
-from accord.agent.providers import Provider
-from accord.agent.session import Session
-from accord.agent.suggestions.functions import SuggestionFunctions
-from accord.agent.system_prompt import Mode
+from accord.agent.session import Mode, Session
+from accord.agent.session_config import Command, call, called_by
 from accord.agent.turn import Turn
+from accord.agent.user_questions import PermissionMemory
 from accord.arguments import shown
 from accord.capabilities import WATCH
 from accord.engine.connection_limits import Limits
@@ -37,8 +33,43 @@ from accord.schema.v1 import StopReason
 from accord.store.base import Store
 
 if TYPE_CHECKING:
+    from accord.agent.agent_suggestions import (
+        FocusedFunction,
+        OutcomeFunction,
+        SavedFunction,
+        SuggestFunction,
+        SuggestionFunctions,
+    )
     from accord.services.local import LocalHost
     from accord.spans import Spans
+
+
+Said: TypeAlias = "str | v1.ContentBlock"
+"""What a generator may yield: the agent says it."""
+
+PromptResult: TypeAlias = "str | Awaitable[str | None] | AsyncIterator[Said] | Iterator[Said] | None"
+"""What a function for prompts may return: nothing, a stop reason, or an iterator of what to say."""
+
+AuthAnswer: TypeAlias = "str | Sequence[v1.AuthAccount] | v1.AuthStatusResponse | None"
+"""What a function for `auth/status` may return: a state, the accounts of the user, the whole answer, or nothing."""
+
+ResultT = TypeVar("ResultT")
+PromptResultT = TypeVar("PromptResultT", bound=PromptResult)
+LoginT = TypeVar("LoginT", bound="Callable[[], object] | Callable[[Login], object]")
+LoginCheckT = TypeVar("LoginCheckT", bound="Callable[[], bool | Awaitable[bool]]")
+AuthStatusT = TypeVar("AuthStatusT", bound="Callable[[], AuthAnswer | Awaitable[AuthAnswer]]")
+LogoutT = TypeVar("LogoutT", bound="Callable[[], object]")
+
+CommandFunction: TypeAlias = "Callable[[Turn], PromptResult] | Callable[[Turn, str], PromptResult]"
+"""Takes the turn and, if it wants it, the text after the command's name."""
+
+CommandT = TypeVar("CommandT", bound=CommandFunction)
+
+SuggestFunctionT = TypeVar("SuggestFunctionT", bound="SuggestFunction")
+OutcomeFunctionT = TypeVar("OutcomeFunctionT", bound="OutcomeFunction")
+SavedFunctionT = TypeVar("SavedFunctionT", bound="SavedFunction")
+FocusedFunctionT = TypeVar("FocusedFunctionT", bound="FocusedFunction")
+
 
 STOP_REASONS: tuple[str, ...] = get_args(StopReason)
 
@@ -77,8 +108,8 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
     """The slash commands that every session begins with."""
     logins: Logins = msgspec.field(default_factory=Logins)
     """The ways to log in and out."""
-    suggestions: SuggestionFunctions = msgspec.field(default_factory=SuggestionFunctions)
-    """The functions for next edit suggestions."""
+    suggestions: SuggestionFunctions | None = None
+    """The functions for next edit suggestions; None until the first is registered."""
     providers: list[Provider] = msgspec.field(default_factory=list["Provider"])
     """The providers of models that clients may configure."""
     system_prompts: Sequence[Mode] = ()
@@ -119,7 +150,7 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
 
     def declare(self) -> v1.AgentCapabilities:
         """What this agent can do, as it follows from what is registered."""
-        capabilities = declared.capabilities(
+        capabilities = capabilities_of(
             self.accepts.capabilities(),
             self.handlers,
             can_log_out=self.logins.logout is not None,

@@ -1,4 +1,4 @@
-"""The replay of a session: the fewest updates that amount to its record, in the version that the client speaks.
+"""The replay of a session and of its subagents: the fewest updates that amount to its record. PURE.
 
     entries ──▶ Survey                     until which entry each thing changes
     entries ──▶ Replay.add ──▶ Replay.now  what is final by now, in the order in which it began
@@ -7,24 +7,84 @@
 Each message is told once and whole, so a replay is as long as the conversation, however small the chunks were. A long
 message is told in parts: clients limit the length of a line. Everything keeps its id. What was told is dropped, so a
 replay holds little more than what has begun and is not final.
+
+A subagent's session has no record of its own: it begins, is loaded and is deleted with the session that started it. So
+each of its updates is kept among those of that session, in an *envelope* that names the subagent:
+
+    {"sessionUpdate":"_accord/of_subagent","sessionId":"<subagent>","update":{...}}
+
+A replay opens the envelopes: what a subagent said goes to the client under its id, after what announces it. The ids
+begin with the id of the session, so a fork, which has a copy of the record, does not replay the subagents of its
+source: they belong to another session.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
 from accord.capabilities import Capabilities, updates_that_need
 from accord.dialects import v1_replay
+from accord.errors import INTERNAL_ERROR
 from accord.schema import v1
 from accord.schema.base import Unknown
 from accord.schema.type_tree import Tagged, node_of
 from accord.session import Message, SessionState, ToolCallState
-from accord.session.replay_scan import FoldedRecord, Key, Survey, Version
+from accord.session.replay_scan import FoldedRecord, Key, Survey, Version, read
 from accord.session.values import Update
+
+OF_SUBAGENT = "_accord/of_subagent"
+_BEGINNING = f'{{"sessionUpdate":"{OF_SUBAGENT}","sessionId":'.encode()
+_MIDDLE = b',"update":'
+
+
+def subagent_id(session_id: str, own: str) -> v1.SessionId:
+    """The id of a subagent's session; `own` is what nothing else in the session is called."""
+    return v1.SessionId(f"{session_id}/{own}")
+
+
+def belongs_to(subagent: str, session_id: str) -> bool:
+    """Whether the session with this id, or a subagent of it, has started the subagent."""
+    return subagent.startswith(f"{session_id}/")
+
+
+def session_of(subagent: str) -> str:
+    """The id of the session that a subagent belongs to; a session's own id as it is."""
+    return subagent.partition("/")[0]
+
+
+def update_head(session_id: str) -> bytes:
+    """How the notification of an update of this session begins; two closing braces end it."""
+    identifier = msgspec.json.encode(session_id)
+    return b'{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":%b,"update":' % identifier
+
+
+def enclosed(subagent: str, entry: bytes) -> bytes:
+    """An entry of this subagent, as the record keeps it."""
+    return b"%b%b%b%b}" % (_BEGINNING, msgspec.json.encode(subagent), _MIDDLE, entry)
+
+
+def opened(kept: bytes) -> tuple[str | None, bytes]:
+    """The subagent that a kept entry is from, None for the session itself, and the entry."""
+    if not kept.startswith(_BEGINNING):
+        return None, kept
+    subagent, _, entry = kept[len(_BEGINNING) : -1].partition(_MIDDLE)
+    return msgspec.json.decode(subagent, type=str), entry
+
+
+def ended_by_a_crash(state: SessionState) -> Iterator[v1.SubagentUpdate]:
+    """What ends the subagents that were at work when their agent ended."""
+    problem = v1.Error(INTERNAL_ERROR, "The agent ended while the subagent worked")
+    for subagent in state.subagents.values():
+        if isinstance(subagent.state, v1.RunningStateUpdate | v1.RequiresActionStateUpdate):
+            yield v1.SubagentUpdate(subagent.session_id, state=v1.IdleStateUpdate("error", None, problem))
+
+
+# The replay of one session
+
 
 PART = 256 * 1024
 """Characters of a message from which on it is told in parts."""
@@ -208,3 +268,76 @@ def tags(version: Version) -> frozenset[str]:
     node = node_of(union)
     assert isinstance(node, Tagged)
     return frozenset(tag for tag, _ in node.variants)
+
+
+# All replays of a record: a subagent's words follow its announcement. A fork does not have the subagents of its source:
+# their words are left out.
+
+
+class Told(NamedTuple):
+    """An update of a replay."""
+
+    subagent: str | None
+    """The subagent that it is of; None for the session itself."""
+    update: Any
+
+
+class Retelling:
+    """One replay of a session's record: `look` at each entry first, then `add` each, and tell what comes."""
+
+    def __init__(self, session_id: str, version: Version, capabilities: Capabilities) -> None:
+        self._session_id = session_id
+        self._version: Version = version
+        self._capabilities = capabilities
+        self._surveys: dict[str | None, Survey] = {}
+        self._replays: dict[str | None, Replay] = {}
+        self._announced: list[str | None] = [None]
+        """Whose words may be told: the session's, and those of subagents that were announced."""
+
+    def look(self, kept: bytes) -> None:
+        """Look at the next entry for the first time."""
+        subagent, entry = opened(kept)
+        self._surveys.setdefault(subagent, Survey()).add(entry)
+
+    def add(self, kept: bytes) -> None:
+        """Read the next entry."""
+        subagent, entry = opened(kept)
+        if (replay := self._replays.get(subagent)) is None:
+            replay = self._replays[subagent] = Replay(self._surveys[subagent], self._version, self._capabilities)
+        replay.add(read(entry))
+
+    def now(self) -> Iterator[Told]:
+        """What is final by now."""
+        yield from self._each(Replay.now)
+
+    def rest(self) -> Iterator[Told]:
+        """The rest, after the last entry."""
+        yield from self._each(Replay.rest)
+
+    def closing(self) -> list[Told]:
+        """What closes what a crash has left open, after the rest."""
+        return [
+            Told(teller, update)
+            for teller in self._announced
+            if (replay := self._replays.get(teller)) is not None
+            for update in (*replay.closing(), *ended_by_a_crash(replay.state))
+            if self._is_ours(update)
+        ]
+
+    def _each(self, tell: Callable[[Replay], Iterator[Any]]) -> Iterator[Told]:
+        for teller in tuple(self._announced):
+            yield from self._of(teller, tell)
+
+    def _of(self, teller: str | None, tell: Callable[[Replay], Iterator[Any]]) -> Iterator[Told]:
+        if (replay := self._replays.get(teller)) is None:
+            return
+        for update in filter(self._is_ours, tell(replay)):
+            yield Told(teller, update)
+            subagent = getattr(update, "session_id", None)
+            if subagent is not None and subagent not in self._announced:
+                self._announced.append(subagent)
+                yield from self._of(subagent, tell)
+
+    def _is_ours(self, update: Any) -> bool:
+        told_of = getattr(update, "session_id", None)
+        return told_of is None or belongs_to(told_of, self._session_id)

@@ -1,0 +1,250 @@
+"""What an agent declares and accepts: its capabilities, the content of prompts, and the protocol's version. Pure.
+
+The version is the highest that the agent serves at or below the one that the client asks for. A client that asks for
+more than it gets may be newer than this agent: what this agent cannot read of its request is dropped, not refused.
+
+| the client asks for | it gets | its request is read |
+|---|---|---|
+| the version that it gets | that version | strictly, as the schema of that version has it |
+| a higher version | version 2 | leniently; a missing name is `unknown` |
+| a higher version | version 1 | leniently: the members of version 1 where there are any, else those of version 2 |
+| a lower version than the agent serves | error -32022 | not at all |
+| version 0 of an agent that serves only version 1 | version 1 | as version 1 |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+
+import msgspec
+
+from accord.capabilities import Capabilities
+from accord.engine.handlers import Handlers
+from accord.errors import UNSUPPORTED_VERSION, DecodeError, RequestError
+from accord.mcp.offered import mcp_capabilities
+from accord.schema import codec, v1
+from accord.schema.base import Json, Unknown, tag_of
+from accord.schema.v1 import ContentBlock
+
+if TYPE_CHECKING:
+    from accord.schema import v2
+
+
+_YES: dict[Any, Any] = {
+    v1.LoadSessionRequest: True,
+    v1.ListSessionsRequest: v1.SessionListCapabilities(),
+    v1.ResumeSessionRequest: v1.SessionResumeCapabilities(),
+    v1.CloseSessionRequest: v1.SessionCloseCapabilities(),
+    v1.DeleteSessionRequest: v1.SessionDeleteCapabilities(),
+    v1.ForkSessionRequest: v1.SessionForkCapabilities(),
+    v1.ArchiveSessionRequest: v1.SessionArchiveCapabilities(),
+    v1.SessionStatusRequest: v1.SessionStatusCapabilities(),
+    v1.SetSessionTitleRequest: v1.SessionTitleCapabilities(),
+    v1.LogoutRequest: v1.LogoutCapabilities(),
+    v1.AuthStatusRequest: v1.AuthStatusCapabilities(),
+    v1.ListProvidersRequest: v1.ProvidersCapabilities(),
+}
+"""What declares that a message is handled; where it goes, the message's `needs` says."""
+
+LASTING = {
+    v1.LoadSessionRequest,
+    v1.ListSessionsRequest,
+    v1.ResumeSessionRequest,
+    v1.CloseSessionRequest,
+    v1.DeleteSessionRequest,
+    v1.ForkSessionRequest,  # only proposed; declaring it is how it is negotiated
+}
+"""What every agent handles, for every agent has a store."""
+
+
+PROPOSED = {
+    v1.ArchiveSessionRequest,
+    v1.SessionStatusRequest,
+    v1.SetSessionTitleRequest,
+    v1.AuthStatusRequest,
+}
+"""What an agent handles as well where its author lets out what is only proposed."""
+
+_OVERRIDE = v1.SessionSystemPromptModeCapabilities(v1.SessionSystemPromptOverrideCapabilities())
+
+
+def capabilities_of(
+    prompt: v1.PromptCapabilities,
+    handlers: Handlers,
+    *,
+    can_log_out: bool,
+    unstable: bool = False,
+    tells_auth_status: bool = False,
+    has_providers: bool = False,
+    system_prompts: Collection[str] = (),
+) -> v1.AgentCapabilities:
+    """The capabilities of an agent that takes this in prompts, and has these handlers of its own.
+
+    What is only proposed is declared where the author registered something for it, or with `unstable`.
+    """
+    handled: set[Any] = {message for message in _YES if handlers.handles(message)} | LASTING
+    handled |= PROPOSED if unstable else set()
+    handled |= {v1.LogoutRequest} if can_log_out else set()
+    handled |= {v1.AuthStatusRequest} if tells_auth_status else set()
+    handled |= {v1.ListProvidersRequest} if has_providers else set()
+    bare = v1.AgentCapabilities(
+        prompt_capabilities=prompt,
+        mcp_capabilities=mcp_capabilities(),
+        session_capabilities=v1.SessionCapabilities(
+            additional_directories=v1.SessionAdditionalDirectoriesCapabilities(),
+            system_prompt=_system_prompt(system_prompts),
+        ),
+    )
+    return reduce(lambda declared, message: _with(declared, message.__needs__, _YES[message]), handled, bare)
+
+
+def _system_prompt(modes: Collection[str]) -> v1.SessionSystemPromptCapabilities | None:
+    if not modes:
+        return None
+    return v1.SessionSystemPromptCapabilities(_OVERRIDE if "override" in modes else None)
+
+
+def _with(declared: Any, path: str, value: Any) -> Any:
+    """These capabilities, and this one at its place."""
+    step, _, rest = path.partition(".")
+    return msgspec.structs.replace(declared, **{step: _with(getattr(declared, step), rest, value) if rest else value})
+
+
+# The content of prompts
+
+
+Accepted = Literal["image", "audio", "embedded"]
+
+
+class Accepts:
+    """The kinds of content that an agent takes in prompts."""
+
+    def __init__(self, kinds: Collection[Accepted]) -> None:
+        if unknown := set(kinds) - set(get_args(Accepted)):
+            raise ValueError(
+                f"accepts must name only {', '.join(get_args(Accepted))}, got {', '.join(map(repr, sorted(unknown)))}"
+            )
+        self._kinds = frozenset(kinds)
+
+    def capabilities(self) -> v1.PromptCapabilities:
+        return v1.PromptCapabilities(
+            image="image" in self._kinds,
+            audio="audio" in self._kinds,
+            embedded_context="embedded" in self._kinds,
+        )
+
+
+def check_prompt(prompt: Sequence[ContentBlock], declared: Capabilities) -> None:
+    """RequestError for a prompt that is empty, or holds what was not declared."""
+    if not prompt:
+        raise RequestError.invalid_params("prompt must not be empty", path="$.prompt")
+    for position, block in enumerate(prompt):
+        if isinstance(block, Unknown) or not declared.allow(block):
+            # initialization, Prompt capabilities: text and links are the baseline, richer types need a capability.
+            raise RequestError.invalid_params(
+                "this agent does not accept this type of content in a prompt",
+                path=f"$.prompt[{position}]",
+                type=_tag(block),
+            )
+
+
+def text_of(prompt: Sequence[ContentBlock]) -> str:
+    """The texts of a prompt, in their order."""
+    return "\n".join(block.text for block in prompt if isinstance(block, v1.TextContent))
+
+
+def _tag(block: ContentBlock) -> str:
+    return block.tag if isinstance(block, Unknown) else str(tag_of(type(block)))
+
+
+# The version
+
+
+Version = Literal[1, 2]
+
+VERSIONS: tuple[Version, ...] = (1, 2)
+"""The versions of the protocol that an agent can serve."""
+
+HIGHEST = 65535
+"""The highest number of a version; the schema gives it 16 bits."""
+
+
+def version_asked(params: Json) -> int:
+    """The version that an `initialize` asks for; raises DecodeError."""
+    if not isinstance(params, dict):
+        raise DecodeError("$", "params must be an object")
+    asked = cast("dict[str, Json]", params).get("protocolVersion")
+    if type(asked) is not int or not 0 <= asked <= HIGHEST:
+        raise DecodeError("$.protocolVersion", f"must be an integer from 0 to {HIGHEST}")
+    return asked
+
+
+def chosen_version(asked: int, served: Sequence[Version]) -> Version:
+    """The version of a connection; raises RequestError if the client and the agent have none in common.
+
+    `served` is in ascending order.
+
+    >>> chosen_version(3, (1, 2)), chosen_version(2, (1,)), chosen_version(0, (1,))
+    (2, 1, 1)
+    """
+    fitting: list[Version] = [version for version in served if version <= asked]
+    if not fitting and asked == 0 and tuple(served) == (1,):
+        return 1  # initialization, Version Negotiation: an agent of version 1 answers with the latest that it supports
+    if not fitting:
+        data = {"requested": asked, "supported": sorted(served)}
+        raise RequestError(UNSUPPORTED_VERSION, "Unsupported protocol version", data)
+    return fitting[-1]
+
+
+def with_known_parts(params: dict[str, Json], version: Version) -> dict[str, Json]:
+    """The params of a client that asks for a higher version, with only what this version can read."""
+    kept: dict[str, Json] = {"protocolVersion": version}
+    if isinstance(meta := params.get("_meta"), dict):
+        kept["_meta"] = meta
+    if version == 1:
+        return kept | _parts_of_version_1(params)
+    kept["info"] = _info(params.get("info")) or {"name": "unknown", "version": "unknown"}
+    if isinstance(capabilities := params.get("capabilities"), dict):
+        kept["capabilities"] = capabilities
+    return kept
+
+
+def _parts_of_version_1(params: dict[str, Json]) -> dict[str, Json]:
+    """The client's name and capabilities, for an agent of version 1."""
+    kept: dict[str, Json] = {}
+    info = _info(params.get("clientInfo")) or _info(params.get("info"))
+    if info is not None:
+        kept["clientInfo"] = info
+    if isinstance(older := params.get("clientCapabilities"), dict):
+        kept["clientCapabilities"] = older
+    elif isinstance(newer := params.get("capabilities"), dict):
+        from accord.schema import v2
+
+        read = _read_or_none(newer, v2.ClientCapabilities)
+        kept["clientCapabilities"] = codec.plain(as_declared_in_version_1(read or v2.ClientCapabilities()))
+    return kept
+
+
+def as_declared_in_version_1(capabilities: v2.ClientCapabilities) -> v1.ClientCapabilities:
+    """What a client of version 2 would declare in version 1: authors ask for capabilities by these names.
+
+    It lends no files and no terminals, and can show all that each client of version 2 must be able to show.
+    """
+    from accord.schema.conversion import to_v1
+
+    declared: v1.ClientCapabilities = to_v1(capabilities)
+    return msgspec.structs.replace(declared, plan=v1.PlanCapabilities(), subagents=v1.SubagentCapabilities())
+
+
+def _info(value: Json) -> Json:
+    """The name and version of a program; None for another value."""
+    return None if _read_or_none(value, v1.Implementation) is None else value
+
+
+def _read_or_none(value: Json, cls: type[Any]) -> Any:
+    try:
+        return codec.convert(value, cls)
+    except DecodeError:
+        return None

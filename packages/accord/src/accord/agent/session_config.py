@@ -1,0 +1,456 @@
+"""What a session offers its user: slash commands, config options, modes and models.
+
+Only the config options hold values. The modes of the protocol's older pages are a view of the first option of category
+`mode`, so the two cannot differ: the client is told of both whenever one changes. In the same way `models` are a view
+of the first option of category `model`, for clients from before config options; the protocol has no update for them.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, TypeAlias
+
+import msgspec
+
+from accord.agent.record import SessionUpdates
+from accord.arguments import wrong_type
+from accord.errors import RequestError
+from accord.schema import v1
+
+
+class Command(msgspec.Struct, frozen=True):
+    """A command and the function that answers a prompt with it."""
+
+    name: str
+    """Its name, one word without the slash."""
+    description: str
+    """What the command does, for the user."""
+    function: Callable[..., Any]
+    """Called with the turn and, if it has a second parameter, the text after the command's name."""
+    hint: str | None = None
+    """What the user may write after the name; None if the command takes no text."""
+
+    def __post_init__(self) -> None:
+        if not self.name or self.name.startswith("/") or any(character.isspace() for character in self.name):
+            raise ValueError(f"a command's name must be one word without its slash, got {self.name!r}")
+
+
+class Commands:
+    """A session's commands; changing them tells the client."""
+
+    def __init__(self, updates: SessionUpdates, commands: Iterable[Command]) -> None:
+        self._updates = updates
+        self._commands = {command.name: command for command in commands}
+
+    async def add(self, name: str, description: str, function: Callable[..., Any], *, hint: str | None = None) -> None:
+        """Offer this command in this session too; the client is told."""
+        self._commands[name] = Command(name, description, function, hint)
+        await self._tell()
+
+    async def remove(self, name: str) -> None:
+        """Stop offering this command in this session; the client is told."""
+        del self._commands[name]
+        await self._tell()
+
+    def __iter__(self) -> Iterator[Command]:
+        return iter(self._commands.values())
+
+    def __len__(self) -> int:
+        return len(self._commands)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._commands
+
+    async def _tell(self) -> None:
+        if self._updates.is_open:
+            await self._updates.send(offered(self))
+
+
+def offered(commands: Commands) -> v1.AvailableCommandsUpdate:
+    """The update that tells the client these commands."""
+    return v1.AvailableCommandsUpdate([v1.AvailableCommand.of(it.name, it.description, it.hint) for it in commands])
+
+
+def called_by(prompt: Sequence[v1.ContentBlock], commands: Commands) -> tuple[Command, str] | None:
+    """The command that a prompt begins with, and the text after its name; None for other prompts."""
+    # slash-commands, Running commands: the prefix is recognized, other content may stand beside it.
+    text = next((block.text for block in prompt if isinstance(block, v1.TextContent)), "").lstrip()
+    if not text.startswith("/"):
+        return None
+    name, *rest = text[1:].split(maxsplit=1) or [""]
+    command = next((it for it in commands if it.name == name), None)
+    return None if command is None else (command, "".join(rest).strip())
+
+
+def call(command: Command, turn: object, arguments: str) -> Any:
+    """Call the function of a command."""
+    return command.function(turn, arguments) if _takes_two(command.function) else command.function(turn)
+
+
+def _takes_two(function: Callable[..., Any]) -> bool:
+    positional = [
+        parameter
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD, parameter.VAR_POSITIONAL)
+    ]
+    return len(positional) > 1
+
+
+# The values of the options
+
+
+MODE = "mode"
+"""The category of the option that is the session's mode."""
+
+MODEL = "model"
+"""The category of the option that is the session's model."""
+
+
+class Select(msgspec.Struct, frozen=True):
+    """An option with one of several values."""
+
+    id: str
+    name: str
+    groups: dict[str, list[v1.SessionConfigSelectOption]]
+    grouped: bool
+    value: str
+    category: str | None
+    description: str | None
+
+    @property
+    def values(self) -> list[v1.SessionConfigSelectOption]:
+        return [value for group in self.groups.values() for value in group]
+
+    def takes(self, value: str | bool) -> bool:
+        return any(it.value == value for it in self.values)
+
+    def chosen(self, value: str | bool) -> Select:
+        return msgspec.structs.replace(self, value=str(value))
+
+    def option(self) -> v1.SessionConfigSelect:
+        options = (
+            [v1.SessionConfigSelectGroup(v1.SessionConfigGroupId(name), name, it) for name, it in self.groups.items()]
+            if self.grouped
+            else self.values
+        )
+        current = v1.SessionConfigValueId(self.value)
+        return v1.SessionConfigSelect(
+            v1.SessionConfigId(self.id), self.name, current, options, self.description, self.category
+        )
+
+
+class Switch(msgspec.Struct, frozen=True):
+    """An option that is on or off."""
+
+    id: str
+    name: str
+    value: bool
+    category: str | None
+    description: str | None
+
+    def takes(self, value: str | bool) -> bool:
+        return isinstance(value, bool)
+
+    def chosen(self, value: str | bool) -> Switch:
+        return msgspec.structs.replace(self, value=bool(value))
+
+    def option(self) -> v1.SessionConfigBoolean:
+        return v1.SessionConfigBoolean(
+            v1.SessionConfigId(self.id), self.name, self.value, self.description, self.category
+        )
+
+
+class ConfigOptions:
+    """A session's config options. Changing them tells the client, except where an answer to it will."""
+
+    def __init__(self, updates: SessionUpdates, on_config: Callable[[str, str | bool], Awaitable[None]]) -> None:
+        self.offered: dict[str, Select | Switch] = {}
+        """The options by id, in the order in which they were offered."""
+        self._updates = updates
+        self._on_config = on_config
+        self._quiet = 0
+
+    def value_of(self, option_id: str) -> str | bool | None:
+        """The value of this option; None if it is not offered."""
+        option = self.offered.get(option_id)
+        return None if option is None else option.value
+
+    def values(self) -> dict[str, str | bool]:
+        """The value of every option."""
+        return {option_id: option.value for option_id, option in self.offered.items()}
+
+    # Changing
+
+    async def put(self, option: Select | Switch) -> None:
+        """Offer this option, or replace the one with its id."""
+        async with self._telling():
+            self.offered[option.id] = option
+
+    async def remove(self, option_id: str) -> None:
+        """Stop offering this option."""
+        async with self._telling():
+            del self.offered[option_id]
+
+    async def set(self, option_id: str, value: str | bool) -> None:
+        """Choose this value for the agent."""
+        async with self._telling():
+            self._choose(option_id, value)
+
+    async def set_by_client(self, option_id: str, value: str | bool, *, answered: bool = True) -> None:
+        """Choose this value for the user. The author's function may refuse it and change other options.
+
+        `answered` means that the answer to the client contains all options, so that no update is needed.
+        """
+        if option_id not in self.offered or not self._is_shown(self.offered[option_id]):
+            raise RequestError.invalid_params("unknown config option", configId=option_id)
+        before = dict(self.offered)
+        async with self._telling(options=not answered):
+            try:
+                self._choose(option_id, value)
+                await self._on_config(option_id, value)
+            except BaseException:
+                self.offered = before
+                raise
+
+    async def set_mode_by_client(self, mode_id: str) -> None:
+        """Choose this mode for the user."""
+        await self.set_by_client(self.option_with(MODE, mode_id).id, mode_id, answered=False)
+
+    async def set_model_by_client(self, model_id: str) -> None:
+        """Choose this model for the user."""
+        await self.set_by_client(self.option_with(MODEL, model_id).id, model_id, answered=False)
+
+    def restore(self, values: Mapping[str, str | bool]) -> None:
+        """Choose the values that were saved with the session, if they are still offered."""
+        for option_id, value in values.items():
+            if option_id in self.offered and self.offered[option_id].takes(value):
+                self.offered[option_id] = self.offered[option_id].chosen(value)
+
+    def _choose(self, option_id: str, value: str | bool) -> None:
+        option = self.offered[option_id]
+        if not option.takes(value):
+            raise RequestError.invalid_params(
+                "this config option does not have this value", configId=option_id, value=value
+            )
+        self.offered[option_id] = option.chosen(value)
+
+    # Telling
+
+    def options(self) -> list[v1.SessionConfigOption]:
+        """The options that the client can show, with their current values."""
+        return [option.option() for option in self.offered.values() if self._is_shown(option)]
+
+    def of_category(self, category: str) -> Select | None:
+        """The first option of this category that has several values, if there is one."""
+        return next((it for it in self.offered.values() if isinstance(it, Select) and it.category == category), None)
+
+    def option_with(self, category: str, value: str) -> Select:
+        """The first option of this category; RequestError if it does not have this value."""
+        option = self.of_category(category)
+        if option is None or not option.takes(value):
+            raise RequestError.invalid_params(f"unknown {category}", **{f"{category}Id": value})
+        return option
+
+    def mode_state(self) -> v1.SessionModeState | None:
+        """The modes and the current one, for the answer that opens a session."""
+        mode = self.of_category(MODE)
+        if mode is None:
+            return None
+        available = [v1.SessionMode(v1.SessionModeId(it.value), it.name, it.description) for it in mode.values]
+        return v1.SessionModeState(v1.SessionModeId(mode.value), available)
+
+    def model_state(self) -> v1.SessionModelState | None:
+        """The models and the current one, for clients that do not know config options."""
+        model = self.of_category(MODEL)
+        if model is None:
+            return None
+        available = [v1.ModelInfo(v1.ModelId(it.value), it.name, it.description) for it in model.values]
+        return v1.SessionModelState(v1.ModelId(model.value), available)
+
+    def _is_shown(self, option: Select | Switch) -> bool:
+        # rfd-boolean-config-option: boolean options only where the client declared them.
+        return isinstance(option, Select) or self._updates.client_shows("session.config_options.boolean")
+
+    @asynccontextmanager
+    async def _telling(self, *, options: bool = True) -> AsyncGenerator[None]:
+        """Tell the client at the end what changed inside the block, unless an answer will tell it."""
+        before, mode = dict(self.offered), self.of_category(MODE)
+        self._quiet += 1
+        try:
+            yield
+        finally:
+            self._quiet -= 1
+        if self._quiet or not self._updates.is_open or self.offered == before:
+            return
+        await self._updates.keep_settings(self.values())
+        if options:
+            await self._updates.send(v1.ConfigOptionUpdate(self.options()))
+        now = self.of_category(MODE)
+        if now is not None and (mode is None or mode.value != now.value):
+            await self._updates.send(v1.CurrentModeUpdate(v1.SessionModeId(now.value)))
+
+
+# What authors hold: faces of the options
+
+
+CATEGORIES = ("mode", "model", "model_config", "thought_level")
+
+Value: TypeAlias = v1.SessionConfigSelectOption | str | tuple[str, str] | tuple[str, str, str]
+"""A value to choose: its id, or its id and name, or its id, name and description."""
+
+Values: TypeAlias = Sequence[Value] | Mapping[str, Sequence[Value]]
+"""Values to choose from; by heading, if there are many."""
+
+
+class Config:
+    """A session's config options: `session.config["model"]`.
+
+    A change is sent to the client, except where the answer to a request of the client will contain it.
+    """
+
+    def __init__(self, options: ConfigOptions) -> None:
+        self._options = options
+
+    # Offering
+
+    async def select(
+        self,
+        option_id: str,
+        name: str,
+        values: Values,
+        *,
+        value: str | None = None,
+        category: str | None = None,
+        description: str | None = None,
+    ) -> None:
+        """Offer a choice of several values; the first is chosen unless `value` names another.
+
+        Calling it again for the same option offers other values. Clients show options in the order in which they were
+        offered, so offer the most important first. `category` is one of the protocol's, or a word of your own that
+        begins with an underscore.
+        """
+        _check_category(category)
+        grouped = isinstance(values, Mapping)
+        groups = {"": values} if not isinstance(values, Mapping) else values
+        if text := next((it for it in groups.values() if isinstance(it, str)), None):
+            raise wrong_type(
+                f"config.select({option_id!r}, values)",
+                "a list of values, or lists of values by heading",
+                text,
+                'for an id with a name, write a pair: [("id", "Name")]',
+            )
+        listed = {heading: [_value(it) for it in group] for heading, group in groups.items()}
+        ids = [it.value for group in listed.values() for it in group]
+        if len(set(ids)) < len(ids) or not ids:
+            raise ValueError(f"option {option_id!r} must have at least one value, and their ids must differ: got {ids}")
+        kept = self._options.value_of(option_id)
+        chosen = value if value is not None else kept if kept in ids else ids[0]
+        offered = Select(option_id, name, listed, grouped, str(chosen), category, description)
+        if not offered.takes(offered.value):
+            raise ValueError(f"value of option {option_id!r} must be one of {', '.join(ids)}, got {chosen!r}")
+        await self._options.put(offered)
+
+    async def switch(
+        self,
+        option_id: str,
+        name: str,
+        *,
+        value: bool | None = None,
+        category: str | None = None,
+        description: str | None = None,
+    ) -> None:
+        """Offer an option to turn on and off; it is off unless `value` is True.
+
+        A client that does not support boolean options does not see it, and its value stays as it is.
+        """
+        _check_category(category)
+        kept = self._options.value_of(option_id)
+        value = kept is True if value is None else value
+        await self._options.put(Switch(option_id, name, value, category, description))
+
+    async def remove(self, option_id: str) -> None:
+        """Stop offering this option."""
+        await self._options.remove(option_id)
+
+    # Reading
+
+    def __getitem__(self, option_id: str) -> str | bool:
+        """The current value."""
+        return self._options.offered[option_id].value
+
+    def __contains__(self, option_id: str) -> bool:
+        return option_id in self._options.offered
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._options.offered)
+
+    def values(self) -> dict[str, str | bool]:
+        """The value of every option."""
+        return self._options.values()
+
+    # Changing
+
+    async def set(self, option_id: str, value: str | bool) -> None:
+        """Choose this value for the agent; the client is told."""
+        await self._options.set(option_id, value)
+
+
+class _Choice:
+    """The first config option of one category, which older clients know by a name of its own."""
+
+    _category = ""
+    _name = ""
+
+    def __init__(self, config: Config, options: ConfigOptions) -> None:
+        self._config = config
+        self._options = options
+
+    async def offer(self, values: Values, *, current: str | None = None, name: str | None = None) -> None:
+        """Offer these values, by heading if there are many; the first is chosen unless `current` names another.
+
+        `name` is what clients show above them.
+        """
+        category = self._category
+        await self._config.select(category, name or self._name, values, value=current, category=category)
+
+    @property
+    def current(self) -> str | None:
+        """The id of the current value; None if the session offers none."""
+        option = self._options.of_category(self._category)
+        return None if option is None else option.value
+
+    async def set(self, value_id: str) -> None:
+        """Choose this value for the agent; the client is told."""
+        await self._options.set(self._options.option_with(self._category, value_id).id, value_id)
+
+
+class Modes(_Choice):
+    """A session's modes: the config option of category `mode`, under its older name."""
+
+    _category = MODE
+    _name = "Mode"
+
+
+class Models(_Choice):
+    """A session's models: the config option of category `model`, which older clients know as `models`."""
+
+    _category = MODEL
+    _name = "Model"
+
+
+def _check_category(category: str | None) -> None:
+    # session-config-options, Option Categories: names without an underscore are the protocol's.
+    if category is not None and category not in CATEGORIES and not category.startswith("_"):
+        raise ValueError(
+            f"category must be one of {', '.join(CATEGORIES)}, or begin with an underscore, got {category!r}"
+        )
+
+
+def _value(value: Value) -> v1.SessionConfigSelectOption:
+    if isinstance(value, v1.SessionConfigSelectOption):
+        return value
+    parts = (value,) if isinstance(value, str) else value
+    name = parts[1] if len(parts) > 1 else parts[0]
+    return v1.SessionConfigSelectOption(v1.SessionConfigValueId(parts[0]), name, parts[2] if len(parts) > 2 else None)

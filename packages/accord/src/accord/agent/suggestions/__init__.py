@@ -1,1 +1,0 @@
-"""Next edit suggestions on the agent's side: what an author registers, the mirrors of documents, and the messages."""
