@@ -4,7 +4,7 @@ import pytest
 
 import accord
 from accord import v1
-from accord.agent.session import SystemPrompt
+from accord.agent.session import ClientSystemPrompt
 from tests.agent import feature_agents
 
 OWN = "You are a librarian."
@@ -109,4 +109,4 @@ def test_modes_that_cannot_be_declared_are_refused_where_the_agent_is_made(modes
 
 
 def test_a_system_prompt_is_applied_to_an_empty_one():
-    assert SystemPrompt("append", "Be brief.").applied_to("") == "Be brief."
+    assert ClientSystemPrompt("append", "Be brief.").applied_to("") == "Be brief."

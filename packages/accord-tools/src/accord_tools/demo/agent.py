@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from accord import Agent, Session, Store, Turn, __version__
-from accord.agent.session_config import Command
+from accord.agent.session_config import SlashCommand
 from accord_tools.demo import asking, background, conversation, delegating, servers, settings, telling, working
 from accord_tools.demo.memory import PACE, Memory
 
@@ -90,5 +90,5 @@ async def show_help(turn: Turn) -> None:
     await turn.say("\n".join(["This is what I can show you:", "", *lines, "", "Or just talk to me."]))
 
 
-def _usage(command: Command) -> str:
+def _usage(command: SlashCommand) -> str:
     return f"/{command.name}" + (f" [{command.hint}]" if command.hint else "")

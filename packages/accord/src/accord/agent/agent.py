@@ -23,11 +23,11 @@ from accord.agent.agent_definition import (
     SavedFunctionT,
     SuggestFunctionT,
 )
-from accord.agent.authentication import Way, variables_are_set
+from accord.agent.authentication import LoginMethod, variables_are_set
 from accord.agent.model_providers import Provider
 from accord.agent.prompt_queue import SecondPrompt
 from accord.agent.session import Mode, Session, StateT, check_modes
-from accord.agent.session_config import Command
+from accord.agent.session_config import SlashCommand
 from accord.agent.turn import Turn
 from accord.agent.user_questions import PermissionMemory, Remembered
 from accord.arguments import (
@@ -190,7 +190,7 @@ class Agent(Generic[StateT]):
             check_handler(f"@agent.command({name!r}, ...)", function)
             if any(it.name == name for it in self._definition.commands):
                 raise ValueError(f"the command {name!r} is registered already; each name can be used once")
-            self._definition.commands.append(Command(name, description, function, hint))
+            self._definition.commands.append(SlashCommand(name, description, function, hint))
             return function
 
         return register
@@ -262,7 +262,7 @@ class Agent(Generic[StateT]):
         def register(function: LoginT) -> LoginT:
             check_handler(f"@agent.login({method_id!r}, ...)", function)
             self._definition.logins.add(
-                Way(v1.AuthMethodAgent(v1.AuthMethodId(method_id), name, description), function)
+                LoginMethod(v1.AuthMethodAgent(v1.AuthMethodId(method_id), name, description), function)
             )
             return function
 
@@ -288,7 +288,7 @@ class Agent(Generic[StateT]):
 
         def register(function: LoginCheckT) -> LoginCheckT:
             check_handler(f"@agent.terminal_login({method_id!r}, ...)", function)
-            self._definition.logins.add(Way(method, function))
+            self._definition.logins.add(LoginMethod(method, function))
             return function
 
         return register
@@ -308,7 +308,7 @@ class Agent(Generic[StateT]):
         """
         needed = [v1.AuthEnvVar(it) if isinstance(it, str) else it for it in variables]
         method = v1.AuthMethodEnvVar(v1.AuthMethodId(method_id), name, needed, description=description, link=link)
-        self._definition.logins.add(Way(method, variables_are_set(needed)))
+        self._definition.logins.add(LoginMethod(method, variables_are_set(needed)))
 
     def on_login_check(self, function: LoginCheckT) -> LoginCheckT:
         """Ask this function whether the user is logged in already, before a login on this connection is required."""

@@ -13,13 +13,13 @@ from msgspec import Raw
 from accord.agent.agent_capabilities import Version, check_prompt, chosen_version, version_asked, with_known_parts
 from accord.agent.agent_definition import AgentDefinition
 from accord.agent.authentication import Authentication, AuthStatus
-from accord.agent.lifecycle import Catalogue, Lifecycle
+from accord.agent.lifecycle import Lifecycle, SessionList
 from accord.agent.model_providers import ConnectionProviders
 from accord.agent.prompt_queue import CANCELLED
-from accord.agent.public_error import taken, told
+from accord.agent.public_error import public_store_error, taken
 from accord.agent.remote_client import ClientLink, ConnectedClient
 from accord.agent.session import OpenSession, SessionSurroundings
-from accord.agent.turn import AddedPrompt, RunningTurn, Turn, meant_by, work_in
+from accord.agent.turn import AddedPrompt, RunningTurn, Turn, background_turn, meant_by
 from accord.capabilities import Capabilities
 from accord.engine.context import Context
 from accord.engine.handlers import Handlers
@@ -33,19 +33,19 @@ from accord.schema.v1 import StopReason
 from accord.transports.transport_interface import Transport
 
 if TYPE_CHECKING:
-    from accord.agent.v2_methods import Insertion
+    from accord.agent.v2_methods import PromptReceipt
 
 
 INITIALIZE = "initialize"
 
 
-class Refused(msgspec.Struct, frozen=True):
+class VersionRefusal(msgspec.Struct, frozen=True):
     """An `initialize` that asks for a version that is not served."""
 
     error: RequestError
 
 
-class Chosen(msgspec.Struct, frozen=True):
+class VersionChoice(msgspec.Struct, frozen=True):
     """An `initialize` as the chosen version reads it."""
 
     version: Version
@@ -68,7 +68,7 @@ class Router:
         self._served = tuple(served)
         self._routes_of = routes_of
         self._choose = choose
-        self._chosen: Chosen | None = None
+        self._chosen: VersionChoice | None = None
         """The `initialize` that is being answered."""
         self._agreed: Version | None = None
         """The version of the connection, once an `initialize` was answered well."""
@@ -88,23 +88,25 @@ class Router:
         routes.makers.append(lambda method: route if method == INITIALIZE else None)
         routes.calls.pop(INITIALIZE, None)
 
-    def _read(self, raw: bytes | Raw) -> Chosen | Refused:
+    def _read(self, raw: bytes | Raw) -> VersionChoice | VersionRefusal:
         params = codec.loads(raw)
         asked = version_asked(params)
         try:
             version = chosen_version(asked, self._served)
         except RequestError as error:
-            return Refused(error)
+            return VersionRefusal(error)
         if self._agreed is not None and version < self._agreed:
-            return Refused(RequestError.invalid_request("the connection is already initialized with a higher version"))
+            return VersionRefusal(
+                RequestError.invalid_request("the connection is already initialized with a higher version")
+            )
         route = self._routes_of(version).call(INITIALIZE)
         if route is None:
             raise DecodeError("$.protocolVersion", f"version {version} has no handler")
         fitting = raw if asked <= version else Raw(codec.encode(with_known_parts(params, version)))
-        return Chosen(version, route, route.read(fitting))
+        return VersionChoice(version, route, route.read(fitting))
 
-    def _call(self, read: Chosen | Refused, owed: IncomingRequest) -> Any:
-        if isinstance(read, Refused):
+    def _call(self, read: VersionChoice | VersionRefusal, owed: IncomingRequest) -> Any:
+        if isinstance(read, VersionRefusal):
             raise read.error
         self._choose(read.version)
         self._chosen = read
@@ -145,7 +147,7 @@ class AgentConnection:
         self._providers = ConnectionProviders(agent.providers)
         self._authentication = Authentication(
             agent.logins,
-            lambda: ClientLink(self._client, self._client.asks()),
+            lambda: ClientLink(self._client, self._client.requester()),
             unstable=agent.unstable,
             is_replaced=self._providers.replace_login,
         )
@@ -158,7 +160,7 @@ class AgentConnection:
             agent.open_sessions,
             archives=self._offers.has("session_capabilities.archive"),
         )
-        self._catalogue = Catalogue(self._lifecycle, self._authentication, agent.store, owner, agent.open_sessions)
+        self._list = SessionList(self._lifecycle, self._authentication, agent.store, owner, agent.open_sessions)
         self._auth_status = AuthStatus(
             self._authentication, agent.logins.status, self._peer, is_declared=self._offers.has("auth.status")
         )
@@ -182,7 +184,7 @@ class AgentConnection:
             titles_sessions=self._agent.titles_sessions,
             state_type=self._agent.state_type,
             system_prompts=self._agent.system_prompts,
-            work=work_in,
+            work=background_turn,
             endpoints=lambda: self._providers.current,
         )
 
@@ -228,7 +230,7 @@ class AgentConnection:
             self._client,
             self._authentication,
             self._lifecycle,
-            self._catalogue,
+            self._list,
             self._work_on,
             self._log_out,
         )
@@ -254,7 +256,7 @@ class AgentConnection:
 
             SuggestionSessions(suggestions, self._peer, self._authentication.require).register(handlers)
         if self._agent.unstable:
-            self._catalogue.register(handlers)
+            self._list.register(handlers)
         if self._agent.unstable or self._agent.logins.status is not None:
             handlers.on(v1.AuthStatusRequest)(self._auth_status.answer)
         if self._agent.providers:
@@ -309,9 +311,9 @@ class AgentConnection:
         return await self._work_on(request, context)
 
     async def _work_on(
-        self, request: v1.PromptRequest, context: Context, insertion: Insertion | None = None
+        self, request: v1.PromptRequest, context: Context, receipt: PromptReceipt | None = None
     ) -> v1.PromptResponse:
-        """Work on a prompt; in version 2, `insertion` answers it and tells how the work ends."""
+        """Work on a prompt; in version 2, `receipt` answers it and tells how the work ends."""
         await self._authentication.require()
         session = self.session(request.session_id)
         check_prompt(request.prompt, self._offers)
@@ -321,38 +323,38 @@ class AgentConnection:
         running = RunningTurn(session, context, place)
         turn = Turn(running, request)
         context.on_cancel(place.cancel)
-        place.when_taken(functools.partial(self._add_to_turn, session, turn, insertion))
-        place.when_overdue(functools.partial(self._answer_without, running, turn, insertion))
+        place.when_taken(functools.partial(self._add_to_turn, session, turn, receipt))
+        place.when_overdue(functools.partial(self._answer_without, running, turn, receipt))
         try:
             with place:
                 if await place.comes():
-                    if insertion is not None:
-                        insertion.begins(running, turn, place)
-                    place.stop_reason = await self._work(running, turn, insertion)
-            if place.joins is not None and insertion is None:
+                    if receipt is not None:
+                        receipt.begins(running, turn, place)
+                    place.stop_reason = await self._work(running, turn, receipt)
+            if place.joins is not None and receipt is None:
                 place.stop_reason = await place.ended()
         except StoreError as error:
             if error.reason in ("taken", "gone"):
                 await self._lifecycle.let_go(session)
-            if insertion is not None and error.reason == "taken":
+            if receipt is not None and error.reason == "taken":
                 # Version 2: a session that is not active here is not found.
                 raise taken(session.id, NOT_FOUND) from error
-            raise told(error, session.id) from error
+            raise public_store_error(error, session.id) from error
         return self._response(running, turn, place.stop_reason)
 
     def _response(self, running: RunningTurn, turn: Turn, stop_reason: str) -> v1.PromptResponse:
         usage = running.spent if self._agent.unstable else None
         return v1.PromptResponse(cast("StopReason", stop_reason), usage, meta=turn.answer_meta or None)
 
-    async def _add_to_turn(self, session: OpenSession, turn: Turn, insertion: Insertion | None) -> AddedPrompt:
+    async def _add_to_turn(self, session: OpenSession, turn: Turn, receipt: PromptReceipt | None) -> AddedPrompt:
         """Make a prompt part of the turn that takes it."""
-        await session.begin_turn(turn.prompt, insertion)
+        await session.begin_turn(turn.prompt, receipt)
         return AddedPrompt(turn.prompt, turn.meta)
 
-    async def _work(self, running: RunningTurn, turn: Turn, insertion: Insertion | None = None) -> str:
+    async def _work(self, running: RunningTurn, turn: Turn, receipt: PromptReceipt | None = None) -> str:
         session = running.session
         running.endpoints = self._providers.current
-        await session.begin_turn(turn.prompt, insertion)
+        await session.begin_turn(turn.prompt, receipt)
         try:
             try:
                 async with running.tasks:
@@ -366,11 +368,11 @@ class AgentConnection:
             await session.face.save()
         return stop_reason
 
-    def _answer_without(self, running: RunningTurn, turn: Turn, insertion: Insertion | None) -> None:
+    def _answer_without(self, running: RunningTurn, turn: Turn, receipt: PromptReceipt | None) -> None:
         """Answer a prompt whose work does not end though it was cancelled."""
         running.end()
-        if insertion is not None:
-            insertion.is_overdue(running, turn)
+        if receipt is not None:
+            receipt.is_overdue(running, turn)
             return
         running.context.answer(self._response(running, turn, CANCELLED))
 

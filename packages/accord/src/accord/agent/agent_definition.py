@@ -19,7 +19,7 @@ from accord.agent.lifecycle import OpenSessions
 from accord.agent.model_providers import Provider
 from accord.agent.prompt_queue import SecondPrompt
 from accord.agent.session import Mode, Session
-from accord.agent.session_config import Command, call, called_by
+from accord.agent.session_config import SlashCommand, call, called_by
 from accord.agent.turn import Turn
 from accord.agent.user_questions import PermissionMemory
 from accord.arguments import shown
@@ -104,7 +104,7 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
     """The messages that the author handles on the low level."""
     second_handlers: Handlers = msgspec.field(default_factory=lambda: Handlers(author="@agent"))
     """Those of version 2."""
-    commands: list[Command] = msgspec.field(default_factory=list[Command])
+    commands: list[SlashCommand] = msgspec.field(default_factory=list[SlashCommand])
     """The slash commands that every session begins with."""
     logins: Logins = msgspec.field(default_factory=Logins)
     """The ways to log in and out."""

@@ -336,7 +336,7 @@ REMEMBERED = 100
 """How many of the last suggestions of a session are remembered, for what becomes of them."""
 
 
-class SuggestionSession:
+class MirroredSession:
     """One suggestion session, from `nes/start` to `nes/close`."""
 
     def __init__(self, folder: Path | None, encoding: Encoding) -> None:
@@ -381,7 +381,7 @@ class SuggestionSessions:
         self._functions = functions
         self._peer = peer
         self._require_login = require_login
-        self._sessions: dict[str, SuggestionSession] = {}
+        self._sessions: dict[str, MirroredSession] = {}
         self._numbers = count(1)
         self._ids = count(1)
         self._has_complained = False
@@ -405,14 +405,14 @@ class SuggestionSessions:
         await self._require_login()
         session_id = SessionId(f"nes-{next(self._numbers)}")
         folder = None if request.workspace_uri is None else path_of_uri(request.workspace_uri)
-        self._sessions[session_id] = SuggestionSession(folder, self._encoding())
+        self._sessions[session_id] = MirroredSession(folder, self._encoding())
         return v1.StartNesResponse(session_id)
 
     def _close(self, request: v1.CloseNesRequest) -> None:
         self._session(request.session_id).close()
         del self._sessions[request.session_id]
 
-    def _session(self, session_id: str) -> SuggestionSession:
+    def _session(self, session_id: str) -> MirroredSession:
         session = self._sessions.get(session_id)
         if session is None:
             raise RequestError.not_found("Unknown suggestion session", sessionId=session_id)
@@ -469,7 +469,7 @@ class SuggestionSessions:
         return self._answered(session, self._request(session, request, document), request.version == document.version)
 
     def _request(
-        self, session: SuggestionSession, request: v1.SuggestNesRequest, document: MirroredDocument
+        self, session: MirroredSession, request: v1.SuggestNesRequest, document: MirroredDocument
     ) -> SuggestionRequest:
         try:
             return SuggestionRequest(request, document, session.folder, self._shown(), self._new_id)
@@ -480,7 +480,7 @@ class SuggestionSessions:
         return f"suggestion-{next(self._ids)}"
 
     async def _answered(
-        self, session: SuggestionSession, request: SuggestionRequest, is_current: bool
+        self, session: MirroredSession, request: SuggestionRequest, is_current: bool
     ) -> v1.SuggestNesResponse:
         if not is_current:  # ranges would mean a text that we do not have
             return v1.SuggestNesResponse([])
@@ -495,7 +495,7 @@ class SuggestionSessions:
         finally:
             session.open.discard(task)
 
-    async def _found(self, session: SuggestionSession, request: SuggestionRequest) -> v1.SuggestNesResponse:
+    async def _found(self, session: MirroredSession, request: SuggestionRequest) -> v1.SuggestNesResponse:
         assert self._functions.suggest is not None, "handlers are registered only for an agent that suggests"
         given: Sequence[v1.NesSuggestion | None] | None = await finished(self._functions.suggest(request))
         response = v1.SuggestNesResponse([it for it in given or () if it is not None and self._fits(it)])

@@ -25,7 +25,7 @@ from accord.errors import AUTH_REQUIRED, RequestError
 from accord.schema import v1
 
 
-class Way(msgspec.Struct, frozen=True):
+class LoginMethod(msgspec.Struct, frozen=True):
     """One way to log in: what the client is told of it, and the function that does or checks it."""
 
     method: v1.AuthMethod
@@ -39,13 +39,13 @@ class Way(msgspec.Struct, frozen=True):
 class Logins(msgspec.Struct):
     """Every way in and out that an author has registered."""
 
-    ways: list[Way] = msgspec.field(default_factory=list["Way"])
+    ways: list[LoginMethod] = msgspec.field(default_factory=list["LoginMethod"])
     check: Callable[[], Any] | None = None
     logout: Callable[..., Any] | None = None
     status: Callable[[], Any] | None = None
     """Says to which accounts the user is logged in."""
 
-    def add(self, way: Way) -> None:
+    def add(self, way: LoginMethod) -> None:
         if any(it.id == way.id for it in self.ways):
             raise ValueError(f"a login with the id {way.id!r} is already registered")
         self.ways.append(way)
@@ -114,7 +114,7 @@ class Authentication:
                 return True
         return False
 
-    def _shows(self, way: Way) -> bool:
+    def _shows(self, way: LoginMethod) -> bool:
         """Whether its function tells who is logged in. The environment tells so until the user has logged out."""
         if isinstance(way.method, v1.AuthMethodEnvVar):
             return not self._was_left

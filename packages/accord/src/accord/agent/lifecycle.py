@@ -26,11 +26,11 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from accord.agent.authentication import Authentication
-from accord.agent.public_error import not_found, telling, told
+from accord.agent.public_error import not_found, public_store_error, public_store_errors
 from accord.agent.record import Record, title_of
 from accord.agent.remote_client import absolute, checked_folders
 from accord.agent.replay_tree import session_of
-from accord.agent.session import OpenSession, Session, SessionSurroundings, SystemPrompt, system_prompt_of
+from accord.agent.session import ClientSystemPrompt, OpenSession, Session, SessionSurroundings, system_prompt_of
 from accord.capabilities import WATCH
 from accord.engine.context import Context
 from accord.engine.handlers import Handlers
@@ -40,7 +40,7 @@ from accord.schema.base import Json
 from accord.store.base import Changes, Store, StoredSession, now
 
 if TYPE_CHECKING:
-    from accord.agent.watch_feed import Followed, Watch
+    from accord.agent.watch_feed import SessionWatch, WatchedSessions
 
 
 class OpenSessions:
@@ -51,7 +51,7 @@ class OpenSessions:
     """
 
     def __init__(self) -> None:
-        self.followed: Followed | None = None
+        self.watched: WatchedSessions | None = None
         """The sessions that clients watch; made when the first does."""
         self._open: dict[tuple[str, str], tuple[OpenSession, Callable[[str], Awaitable[None]]]] = {}
 
@@ -105,7 +105,7 @@ class Lifecycle:
         self._open_sessions = open_sessions
         self._archives = archives
         """Whether clients are told that sessions can be archived."""
-        self._watched: dict[str, Watch] | None = None
+        self._watched: dict[str, SessionWatch] | None = None
         """The sessions that this client watches; None until it watches one."""
         self._changing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -122,14 +122,14 @@ class Lifecycle:
 
     async def new(self, request: v1.NewSessionRequest, context: Context) -> v1.NewSessionResponse:
         await self._authentication.require()
-        with telling(""):
+        with public_store_errors(""):
             stored = await self._store.create(self._blank(request))
             session = await self._begin(stored, request, context)
         return v1.NewSessionResponse(session.id, *_choices(session), meta=_answer_meta(session))
 
     async def fork(self, request: v1.ForkSessionRequest, context: Context) -> v1.ForkSessionResponse:
         await self._authentication.require()
-        with telling(request.session_id):
+        with public_store_errors(request.session_id):
             source = await self._store.find(request.session_id, owner=self._owner)
             if source is None:
                 raise not_found(request.session_id)
@@ -269,7 +269,7 @@ class Lifecycle:
     def _system_prompt(
         self,
         request: v1.NewSessionRequest | v1.LoadSessionRequest | v1.ResumeSessionRequest | v1.ForkSessionRequest,
-    ) -> SystemPrompt | None:
+    ) -> ClientSystemPrompt | None:
         """What the client wants of the system prompt; RequestError for what the agent does not take."""
         return system_prompt_of(request.system_prompt, self._surroundings.system_prompts)
 
@@ -289,7 +289,7 @@ class Lifecycle:
         self, request: v1.LoadSessionRequest | v1.ResumeSessionRequest, context: Context, *, replays: bool
     ) -> tuple[list[v1.SessionConfigOption], v1.SessionModeState | None]:
         """Follow a session that stays with its holder; its options and modes, as far as they are known here."""
-        from accord.agent.watch_feed import Followed, Watch
+        from accord.agent.watch_feed import SessionWatch, WatchedSessions
 
         async with self._alone(request.session_id):
             found = await self._found(request.session_id)  # in whichever folder: an observer works in none
@@ -297,11 +297,11 @@ class Lifecycle:
                 raise RequestError.invalid_request("this connection has the session open: close it, then watch it")
             if (earlier := self._unwatched(found.id)) is not None:
                 await earlier.hand_over()
-            followed = self._open_sessions.followed
-            if followed is None or followed.loop is not asyncio.get_running_loop():
-                followed = self._open_sessions.followed = Followed(self._store)
+            watched = self._open_sessions.watched
+            if watched is None or watched.loop is not asyncio.get_running_loop():
+                watched = self._open_sessions.watched = WatchedSessions(self._store)
             client = self._surroundings.client
-            watch = Watch(followed, self._store, found, client.peer, client.version, self._watch_is_over)
+            watch = SessionWatch(watched, self._store, found, client.peer, client.version, self._watch_is_over)
             await watch.open(replays=replays)
             self._watched = self._watched or {}
             self._watched[found.id] = watch
@@ -323,11 +323,11 @@ class Lifecycle:
             problem = "this client only watches the session: load it to control it"
             raise RequestError.invalid_request(problem, reason="watching")
 
-    def _unwatched(self, session_id: str) -> Watch | None:
+    def _unwatched(self, session_id: str) -> SessionWatch | None:
         """Take the watch of this session from this client; None if it has none."""
         return None if self._watched is None else self._watched.pop(session_id, None)
 
-    def _watch_is_over(self, watch: Watch) -> None:
+    def _watch_is_over(self, watch: SessionWatch) -> None:
         if self._watched is not None and self._watched.get(watch.id) is watch:
             del self._watched[watch.id]
 
@@ -345,7 +345,7 @@ class Lifecycle:
     async def list(self, request: v1.ListSessionsRequest) -> v1.ListSessionsResponse:
         await self._authentication.require()
         cwd = None if request.cwd is None else str(absolute(request.cwd, "$.cwd"))
-        with telling(""):
+        with public_store_errors(""):
             archived = archived_of(request.archived, exclude=self._archives)
             page = await self._store.page(owner=self._owner, cwd=cwd, archived=archived, cursor=request.cursor)
         infos = [_info(stored, tells_archived=self._archives) for stored in page.sessions]
@@ -391,7 +391,7 @@ class Lifecycle:
         except StoreError as error:
             if error.reason in ("taken", "gone"):
                 await self.let_go(session)
-            raise told(error, session.id) from error
+            raise public_store_error(error, session.id) from error
 
     async def end_all(self) -> None:
         for watched in list(self._watched or ()):
@@ -418,7 +418,7 @@ class Lifecycle:
         if lock is None:
             lock = self._changing[session_id] = asyncio.Lock()
         async with lock:
-            with telling(session_id):
+            with public_store_errors(session_id):
                 yield
 
 
@@ -473,7 +473,7 @@ LONGEST_TITLE = 200
 """Characters of a title that a user gives; the rest is cut."""
 
 
-class Catalogue:
+class SessionList:
     """The sessions of one owner, as a client looks after them."""
 
     def __init__(
@@ -515,7 +515,7 @@ class Catalogue:
         await self._authentication.require()
         if self.open_session(request.session_id) is not None:
             return v1.SessionStatusResponse("open")
-        with telling(request.session_id):
+        with public_store_errors(request.session_id):
             if await self._store.find(request.session_id, owner=self._owner) is None:
                 raise not_found(request.session_id)
         return v1.SessionStatusResponse("saved")
@@ -530,7 +530,7 @@ class Catalogue:
         title = title_of(request.title, LONGEST_TITLE)
         if title is None:
             raise RequestError.invalid_params("title must hold some text", path="$.title")
-        with telling(request.session_id):
+        with public_store_errors(request.session_id):
             if not await self._told_where_open(request.session_id, title):
                 await self._store.amend(request.session_id, Changes(title=title), owner=self._owner)
         return v1.SetSessionTitleResponse(title)

@@ -39,7 +39,7 @@ _IN_WORDS: dict[StoreTrouble, str] = {
 """Messages for the client by the reason of the error: what is wrong and what to do, without paths and system errors."""
 
 
-def told(error: StoreError, session_id: str) -> RequestError:
+def public_store_error(error: StoreError, session_id: str) -> RequestError:
     """The answer for the client. Details that only the agent's operator can use are logged."""
     if error.reason == "gone":
         return not_found(session_id)
@@ -53,15 +53,15 @@ def told(error: StoreError, session_id: str) -> RequestError:
 
 
 @contextmanager
-def telling(session_id: str) -> Generator[None]:
+def public_store_errors(session_id: str) -> Generator[None]:
     """Turn a StoreError into the answer for the client."""
     try:
         yield
     except StoreError as error:
-        raise told(error, session_id) from error
+        raise public_store_error(error, session_id) from error
 
 
-def error_for(error: BaseException) -> v1.Error:
+def public_error(error: BaseException) -> v1.Error:
     """The error of the protocol for this one: with its text if that is meant for the client, else without."""
     if isinstance(error, RequestError):
         return v1.Error(error.code, error.message, error.data)

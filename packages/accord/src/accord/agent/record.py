@@ -24,7 +24,7 @@ import msgspec
 from msgspec import UNSET
 
 from accord.agent.remote_client import with_absolute_paths
-from accord.agent.replay_tree import Retelling, Told, enclosed, opened, update_head
+from accord.agent.replay_tree import ReplayedUpdate, SessionReplay, enclosed, opened, update_head
 from accord.dialects.dialect import Dialect
 from accord.engine.peer import Peer
 from accord.errors import ConnectionClosed
@@ -204,8 +204,8 @@ class Record:
 
     async def replay(self, peer: Peer) -> None:
         """Tell the client everything again, in order, and close the tool calls that a crash has left open."""
-        retelling = await self._replay(peer)
-        if closed := retelling.closing():
+        replay = await self._replay(peer)
+        if closed := replay.closing():
             entries = [self._entry_of(subagent, encoded_update(update)) for subagent, update in closed]
             await self._store.write(self._stored, entries)
             await self._tell(peer, closed)
@@ -238,19 +238,19 @@ class Record:
         if self._written is not None and not self._writing:
             self._written.set()
 
-    async def _replay(self, peer: Peer) -> Retelling:
-        retelling = Retelling(self._stored.id, self.version, peer.capabilities)
+    async def _replay(self, peer: Peer) -> SessionReplay:
+        replay = SessionReplay(self._stored.id, self.version, peer.capabilities)
         async for page in self._pages():
             for kept in page:
-                retelling.look(kept)
+                replay.look(kept)
         async for page in self._pages():
             for kept in page:
-                retelling.add(kept)
-            await self._tell(peer, retelling.now())
-        await self._tell(peer, retelling.rest())
-        return retelling
+                replay.add(kept)
+            await self._tell(peer, replay.now())
+        await self._tell(peer, replay.rest())
+        return replay
 
-    async def _tell(self, peer: Peer, told: Iterable[Told]) -> None:
+    async def _tell(self, peer: Peer, told: Iterable[ReplayedUpdate]) -> None:
         for subagent, update in told:
             head = self._head if subagent is None else update_head(subagent)
             if peer.connection.tell(b"".join((head, encoded_update(update), b"}}"))):

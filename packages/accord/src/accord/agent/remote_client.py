@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 ResultT = TypeVar("ResultT")
 
 
-class Asks(Protocol):
+class Requester(Protocol):
     """Sends requests and waits for their answers: a peer, or a turn, whose end cancels them."""
 
     def request(self, request: Request[ResultT], /, *, force: bool = False) -> Awaitable[ResultT]: ...
@@ -126,7 +126,7 @@ class ConnectedClient(msgspec.Struct):
 
         return V2Dialect()
 
-    def asks(self, dialect: Dialect | None = None) -> Asks:
+    def requester(self, dialect: Dialect | None = None) -> Requester:
         """What sends requests to the client, in the words of version 1 whatever the version is."""
         if self.version == 1:
             return self.peer
@@ -159,21 +159,21 @@ class ConnectedClient(msgspec.Struct):
             self.peer.handle(self.mcp_lines.handlers())
         return self.mcp_lines
 
-    def asked_for(self, session: ServedSession, dialect: Dialect) -> Asks:
+    def requester_for(self, session: ServedSession, dialect: Dialect) -> Requester:
         """What answers this session's requests."""
-        asks = self.asks(dialect)
+        requester = self.requester(dialect)
         if self.local is None:
-            return asks
+            return requester
         from accord.services.local import HelpedPeer
 
-        return HelpedPeer(asks, self.peer, self.local, session)
+        return HelpedPeer(requester, self.peer, self.local, session)
 
 
 class SessionClient(msgspec.Struct, frozen=True):
     """The client, as one session knows it: what `RemoteClient` and its terminals need."""
 
     client: ConnectedClient
-    asks: Asks
+    requester: Requester
     """Sends requests that outlast a turn: a turn's end does not cancel them."""
     errands: Tasks
     """Work that no request waits for, such as releasing a terminal."""
@@ -212,12 +212,12 @@ class CommandResult(msgspec.Struct, frozen=True):
 class RemoteTerminal:
     """A command that the client runs for us, from `async with` to its end."""
 
-    def __init__(self, session: SessionClient, asks: Asks, request: v1.CreateTerminalRequest) -> None:
+    def __init__(self, session: SessionClient, requester: Requester, request: v1.CreateTerminalRequest) -> None:
         self.is_released = False
         """Whether the client has been told to release it."""
         self._before_release: list[Callable[[], Awaitable[None]]] = []
         self._session = session
-        self._asks = asks
+        self._requester = requester
         self._request = request
         self._id: v1.TerminalId | None = None
 
@@ -230,15 +230,15 @@ class RemoteTerminal:
 
     async def output(self) -> v1.TerminalOutputResponse:
         """The output so far, and how the command ended if it has."""
-        return await self._asks.request(v1.TerminalOutputRequest(self._session.session_id, self.id))
+        return await self._requester.request(v1.TerminalOutputRequest(self._session.session_id, self.id))
 
     async def wait(self) -> v1.WaitForTerminalExitResponse:
         """Wait until the command ends."""
-        return await self._asks.request(v1.WaitForTerminalExitRequest(self._session.session_id, self.id))
+        return await self._requester.request(v1.WaitForTerminalExitRequest(self._session.session_id, self.id))
 
     async def kill(self) -> None:
         """End the command. Its output can still be read."""
-        await self._asks.request(v1.KillTerminalRequest(self._session.session_id, self.id))
+        await self._requester.request(v1.KillTerminalRequest(self._session.session_id, self.id))
 
     async def run_out(self, timeout: float | None = None) -> CommandResult:  # noqa: ASYNC109
         """Wait until the command ends, or kill it after `timeout` seconds; returns its output and exit code."""
@@ -277,7 +277,7 @@ class RemoteTerminal:
             await asyncio.wait([releasing], timeout=PATIENCE)
 
     async def _create(self) -> None:
-        self._id = (await self._session.asks.request(self._request)).terminal_id
+        self._id = (await self._session.requester.request(self._request)).terminal_id
 
     async def _given_up(self, creating: asyncio.Task[None]) -> None:
         self._session.errands.start(self._release_after(creating), "accord terminal/release")
@@ -293,7 +293,7 @@ class RemoteTerminal:
         for call in self._before_release:
             await call()
         try:
-            await self._session.asks.request(v1.ReleaseTerminalRequest(self._session.session_id, self.id))
+            await self._session.requester.request(v1.ReleaseTerminalRequest(self._session.session_id, self.id))
         except AccordError as error:
             log.info("releasing the terminal %s failed: %s", self.id, error)
 
@@ -309,9 +309,9 @@ def before_release(terminal: RemoteTerminal, call: Callable[[], Awaitable[None]]
 class ClientLink:
     """The client: what it declared, and any message to it."""
 
-    def __init__(self, client: ConnectedClient, asks: Asks) -> None:
+    def __init__(self, client: ConnectedClient, requester: Requester) -> None:
         self._client = client
-        self._asks = asks
+        self._requester = requester
 
     @property
     def info(self) -> v1.Implementation | None:
@@ -346,7 +346,7 @@ class ClientLink:
     async def request(self, request: Request[ResultT], *, force: bool = False) -> ResultT:
         """Any request."""
         check_sendable("client.request()", request)
-        return await self._asks.request(request, force=force)
+        return await self._requester.request(request, force=force)
 
     async def notify(self, notification: Notification, *, force: bool = False) -> None:
         """Any notification."""
@@ -355,7 +355,7 @@ class ClientLink:
 
     async def request_raw(self, method: str, params: Json = None) -> Json:
         """Any request, in plain JSON values."""
-        return await self._asks.request_raw(method, params)
+        return await self._requester.request_raw(method, params)
 
     async def notify_raw(self, method: str, params: Json = None) -> None:
         """Any notification, in plain JSON values."""
@@ -370,8 +370,8 @@ class RemoteClient(ClientLink):
     ...     await turn.client.write_text_file("notes.txt", text.upper())
     """
 
-    def __init__(self, session: SessionClient, asks: Asks) -> None:
-        super().__init__(session.client, asks)
+    def __init__(self, session: SessionClient, requester: Requester) -> None:
+        super().__init__(session.client, requester)
         self._session = session
 
     # Files
@@ -382,11 +382,13 @@ class RemoteClient(ClientLink):
         """A file's text as the editor has it, or `limit` lines of it from `line` (1-based) on."""
         check_line(line)
         wanted = self._session.resolve(path)
-        return (await self._asks.request(v1.ReadTextFileRequest(self._session.session_id, wanted, line, limit))).content
+        return (
+            await self._requester.request(v1.ReadTextFileRequest(self._session.session_id, wanted, line, limit))
+        ).content
 
     async def write_text_file(self, path: str | PathLike[str], content: str) -> None:
         """Write a file through the editor; it is created where it is missing."""
-        await self._asks.request(
+        await self._requester.request(
             v1.WriteTextFileRequest(self._session.session_id, self._session.resolve(path), content)
         )
 
@@ -415,7 +417,7 @@ class RemoteClient(ClientLink):
             None if cwd is None else self._session.resolve(cwd),
             output_byte_limit,
         )
-        return RemoteTerminal(self._session, self._asks, request)
+        return RemoteTerminal(self._session, self._requester, request)
 
     async def run(
         self,

@@ -90,7 +90,7 @@ PART = 256 * 1024
 """Characters of a message from which on it is told in parts."""
 
 
-class Writer(Protocol):
+class ReplayWriter(Protocol):
     """What `v1_replay` and `v2_replay` have in common: the updates of one version."""
 
     def message(self, told: Message, content: Sequence[v1.ContentBlock], *, first: bool) -> Iterator[Any]: ...
@@ -243,7 +243,7 @@ def _in_parts(content: Sequence[v1.ContentBlock]) -> list[v1.ContentBlock]:
     return parts
 
 
-def _writer(version: Version) -> Writer:
+def _writer(version: Version) -> ReplayWriter:
     if version == 1:
         return v1_replay
     from accord.dialects import v2_replay
@@ -274,7 +274,7 @@ def tags(version: Version) -> frozenset[str]:
 # their words are left out.
 
 
-class Told(NamedTuple):
+class ReplayedUpdate(NamedTuple):
     """An update of a replay."""
 
     subagent: str | None
@@ -282,7 +282,7 @@ class Told(NamedTuple):
     update: Any
 
 
-class Retelling:
+class SessionReplay:
     """One replay of a session's record: `look` at each entry first, then `add` each, and tell what comes."""
 
     def __init__(self, session_id: str, version: Version, capabilities: Capabilities) -> None:
@@ -306,33 +306,33 @@ class Retelling:
             replay = self._replays[subagent] = Replay(self._surveys[subagent], self._version, self._capabilities)
         replay.add(read(entry))
 
-    def now(self) -> Iterator[Told]:
+    def now(self) -> Iterator[ReplayedUpdate]:
         """What is final by now."""
         yield from self._each(Replay.now)
 
-    def rest(self) -> Iterator[Told]:
+    def rest(self) -> Iterator[ReplayedUpdate]:
         """The rest, after the last entry."""
         yield from self._each(Replay.rest)
 
-    def closing(self) -> list[Told]:
+    def closing(self) -> list[ReplayedUpdate]:
         """What closes what a crash has left open, after the rest."""
         return [
-            Told(teller, update)
+            ReplayedUpdate(teller, update)
             for teller in self._announced
             if (replay := self._replays.get(teller)) is not None
             for update in (*replay.closing(), *ended_by_a_crash(replay.state))
             if self._is_ours(update)
         ]
 
-    def _each(self, tell: Callable[[Replay], Iterator[Any]]) -> Iterator[Told]:
+    def _each(self, tell: Callable[[Replay], Iterator[Any]]) -> Iterator[ReplayedUpdate]:
         for teller in tuple(self._announced):
             yield from self._of(teller, tell)
 
-    def _of(self, teller: str | None, tell: Callable[[Replay], Iterator[Any]]) -> Iterator[Told]:
+    def _of(self, teller: str | None, tell: Callable[[Replay], Iterator[Any]]) -> Iterator[ReplayedUpdate]:
         if (replay := self._replays.get(teller)) is None:
             return
         for update in filter(self._is_ours, tell(replay)):
-            yield Told(teller, update)
+            yield ReplayedUpdate(teller, update)
             subagent = getattr(update, "session_id", None)
             if subagent is not None and subagent not in self._announced:
                 self._announced.append(subagent)

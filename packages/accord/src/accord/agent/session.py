@@ -23,11 +23,11 @@ from accord.agent.agent_capabilities import text_of
 from accord.agent.model_providers import Current, endpoint_of
 from accord.agent.plan import SessionPlans
 from accord.agent.prompt_queue import PromptQueue, SecondPrompt
-from accord.agent.public_error import error_for
+from accord.agent.public_error import public_error
 from accord.agent.record import Record, SessionUpdates, title_of
 from accord.agent.remote_client import ConnectedClient, RemoteClient, SessionClient
 from accord.agent.session_activity import Cancellations, SessionActivity
-from accord.agent.session_config import Command, Commands, Config, ConfigOptions, Models, Modes, called_by, offered
+from accord.agent.session_config import Commands, Config, ConfigOptions, Models, Modes, SlashCommand, called_by, offered
 from accord.agent.user_questions import PermissionMemory
 from accord.arguments import check_meta, check_text, check_update, content_block, wrong_type
 from accord.endpoints import Endpoint
@@ -49,12 +49,12 @@ if TYPE_CHECKING:
 Mode: TypeAlias = Literal["append", "override"]
 
 
-class SystemPrompt(msgspec.Struct, frozen=True):
+class ClientSystemPrompt(msgspec.Struct, frozen=True):
     """Text of the client that extends the agent's own system prompt, or replaces it.
 
-    >>> SystemPrompt("append", "Be brief.").applied_to("You are a librarian.")
+    >>> ClientSystemPrompt("append", "Be brief.").applied_to("You are a librarian.")
     'You are a librarian.\\n\\nBe brief.'
-    >>> SystemPrompt("override", "You are a poet.").applied_to("You are a librarian.")
+    >>> ClientSystemPrompt("override", "You are a poet.").applied_to("You are a librarian.")
     'You are a poet.'
     """
 
@@ -68,7 +68,7 @@ class SystemPrompt(msgspec.Struct, frozen=True):
         return self.text if self.mode == "override" or not own else f"{own}\n\n{self.text}"
 
 
-def system_prompt_of(given: Any, accepted: Collection[Mode]) -> SystemPrompt | None:
+def system_prompt_of(given: Any, accepted: Collection[Mode]) -> ClientSystemPrompt | None:
     """The system prompt in a request that opens a session; raises RequestError for one that the agent cannot use."""
     if given is None:
         return None
@@ -81,7 +81,7 @@ def system_prompt_of(given: Any, accepted: Collection[Mode]) -> SystemPrompt | N
     texts = [getattr(block, "text", None) for block in given.content]
     if not all(isinstance(text, str) for text in texts) or not any(texts):
         raise RequestError.invalid_params("a system prompt must be text, and not empty", path="$.systemPrompt.content")
-    return SystemPrompt(cast("Mode", given.mode), "\n\n".join(cast("list[str]", texts)))
+    return ClientSystemPrompt(cast("Mode", given.mode), "\n\n".join(cast("list[str]", texts)))
 
 
 def check_modes(modes: Collection[str]) -> tuple[Mode, ...]:
@@ -100,7 +100,7 @@ T = TypeVar("T")
 log = logging.getLogger("accord")
 
 
-class BackgroundTasks:
+class SessionTasks:
     """The tasks of one session that no turn waits for."""
 
     def __init__(self, name: str) -> None:
@@ -182,7 +182,7 @@ class RunningCompaction:
             if isinstance(error, asyncio.CancelledError):
                 await self._end("cancelled")
             else:
-                await self._end("failed", error_for(error).message)
+                await self._end("failed", public_error(error).message)
 
     async def _end(self, status: v1.CompactionStatus, reason: str | None = None) -> None:
         self.status = status
@@ -223,14 +223,14 @@ class SessionParts(msgspec.Struct, frozen=True, kw_only=True):
     roots: Roots
     mcp_servers: Sequence[v1.McpServer]
     meta: dict[str, Json]
-    system_prompt: SystemPrompt | None
+    system_prompt: ClientSystemPrompt | None
     permissions: PermissionMemory
-    commands: Sequence[Command]
+    commands: Sequence[SlashCommand]
     state_type: type[Any] | None
     config: ConfigOptions
     mcp: Callable[[], SessionServers]
     """The session's MCP servers, which are connected when they are first used."""
-    background: BackgroundTasks
+    background: SessionTasks
     """What runs beside the turns."""
     listed: Callable[[], Sequence[v2.BackgroundWork]]
     """What the client is told to run beside the turns."""
@@ -268,7 +268,7 @@ class Session(Generic[StateT]):
         self.state: StateT = _state_of(parts.state_type, parts.record)
         """Whatever you want to keep for this session: while it is open, or with `Agent(state=...)` in the store."""
         asked = self._asked = parts.asked_by(self)
-        self.client = RemoteClient(asked, asked.asks)
+        self.client = RemoteClient(asked, asked.requester)
         """The client, between turns; what `turn.client` is asked ends with its turn."""
         self.config = Config(parts.config)
         """The options that the user chooses from."""
@@ -466,7 +466,7 @@ class SessionSurroundings(msgspec.Struct, frozen=True, kw_only=True):
     cancel_grace: float = 5.0
     permissions: PermissionMemory | None = None
     """What the user said "always" to, where all sessions share it."""
-    commands: Sequence[Command] = ()
+    commands: Sequence[SlashCommand] = ()
     """The slash commands that a session begins with."""
     titles_sessions: bool = False
     """Whether the first prompt is the title of a session that has none."""
@@ -480,7 +480,7 @@ class SessionSurroundings(msgspec.Struct, frozen=True, kw_only=True):
     """The endpoints of the agent's providers, as the client has set them by now."""
 
 
-class InsertedPrompt(Protocol):
+class KeptPrompt(Protocol):
     """A prompt of version 2 on its way into the conversation."""
 
     prompt: Sequence[v2.ContentBlock]
@@ -501,7 +501,7 @@ class OpenSession:
         *,
         mcp_servers: Sequence[v1.McpServer] = (),
         meta: dict[str, Json] | None = None,
-        system_prompt: SystemPrompt | None = None,
+        system_prompt: ClientSystemPrompt | None = None,
     ) -> None:
         client = surroundings.client
         self.id = session_id
@@ -514,13 +514,13 @@ class OpenSession:
         """What the client may cancel by itself."""
         self.config = ConfigOptions(self.updates, self._config_changed)
         """What the user chooses from."""
-        self.asked: SessionClient
+        self.link: SessionClient
         """What requests to the client need, in turns and between them."""
         self._client = client
         self._errands = surroundings.errands
         self._on_config = surroundings.on_config
         self.turns = PromptQueue(surroundings.second_prompt, surroundings.cancel_grace)
-        self._background = BackgroundTasks(f"session {session_id}")
+        self._background = SessionTasks(f"session {session_id}")
         self._grace = surroundings.cancel_grace
         self._works = 0
         self._is_announced = False
@@ -579,10 +579,10 @@ class OpenSession:
 
     def _asked_by(self, session: ServedSession) -> SessionClient:
         client, errands = self._client, self._errands
-        self.asked = SessionClient(
-            client, client.asked_for(session, self.updates.dialect), errands, session.id, session.cwd
+        self.link = SessionClient(
+            client, client.requester_for(session, self.updates.dialect), errands, session.id, session.cwd
         )
-        return self.asked
+        return self.link
 
     async def _config_changed(self, option_id: str, value: str | bool) -> None:
         await self._on_config(self.face, option_id, value)
@@ -615,16 +615,16 @@ class OpenSession:
         if frame is not None:
             self.updates.tell(frame)
 
-    async def begin_turn(self, prompt: Sequence[v1.ContentBlock], insertion: InsertedPrompt | None = None) -> None:
+    async def begin_turn(self, prompt: Sequence[v1.ContentBlock], receipt: KeptPrompt | None = None) -> None:
         """The user says something. The first text without a command is the title, in a store that the author chose.
 
-        In version 2, `insertion` has the prompt as it came, and learns that it is kept.
+        In version 2, `receipt` has the prompt as it came, and learns that it is kept.
         """
         wants_title = self.record.title is None and self._titles_itself and not called_by(prompt, self.face.commands)
         self._prompt_title = title_of(text_of(prompt)) if wants_title else None
-        kept = await self.record.keep_prompt(prompt if insertion is None else insertion.prompt, self._prompt_title)
-        if insertion is not None:
-            insertion.kept(self, self.record.id_for("user"), kept[0])
+        kept = await self.record.keep_prompt(prompt if receipt is None else receipt.prompt, self._prompt_title)
+        if receipt is not None:
+            receipt.kept(self, self.record.id_for("user"), kept[0])
         if self._prompt_title is not None and self.updates.tell(self.record.frame(kept[-1])):
             await self.updates.breathe()
         self.activity.working()

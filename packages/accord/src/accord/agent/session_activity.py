@@ -130,7 +130,7 @@ class SessionActivity:
 TOOL_CALL: Final = "tool_call"
 
 
-class ToolLife:
+class DetachedTool:
     """What a tool call is to its session, beside its updates."""
 
     def __init__(

@@ -20,7 +20,7 @@ from accord.errors import RequestError
 from accord.schema import v1
 
 
-class Command(msgspec.Struct, frozen=True):
+class SlashCommand(msgspec.Struct, frozen=True):
     """A command and the function that answers a prompt with it."""
 
     name: str
@@ -40,13 +40,13 @@ class Command(msgspec.Struct, frozen=True):
 class Commands:
     """A session's commands; changing them tells the client."""
 
-    def __init__(self, updates: SessionUpdates, commands: Iterable[Command]) -> None:
+    def __init__(self, updates: SessionUpdates, commands: Iterable[SlashCommand]) -> None:
         self._updates = updates
         self._commands = {command.name: command for command in commands}
 
     async def add(self, name: str, description: str, function: Callable[..., Any], *, hint: str | None = None) -> None:
         """Offer this command in this session too; the client is told."""
-        self._commands[name] = Command(name, description, function, hint)
+        self._commands[name] = SlashCommand(name, description, function, hint)
         await self._tell()
 
     async def remove(self, name: str) -> None:
@@ -54,7 +54,7 @@ class Commands:
         del self._commands[name]
         await self._tell()
 
-    def __iter__(self) -> Iterator[Command]:
+    def __iter__(self) -> Iterator[SlashCommand]:
         return iter(self._commands.values())
 
     def __len__(self) -> int:
@@ -73,7 +73,7 @@ def offered(commands: Commands) -> v1.AvailableCommandsUpdate:
     return v1.AvailableCommandsUpdate([v1.AvailableCommand.of(it.name, it.description, it.hint) for it in commands])
 
 
-def called_by(prompt: Sequence[v1.ContentBlock], commands: Commands) -> tuple[Command, str] | None:
+def called_by(prompt: Sequence[v1.ContentBlock], commands: Commands) -> tuple[SlashCommand, str] | None:
     """The command that a prompt begins with, and the text after its name; None for other prompts."""
     # slash-commands, Running commands: the prefix is recognized, other content may stand beside it.
     text = next((block.text for block in prompt if isinstance(block, v1.TextContent)), "").lstrip()
@@ -84,7 +84,7 @@ def called_by(prompt: Sequence[v1.ContentBlock], commands: Commands) -> tuple[Co
     return None if command is None else (command, "".join(rest).strip())
 
 
-def call(command: Command, turn: object, arguments: str) -> Any:
+def call(command: SlashCommand, turn: object, arguments: str) -> Any:
     """Call the function of a command."""
     return command.function(turn, arguments) if _takes_two(command.function) else command.function(turn)
 

@@ -24,7 +24,7 @@ import msgspec
 from msgspec import UNSET
 
 from accord.agent.plan import SessionPlans
-from accord.agent.public_error import error_for
+from accord.agent.public_error import public_error
 from accord.agent.record import Record, SessionUpdates, encoded_update
 from accord.agent.remote_client import SessionClient
 from accord.agent.replay_tree import subagent_id, update_head
@@ -64,7 +64,7 @@ class Introduction(msgspec.Struct, frozen=True):
 class WayOut(Protocol):
     """How a subagent is shown to the client."""
 
-    asked: SessionClient
+    link: SessionClient
     """What its requests to the client need."""
     updates: SessionUpdates
     """Where what outlasts the turn is sent: the end of the subagents that this one has started."""
@@ -82,11 +82,11 @@ class OwnSession:
 
     def __init__(self, parent: RunningTurn, subagent: v1.SessionId) -> None:
         session = parent.session
-        client, dialect = session.asked.client, session.asked.client.dialect()
-        asks = client.asked_for(session.face, dialect)
-        self.asked = msgspec.structs.replace(session.asked, session_id=subagent, asks=asks)
+        client, dialect = session.link.client, session.link.client.dialect()
+        requester = client.requester_for(session.face, dialect)
+        self.link = msgspec.structs.replace(session.link, session_id=subagent, requester=requester)
         record = SubagentRecord(session.record, subagent)
-        self.updates = SessionUpdates(record, client.peer, session.asked.cwd, dialect)
+        self.updates = SessionUpdates(record, client.peer, session.link.cwd, dialect)
         self.updates.known()
         self._parent = parent
         self._id = subagent
@@ -117,7 +117,7 @@ class OwnSession:
     async def message(self, content: Sequence[ContentBlock], *, to_subagent: bool) -> None:
         """Show a message between the two sessions, in both: each side has an id of its own for it."""
         outer, inner = (v1.MessageId(self._parent.new_id("x")) for _ in range(2))
-        parent = self._parent.asked.session_id
+        parent = self._parent.link.session_id
         blocks = list(content)
         if to_subagent:
             sent = v1.SessionMessage(outer, recipient_session_id=self._id, content=blocks)
@@ -142,7 +142,7 @@ class OneToolCall:
     """A subagent as a tool call of its session, for clients that do not know subagents."""
 
     def __init__(self, parent: RunningTurn, as_tool: Callable[[], Tool]) -> None:
-        self.asked = parent.asked
+        self.link = parent.link
         self.updates = parent.updates
         self._parent = parent
         self._as_tool = as_tool
@@ -191,7 +191,7 @@ class RunningSubagent(RunningTurn):
     def __init__(self, parent: RunningTurn, subagent: v1.SessionId, way_out: WayOut) -> None:
         super().__init__(parent.session, parent.context, parent._place)  # noqa: SLF001
         self.id = subagent
-        self.asked, self.updates = way_out.asked, way_out.updates
+        self.link, self.updates = way_out.link, way_out.updates
         self.plans = SessionPlans(self.updates.client_shows)
         self.send: Callable[[SessionUpdate], Coroutine[Any, Any, None]] = way_out.send
         self.send_given: Callable[[SessionUpdate], Coroutine[Any, Any, None]] = way_out.send
@@ -255,7 +255,7 @@ class RunningSubagent(RunningTurn):
             return v1.IdleStateUpdate("end_turn", self.spent)
         if isinstance(error, asyncio.CancelledError):
             return v1.IdleStateUpdate("cancelled", self.spent)
-        return v1.IdleStateUpdate("error", self.spent, error_for(error))
+        return v1.IdleStateUpdate("error", self.spent, public_error(error))
 
     async def _ended(self, state: v1.IdleStateUpdate) -> None:
         self.end()
@@ -380,7 +380,7 @@ class SubagentRecord(Record):
 def way_out_for(parent: RunningTurn, as_tool: Callable[[], Tool]) -> tuple[v1.SessionId, WayOut]:
     """A subagent's id, and how this client is shown it."""
     subagent = subagent_id(parent.session.id, parent.new_id("s"))
-    if parent.asked.client.capabilities.has("subagents"):
+    if parent.link.client.capabilities.has("subagents"):
         return subagent, OwnSession(parent, subagent)
     return subagent, OneToolCall(parent, as_tool)
 

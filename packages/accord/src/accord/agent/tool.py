@@ -25,22 +25,22 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast, get_args
 import msgspec
 
 from accord.agent.remote_client import (
-    Asks,
     RemoteClient,
     RemoteTerminal,
+    Requester,
     SessionClient,
     before_release,
     check_line,
     with_absolute_paths,
 )
-from accord.agent.session_activity import Cancellations, ToolLife
+from accord.agent.session_activity import Cancellations, DetachedTool
 from accord.agent.user_questions import Decision, Elicits, Offered, PermissionMemory, decided, options_of
 from accord.arguments import check_extensible_word, check_text, content_block
 from accord.dialects.dialect import Dialect
 from accord.errors import AccordError, CapabilityMissing, ConnectionClosed
 from accord.printable import fenced
 from accord.schema import v1
-from accord.schema.base import Json
+from accord.schema.base import Json, Unknown
 from accord.schema.sendable import check_sendable
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class TerminalText:
 
     async def _read(self) -> bool:
         """Read the output; returns whether the command has ended."""
-        response = await self._session.asks.request(self._request)
+        response = await self._session.requester.request(self._request)
         before, self._output = self._output, response.output
         if self._output != before:
             self._on_growth(len(self._output) - len(before))
@@ -128,7 +128,7 @@ class ToolSurroundings(msgspec.Struct, frozen=True):
     session: SessionClient
     client: RemoteClient
     """The turn's client: it asks the user what the tool wants to know."""
-    asks: Asks
+    requester: Requester
     """Sends requests that end with the turn."""
     permissions: PermissionMemory
     end_message: Callable[[], None]
@@ -141,7 +141,7 @@ class ToolSurroundings(msgspec.Struct, frozen=True):
     """Whether that version has a status for a tool call that is paused."""
     command: CommandParts | None = None
     """What its commands need beside that; None for tool calls that show no commands."""
-    life: ToolLife | None = None
+    detached: DetachedTool | None = None
     """What it is to its session beside its updates; None for most."""
 
 
@@ -172,13 +172,13 @@ class Tool(Elicits):
         self._client = surroundings.client
         self._session = surroundings.session
         self._scope = {"session_id": self._session.session_id, "tool_call_id": tool_call_id}
-        self._asks = surroundings.asks
+        self._requester = surroundings.requester
         self._permissions = surroundings.permissions
         self._end_message = surroundings.end_message
         self._send = surroundings.send
         self._cancelled_status = surroundings.cancelled_status
         self._can_pause = surroundings.can_pause
-        self._life = surroundings.life
+        self._detached = surroundings.detached
         self._command = surroundings.command
         self._name = name
         self._content: list[v1.ToolCallContent | TerminalText | CommandText] = []
@@ -213,7 +213,7 @@ class Tool(Elicits):
     @property
     def is_cancelled(self) -> bool:
         """Whether the client has cancelled this tool call alone, which `turn.tool(cancellable=True)` lets it do."""
-        return self._life is not None and self._life.is_cancelled
+        return self._detached is not None and self._detached.is_cancelled
 
     def _how_to_enter(self) -> str:
         return f"write `async with turn.tool({self.title!r}) as tool:`"
@@ -346,7 +346,7 @@ class Tool(Elicits):
         self.status = "pending"
         subject = (self.kind or "other", about or self.title)
         request = v1.RequestPermissionRequest(self._session.session_id, self._as_it_is(), options_of(options))
-        decision = await decided(self._asks, self._permissions, subject, request)
+        decision = await decided(self._requester, self._permissions, subject, request)
         await self._become("in_progress" if decision.allowed else "failed")
         return decision
 
@@ -374,8 +374,8 @@ class Tool(Elicits):
             self.id, self.title, self.kind, "pending", [], self._locations, self._raw_input, name=self._name
         )
         await self._send(call)
-        if self._life is not None:
-            self._life.begins(self.id)
+        if self._detached is not None:
+            self._detached.begins(self.id)
         self._change(status="in_progress")
         return self
 
@@ -384,8 +384,8 @@ class Tool(Elicits):
     ) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        if self._life is not None:
-            self._life.stops()
+        if self._detached is not None:
+            self._detached.stops()
         for shown in self._shown_as_text:
             await shown.end()
         try:
@@ -399,9 +399,9 @@ class Tool(Elicits):
             if kind is None:
                 raise
         finally:
-            if self._life is not None:
-                self._life.ends()
-        if self._life is not None and self._life.takes(kind):
+            if self._detached is not None:
+                self._detached.ends()
+        if self._detached is not None and self._detached.takes(kind):
             # For type checkers the block never ends an error, which is so for all but the client's cancelling.
             return cast("None", True)
         return None
@@ -473,7 +473,7 @@ class Tool(Elicits):
             await self._send(v1.ToolCallProgress(self.id, **update))
 
     def _all_content(self) -> list[v1.ToolCallContent]:
-        content = [it if isinstance(it, msgspec.Struct) else it.content for it in self._content]
+        content = [it if isinstance(it, msgspec.Struct | Unknown) else it.content for it in self._content]
         if self._text:
             self._text = ["".join(self._text)]
             content.append(v1.Content.of(self._text[0]))

@@ -16,7 +16,7 @@ from accord.agent.plan import PlanChange, PlanDocument, TurnPlan
 from accord.agent.prompt_queue import CANCELLED, QueuedPrompt
 from accord.agent.remote_client import RemoteClient
 from accord.agent.session import OpenSession, Session, StateT
-from accord.agent.session_activity import ToolLife
+from accord.agent.session_activity import DetachedTool
 from accord.agent.tool import CommandParts, Location, Tool, ToolSurroundings
 from accord.agent.user_questions import Decision, Elicits, Offered
 from accord.arguments import check_extensible_word, check_text, check_update, content_block, shortened, wrong_type
@@ -35,7 +35,7 @@ ASKS_THE_USER = (v1.RequestPermissionRequest, v1.CreateElicitationRequest)
 
 
 class RunningTurn:
-    """What one turn runs and asks, and its end. As an `Asks`, it sends requests that end with the turn."""
+    """What one turn runs and asks, and its end. As an `Requester`, it sends requests that end with the turn."""
 
     __slots__ = (
         "_asking",
@@ -43,11 +43,11 @@ class RunningTurn:
         "_name",
         "_place",
         "_questions",
-        "asked",
         "beside",
         "context",
         "endpoints",
         "inner",
+        "link",
         "plans",
         "send",
         "send_given",
@@ -64,7 +64,7 @@ class RunningTurn:
         self.context = context
         self.updates = session.updates
         """What the session tells its client, in the turn and after it."""
-        self.asked = session.asked
+        self.link = session.link
         """What requests to the client need."""
         self.plans = session.plans
         """The plans that the session shows."""
@@ -100,14 +100,14 @@ class RunningTurn:
     async def request(self, request: Request[ResultT], *, force: bool = False) -> ResultT:
         """Send the client any request. It is cancelled when the turn ends, whichever task sent it."""
         if not issubclass(type(request), ASKS_THE_USER):
-            return await self._while_it_lasts(self.asked.asks.request(request, force=force))
+            return await self._while_it_lasts(self.link.requester.request(request, force=force))
         if self._place.is_cancelled:
             # prompt-turn, Cancellation: the client has answered all open questions; do not ask its user again.
             raise asyncio.CancelledError
         self._questions += 1
         try:
             with self._waiting_for_user():
-                return await self._while_it_lasts(self.asked.asks.request(request, force=force))
+                return await self._while_it_lasts(self.link.requester.request(request, force=force))
         finally:
             self._questions -= 1
 
@@ -130,7 +130,7 @@ class RunningTurn:
     async def request_raw(self, method: str, params: Json = None, *, session_id: str | None = None) -> Json:
         """The same, in plain JSON values."""
         session_id = session_id or self.session.id
-        return await self._while_it_lasts(self.asked.asks.request_raw(method, params, session_id=session_id))
+        return await self._while_it_lasts(self.link.requester.request_raw(method, params, session_id=session_id))
 
     async def _while_it_lasts(self, asking: Awaitable[T]) -> T:
         task = asyncio.current_task()
@@ -265,10 +265,10 @@ class Turn(Elicits, Generic[StateT]):
         """What the answer's `_meta` will hold."""
         self.context = running.context
         """The context of the request on the low level: the peer and the request's id."""
-        self.client = RemoteClient(running.asked, running)
+        self.client = RemoteClient(running.link, running)
         """What the client lends: files and terminals."""
         self._client = self.client
-        self._scope = {"session_id": running.asked.session_id}
+        self._scope = {"session_id": running.link.session_id}
         self._running = running
         self._dialect = running.updates.dialect
         self._speaker: type[object] | None = None
@@ -434,20 +434,22 @@ class Turn(Elicits, Generic[StateT]):
         check_text("turn.tool()", title)
         tool_call_id = v1.ToolCallId(id or self._running.new_id("t"))
         session = self._running.session
-        life = None
+        detached = None
         if background or cancellable:
-            life = ToolLife(session.activity, session.cancels, in_background=background, cancellable=cancellable)
+            detached = DetachedTool(
+                session.activity, session.cancels, in_background=background, cancellable=cancellable
+            )
         surroundings = ToolSurroundings(
-            session=self._running.asked,
+            session=self._running.link,
             client=self.session.client if background else self.client,
-            asks=self._running.asked.asks if background else self._running,
+            requester=self._running.link.requester if background else self._running,
             permissions=self.session.permissions,
             end_message=self.end_message,
             send=self._running.updates.send if background else self._send_unchecked,
             cancelled_status=self._dialect.cancelled_status,
             can_pause=self._dialect.can_pause,
             command=CommandParts(self.client, self._dialect, session.cancels, self._running.updates.send),
-            life=life,
+            detached=detached,
         )
         return Tool(surroundings, tool_call_id, title, kind=kind, name=name, locations=locations, raw_input=raw_input)
 
@@ -532,7 +534,7 @@ class Turn(Elicits, Generic[StateT]):
 
 
 @asynccontextmanager
-async def work_in(session: OpenSession) -> AsyncGenerator[Turn]:
+async def background_turn(session: OpenSession) -> AsyncGenerator[Turn]:
     """Work in this session without a prompt; waits until no turn runs."""
     task = asyncio.current_task()
     if session.turns.runs_in(task):

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from accord.agent.remote_client import Asks, ClientLink
+from accord.agent.remote_client import ClientLink, Requester
 from accord.arguments import shown, wrong_type
 from accord.consent import Consent
 from accord.errors import METHOD_NOT_FOUND, PeerError
@@ -106,7 +106,7 @@ def _option(offered: Offered) -> v1.PermissionOption:
 
 
 async def decided(
-    asks: Asks,
+    requester: Requester,
     memory: PermissionMemory,
     subject: Subject,
     request: v1.RequestPermissionRequest,
@@ -116,7 +116,7 @@ async def decided(
     if known is not None:
         return known
     try:
-        outcome = (await asks.request(request)).outcome
+        outcome = (await requester.request(request)).outcome
     except PeerError as error:
         if error.code != METHOD_NOT_FOUND:
             raise

@@ -23,9 +23,9 @@ from msgspec.structs import replace
 from accord.agent.agent_capabilities import as_declared_in_version_1
 from accord.agent.agent_definition import AgentDefinition
 from accord.agent.authentication import Authentication
-from accord.agent.lifecycle import Catalogue, Lifecycle, asks_to_watch
+from accord.agent.lifecycle import Lifecycle, SessionList, asks_to_watch
 from accord.agent.prompt_queue import CANCELLED, QueuedPrompt
-from accord.agent.public_error import told
+from accord.agent.public_error import public_store_error
 from accord.agent.remote_client import ConnectedClient
 from accord.agent.replay_tree import update_head
 from accord.agent.session import OpenSession
@@ -43,13 +43,13 @@ from accord.schema.base import Unknown
 from accord.schema.conversion import to_v2
 
 
-class Insertion:
+class PromptReceipt:
     """One prompt's way into the conversation, and the end of its work."""
 
     def __init__(self, prompt: Sequence[v2.ContentBlock], context: Context, *, unstable: bool) -> None:
         self.prompt = prompt
         """What the user says, as it came."""
-        self.receipt: v2.PromptResponse | None = None
+        self.answer: v2.PromptResponse | None = None
         """The answer, once there is one."""
         self.store_error: StoreError | None = None
         """What the store refused while the work went on."""
@@ -67,22 +67,22 @@ class Insertion:
         """The prompt is kept: echo it, answer it, and tell of the end of its work when that comes."""
         session.updates.collect()
         session.updates.report_encoded(echo)
-        self.receipt = v2.PromptResponse(v2.MessageId(message_id))
-        self._context.answer(self.receipt)
+        self.answer = v2.PromptResponse(v2.MessageId(message_id))
+        self._context.answer(self.answer)
         if self._work is not None:
             running, turn, place = self._work
             place.at_end(lambda error: self._ended(running, turn, place.stop_reason, error))
 
     def is_overdue(self, running: RunningTurn, turn: Turn) -> None:
         """The work was cancelled and does not end: the session is idle without it."""
-        if self.receipt is not None:
+        if self.answer is not None:
             self._ended(running, turn, CANCELLED, None)
 
     def _ended(self, running: RunningTurn, turn: Turn, stop_reason: str, error: BaseException | None) -> bool:
         """Tell that the session is idle; returns whether that tells of the error."""
         if isinstance(error, StoreError):
             self.store_error = error
-            error = told(error, running.session.id)
+            error = public_store_error(error, running.session.id)
         if isinstance(error, asyncio.CancelledError):
             stop_reason, error = CANCELLED, None
         if not self._is_over:
@@ -100,7 +100,7 @@ class Insertion:
 
 AnswerT = TypeVar("AnswerT", v2.NewSessionResponse, v2.ResumeSessionResponse, v2.ForkSessionResponse)
 
-WorkOn = Callable[[v1.PromptRequest, Context, Insertion], Awaitable[object]]
+WorkOn = Callable[[v1.PromptRequest, Context, PromptReceipt], Awaitable[object]]
 """Works on a prompt; returns when the work has ended."""
 
 
@@ -114,7 +114,7 @@ class V2Methods:
         client: ConnectedClient,
         authentication: Authentication,
         lifecycle: Lifecycle,
-        catalogue: Catalogue,
+        session_list: SessionList,
         work_on: WorkOn,
         log_out: Callable[[object, Context], Awaitable[None]],
     ) -> None:
@@ -123,7 +123,7 @@ class V2Methods:
         self._client = client
         self._authentication = authentication
         self._lifecycle = lifecycle
-        self._catalogue = catalogue
+        self._list = session_list
         self._work_on = work_on
         self._log_out = log_out
 
@@ -225,8 +225,8 @@ class V2Methods:
         )
 
     async def _status(self, request: v2.SessionStatusRequest) -> v2.SessionStatusResponse:
-        answer = await self._catalogue.status(v1.SessionStatusRequest(request.session_id))
-        session = self._catalogue.open_session(request.session_id)
+        answer = await self._list.status(v1.SessionStatusRequest(request.session_id))
+        session = self._list.open_session(request.session_id)
         state = None if session is None else state_of(session.activity.now, session.activity.background)
         return v2.SessionStatusResponse(answer.status, state)
 
@@ -267,15 +267,15 @@ class V2Methods:
     # Work
 
     async def _prompt(self, request: v2.PromptRequest, context: Context) -> v2.PromptResponse:
-        insertion = Insertion(request.prompt, context, unstable=self._agent.unstable)
-        await self._work_on(_prompt_in_v1(request), context, insertion)
-        if insertion.receipt is None:
+        receipt = PromptReceipt(request.prompt, context, unstable=self._agent.unstable)
+        await self._work_on(_prompt_in_v1(request), context, receipt)
+        if receipt.answer is None:
             raise RequestError.cancelled()
         session = self._lifecycle.sessions.get(request.session_id)
-        error = insertion.store_error
+        error = receipt.store_error
         if session is not None and error is not None and error.reason in ("taken", "gone"):
             await self._lifecycle.let_go(session)
-        return insertion.receipt
+        return receipt.answer
 
     def _cancel(self, notification: v2.CancelSessionNotification) -> None:
         self._lifecycle.cancel(notification.session_id)

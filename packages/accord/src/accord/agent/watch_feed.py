@@ -1,8 +1,8 @@
 """Watching: a client follows a session by reading the store. The session stays with its holder.
 
-    session/load, _meta {"accord.dev/watch": true} ──▶ Watch.open      the past, as any replay tells it
-    Followed ── four times a second: Store.lengths ──▶ Watch.look      who has grown?
-    Watch ── Store.updates(after=position) ──▶ session/update          each entry once, in order
+    session/load, _meta {"accord.dev/watch": true} ──▶ SessionWatch.open      the past, as any replay tells it
+    WatchedSessions ── four times a second: Store.lengths ──▶ SessionWatch.look      who has grown?
+    SessionWatch ── Store.updates(after=position) ──▶ session/update          each entry once, in order
 
 An update is stored before its own client is told of it, so a watcher of another connection, process or host sees a turn
 while it runs. A watcher takes nothing: no hold, no author's function is called, and nothing is written.
@@ -31,7 +31,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequenc
 from typing import Any, Protocol
 
 from accord.agent.record import encoded_update
-from accord.agent.replay_tree import Retelling, Told, belongs_to, needs, opened, tags, update_head
+from accord.agent.replay_tree import ReplayedUpdate, SessionReplay, belongs_to, needs, opened, tags, update_head
 from accord.capabilities import WATCH, Capabilities
 from accord.dialects import v1_replay
 from accord.engine.peer import Peer
@@ -58,7 +58,7 @@ class Translation(Protocol):
         ...
 
 
-class Following:
+class WatchFeed:
     """What one watcher is sent of one session."""
 
     def __init__(self, session_id: str, version: Version, capabilities: Capabilities) -> None:
@@ -188,18 +188,18 @@ UNREADABLE = "The session cannot be read any more. The agent's log says why."
 _CONFIG = b'"config_option_update"'
 
 
-class Followed:
+class WatchedSessions:
     """The watched sessions of one agent, on all of its connections. It looks at the store for all of them at once."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self.loop = asyncio.get_running_loop()
-        self._watches: set[Watch] = set()
+        self._watches: set[SessionWatch] = set()
         self._looking: asyncio.Task[None] | None = None
         self._fails = False
         """Whether the last look has failed."""
 
-    def add(self, watch: Watch) -> None:
+    def add(self, watch: SessionWatch) -> None:
         """Follow one more session; raises RequestError if that is one too many."""
         if len(self._watches) >= MOST:
             problem = f"clients of this agent watch {MOST:,} sessions, which is the most: close one of them first"
@@ -208,7 +208,7 @@ class Followed:
         if self._looking is None:
             self._looking = self.loop.create_task(self._look_often(), name="accord watching: look at the store")
 
-    async def remove(self, watch: Watch) -> None:
+    async def remove(self, watch: SessionWatch) -> None:
         """Follow a session no more; the last one ends the looking."""
         self._watches.discard(watch)
         if not self._watches and (looking := self._looking) is not None:
@@ -237,27 +237,27 @@ class Followed:
                 watch.look(lengths.get(watch.id))
 
 
-class Watch:
+class SessionWatch:
     """One session that a connection watches. `ended` is called when the watch has ended by itself."""
 
     def __init__(
         self,
-        followed: Followed,
+        sessions: WatchedSessions,
         store: Store,
         stored: StoredSession,
         peer: Peer,
         version: Version,
-        ended: Callable[[Watch], None],
+        ended: Callable[[SessionWatch], None],
     ) -> None:
         self.id = stored.id
         self.owner = stored.owner
         self.position = 0
         """How many entries of the session the client has been told."""
-        self._followed = followed
+        self._sessions = sessions
         self._store = store
         self._peer = peer
         self._version: Version = version
-        self._following = Following(stored.id, version, peer.capabilities)
+        self._feed = WatchFeed(stored.id, version, peer.capabilities)
         self._ended = ended
         self._last: bytes = b""
         """The entry that was told last."""
@@ -266,46 +266,46 @@ class Watch:
         self._length: int | None = 0
         """How many entries the session had at the last look; None if it did not exist."""
         self._changed = asyncio.Event()
-        self._tasks = Tasks(followed.loop)
+        self._tasks = Tasks(sessions.loop)
 
     # The past
 
     async def open(self, *, replays: bool) -> None:
         """Follow the session from its present entries on, and tell them before if the client wants a replay."""
-        self._followed.add(self)
+        self._sessions.add(self)
         try:
-            retelling = await self._read(Retelling(self.id, self._version, self._peer.capabilities))
+            replay = await self._read(SessionReplay(self.id, self._version, self._peer.capabilities))
             if replays:
-                await self._replay(retelling)
+                await self._replay(replay)
         except BaseException:
-            await self._followed.remove(self)
+            await self._sessions.remove(self)
             raise
 
-    async def _read(self, retelling: Retelling) -> Retelling:
+    async def _read(self, replay: SessionReplay) -> SessionReplay:
         async for page in self._pages():
             for kept in page:
-                retelling.look(kept)
-                self._following.seen(kept)
+                replay.look(kept)
+                self._feed.seen(kept)
                 if _CONFIG in kept:
                     self._config = kept
             self.position += len(page)
             self._last = page[-1]
         self._length = self.position
-        return retelling
+        return replay
 
-    async def _replay(self, retelling: Retelling) -> None:
+    async def _replay(self, replay: SessionReplay) -> None:
         told, last = 0, b""
         async for page in self._pages():
             # What was stored since the first reading is told later.
             for kept in page[: self.position - told]:
-                retelling.add(kept)
+                replay.add(kept)
                 told, last = told + 1, kept
-            await self._tell_past(retelling.now())
+            await self._tell_past(replay.now())
         if told < self.position or last != self._last:
             raise RequestError.invalid_request("the session was changed during its replay: load it again")
-        await self._tell_past(retelling.rest())
+        await self._tell_past(replay.rest())
 
-    async def _tell_past(self, updates: Iterable[Told]) -> None:
+    async def _tell_past(self, updates: Iterable[ReplayedUpdate]) -> None:
         for subagent, update in updates:
             await self._tell([_frame(subagent or self.id, encoded_update(update))])
 
@@ -367,7 +367,7 @@ class Watch:
             if is_first and page[0] != self._last:
                 return CUT
             for kept in page[1:] if is_first else page:
-                frames = [_frame(*told) for told in self._following.told(kept)]
+                frames = [_frame(*told) for told in self._feed.told(kept)]
                 self.position, self._last = self.position + 1, kept
                 await self._tell(frames)
             is_first = False
@@ -390,14 +390,14 @@ class Watch:
         notice = v1.Notice("warning", words)
         shows = self._version != 1 or self._peer.capabilities.has("session.notices")
         update = notice if shows else v1.AgentMessageChunk.of(words)
-        await self._followed.remove(self)
+        await self._sessions.remove(self)
         self._ended(self)
         self._peer.connection.tell(watch_over(self.id, encoded_update(update)))
 
     async def close(self) -> None:
         """End the watch for its client, which knows."""
         await self._tasks.end(GRACE)
-        await self._followed.remove(self)
+        await self._sessions.remove(self)
 
     async def dismiss(self, words: str) -> None:
         """End the watch, and tell the client why."""
@@ -410,7 +410,7 @@ class Watch:
         Everything up to the present is told first. Then an empty update says that the replay begins.
         """
         await self._tasks.end(GRACE)
-        await self._followed.remove(self)
+        await self._sessions.remove(self)
         await self.catch_up()
         self._peer.connection.tell(watch_over(self.id, codec.encode(v1.SessionInfoUpdate())))
 
