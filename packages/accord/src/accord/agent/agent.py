@@ -396,7 +396,7 @@ class Agent(Generic[StateT]):
             raise TypeError(
                 "this context does not belong to an agent; pass the context that a handler of an agent received"
             )
-        return connection.session(session_id).face
+        return connection.session(session_id)
 
     # Running
 

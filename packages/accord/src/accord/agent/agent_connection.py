@@ -1,5 +1,7 @@
 """One connection of an agent: the protocol's methods, each a few lines onto what does the work."""
 
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import asyncio
@@ -18,7 +20,7 @@ from accord.agent.model_providers import ConnectionProviders
 from accord.agent.prompt_queue import CANCELLED
 from accord.agent.public_error import public_store_error, taken
 from accord.agent.remote_client import ClientLink, ConnectedClient
-from accord.agent.session import OpenSession, SessionSurroundings
+from accord.agent.session import Session, SessionSurroundings
 from accord.agent.turn import AddedPrompt, RunningTurn, Turn, background_turn, meant_by
 from accord.capabilities import Capabilities
 from accord.engine.context import Context
@@ -197,7 +199,7 @@ class AgentConnection:
             await self._lifecycle.end_all()
             await self._errands.end(self._peer.connection.limits.grace)
 
-    def session(self, session_id: str) -> OpenSession:
+    def session(self, session_id: str) -> Session:
         """The open session with this id; RequestError if it is not open."""
         return self._lifecycle.session(session_id)
 
@@ -281,7 +283,7 @@ class AgentConnection:
     async def _log_out(self, _: object, context: Context) -> None:
         # rfd-logout-method: sessions are ended, or refused until the user has logged in again; here, refused.
         for session in self._lifecycle.sessions.values():
-            session.turns.cancel()
+            session._turns.cancel()
         await self._lifecycle.dismiss_watches()
         await self._authentication.logout()
         context.after_response(self._auth_status.tell)
@@ -291,19 +293,19 @@ class AgentConnection:
     async def _set_mode(self, request: v1.SetSessionModeRequest) -> None:
         session = self.session(request.session_id)
         async with self._lifecycle.keeping(session):
-            await session.config.set_mode_by_client(request.mode_id)
+            await session._options.set_mode_by_client(request.mode_id)
 
     async def _set_model(self, request: v1.SetSessionModelRequest) -> None:
         session = self.session(request.session_id)
         async with self._lifecycle.keeping(session):
-            await session.config.set_model_by_client(request.model_id)
+            await session._options.set_model_by_client(request.model_id)
 
     async def _set_config_option(self, request: v1.SetSessionConfigOptionRequest) -> v1.SetSessionConfigOptionResponse:
         session = self.session(request.session_id)
         async with self._lifecycle.keeping(session):
-            await session.config.set_by_client(request.config_id, request.value)
+            await session._options.set_by_client(request.config_id, request.value)
         # session-config-options, From the Client: the answer holds all options and their values.
-        return v1.SetSessionConfigOptionResponse(session.config.options())
+        return v1.SetSessionConfigOptionResponse(session._options.options())
 
     # Turns
 
@@ -317,7 +319,7 @@ class AgentConnection:
         await self._authentication.require()
         session = self.session(request.session_id)
         check_prompt(request.prompt, self._offers)
-        place = session.turns.place()
+        place = session._turns.place()
         if (task := asyncio.current_task()) is not None:
             task.set_name(f"session/prompt in session {session.id}")
         running = RunningTurn(session, context, place)
@@ -346,15 +348,15 @@ class AgentConnection:
         usage = running.spent if self._agent.unstable else None
         return v1.PromptResponse(cast("StopReason", stop_reason), usage, meta=turn.answer_meta or None)
 
-    async def _add_to_turn(self, session: OpenSession, turn: Turn, receipt: PromptReceipt | None) -> AddedPrompt:
+    async def _add_to_turn(self, session: Session, turn: Turn, receipt: PromptReceipt | None) -> AddedPrompt:
         """Make a prompt part of the turn that takes it."""
-        await session.begin_turn(turn.prompt, receipt)
+        await session._begin_turn(turn.prompt, receipt)
         return AddedPrompt(turn.prompt, turn.meta)
 
     async def _work(self, running: RunningTurn, turn: Turn, receipt: PromptReceipt | None = None) -> str:
         session = running.session
         running.endpoints = self._providers.current
-        await session.begin_turn(turn.prompt, receipt)
+        await session._begin_turn(turn.prompt, receipt)
         try:
             try:
                 async with running.tasks:
@@ -362,10 +364,10 @@ class AgentConnection:
             except BaseExceptionGroup as group:
                 raise meant_by(group) from None
             if stop_reason == REFUSAL:
-                await session.forget_turn()
+                await session._forget_turn()
         finally:
             running.end()
-            await session.face.save()
+            await session.save()
         return stop_reason
 
     def _answer_without(self, running: RunningTurn, turn: Turn, receipt: PromptReceipt | None) -> None:

@@ -169,7 +169,7 @@ class MirroredDocument:
 
 def positions_of(document: MirroredDocument) -> TextDocument:
     """The text of a document with its positions."""
-    return document._text  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    return document._text  # pyright: ignore[reportPrivateUsage]
 
 
 class Mirrors:

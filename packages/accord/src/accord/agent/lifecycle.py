@@ -14,6 +14,8 @@ of this process, is closed before it is archived, and told of its new title. In 
 taken from its holder, whose next write is refused; a new title leaves the holder alone.
 """
 
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import asyncio
@@ -30,7 +32,7 @@ from accord.agent.public_error import not_found, public_store_error, public_stor
 from accord.agent.record import Record, title_of
 from accord.agent.remote_client import absolute, checked_folders
 from accord.agent.replay_tree import session_of
-from accord.agent.session import ClientSystemPrompt, OpenSession, Session, SessionSurroundings, system_prompt_of
+from accord.agent.session import ClientSystemPrompt, Session, SessionSurroundings, system_prompt_of
 from accord.capabilities import WATCH
 from accord.engine.context import Context
 from accord.engine.handlers import Handlers
@@ -53,19 +55,19 @@ class OpenSessions:
     def __init__(self) -> None:
         self.watched: WatchedSessions | None = None
         """The sessions that clients watch; made when the first does."""
-        self._open: dict[tuple[str, str], tuple[OpenSession, Callable[[str], Awaitable[None]]]] = {}
+        self._open: dict[tuple[str, str], tuple[Session, Callable[[str], Awaitable[None]]]] = {}
 
-    def entered(self, owner: str, session: OpenSession, end: Callable[[str], Awaitable[None]]) -> None:
+    def entered(self, owner: str, session: Session, end: Callable[[str], Awaitable[None]]) -> None:
         """A connection has opened this session, and `end` closes it there."""
         self._open[owner, session.id] = session, end
 
-    def left(self, owner: str, session: OpenSession) -> None:
+    def left(self, owner: str, session: Session) -> None:
         """A connection has closed this session; if another has opened it meanwhile, it stays."""
         found = self._open.get((owner, session.id))
         if found is not None and found[0] is session:
             del self._open[owner, session.id]
 
-    def find(self, owner: str, session_id: str) -> OpenSession | None:
+    def find(self, owner: str, session_id: str) -> Session | None:
         """The open session with this id; None if it is not open."""
         found = self._open.get((owner, session_id))
         return None if found is None else found[0]
@@ -95,7 +97,7 @@ class Lifecycle:
         *,
         archives: bool,
     ) -> None:
-        self.sessions: dict[str, OpenSession] = {}
+        self.sessions: dict[str, Session] = {}
         """The sessions that are open on this connection."""
         self._surroundings = surroundings
         self._authentication = authentication
@@ -149,9 +151,9 @@ class Lifecycle:
             return v1.LoadSessionResponse(modes, options or None)
         async with self._alone(request.session_id):
             session = await self._take(request)
-            await session.record.replay(self._surroundings.client.peer)
+            await session._record.replay(self._surroundings.client.peer)
             await self._opened(session)
-            context.after_response(session.known)
+            context.after_response(session._known)
         return v1.LoadSessionResponse(*_choices(session), meta=_answer_meta(session))
 
     async def resume(self, request: v1.ResumeSessionRequest, context: Context) -> v1.ResumeSessionResponse:
@@ -160,31 +162,31 @@ class Lifecycle:
             return v1.ResumeSessionResponse(modes, options or None)
         async with self._alone(request.session_id):
             session = await self._take(request)
-            await session.tell_usage()
+            await session._tell_usage()
             await self._opened(session)
-            context.after_response(session.known)
+            context.after_response(session._known)
         return v1.ResumeSessionResponse(*_choices(session), meta=_answer_meta(session))
 
     async def rejoin(
         self, request: v1.LoadSessionRequest | v1.ResumeSessionRequest, *, replays: bool
-    ) -> OpenSession | None:
+    ) -> Session | None:
         """The session, if this connection has it open and it works: a resume lets its work go on. Else None.
 
         RequestError if the request brings other folders, servers or a system prompt, which running work cannot take.
         """
         async with self._alone(request.session_id):
             session = self.sessions.get(request.session_id)
-            if session is None or not session.works:
+            if session is None or not session._is_working:
                 return None
-            face = session.face
             folders = list(checked_folders(request.cwd, request.additional_directories))
             other = [
                 name
                 for name, is_same in {
-                    "cwd": folders[0] == face.cwd,
-                    "additionalDirectories": folders[1:] == list(face.roots.folders[1:]),
-                    "mcpServers": list(request.mcp_servers or ()) == list(face.mcp_servers),
-                    "systemPrompt": request.system_prompt is None or self._system_prompt(request) == face.system_prompt,
+                    "cwd": folders[0] == session.cwd,
+                    "additionalDirectories": folders[1:] == list(session.roots.folders[1:]),
+                    "mcpServers": list(request.mcp_servers or ()) == list(session.mcp_servers),
+                    "systemPrompt": request.system_prompt is None
+                    or self._system_prompt(request) == session.system_prompt,
                 }.items()
                 if not is_same
             ]
@@ -192,9 +194,9 @@ class Lifecycle:
                 problem = f"the session works with another {other[0]}: cancel its work, then resume it"
                 raise RequestError.invalid_params(problem, path=f"$.{other[0]}")
             if replays:
-                await session.record.replay_work(self._surroundings.client.peer)
+                await session._record.replay_work(self._surroundings.client.peer)
             else:
-                await session.tell_usage()
+                await session._tell_usage()
         return session
 
     def _blank(self, request: v1.NewSessionRequest | v1.ForkSessionRequest) -> StoredSession:
@@ -215,20 +217,20 @@ class Lifecycle:
         stored: StoredSession,
         request: v1.NewSessionRequest | v1.ForkSessionRequest,
         context: Context,
-    ) -> OpenSession:
+    ) -> Session:
         """Open a session that the client does not know yet; it is forgotten if that fails."""
         session = self._session(stored, request)
         try:
             if isinstance(request, v1.ForkSessionRequest):
-                await session.tell_usage()
+                await session._tell_usage()
             await self._opened(session)
         except BaseException:
             await self._store.delete(stored.id, owner=self._owner)
             raise
-        context.after_response(session.known)
+        context.after_response(session._known)
         return session
 
-    async def _take(self, request: v1.LoadSessionRequest | v1.ResumeSessionRequest) -> OpenSession:
+    async def _take(self, request: v1.LoadSessionRequest | v1.ResumeSessionRequest) -> Session:
         """A session from the store, held from now on."""
         cwd, *others = checked_folders(request.cwd, request.additional_directories)
         self._system_prompt(request)
@@ -242,7 +244,7 @@ class Lifecycle:
         if (watch := self._unwatched(found.id)) is not None:
             await watch.hand_over()
         session = self._session(held, request)
-        session.updates.known()
+        session._updates.known()
         return session
 
     async def _found(self, session_id: str) -> StoredSession:
@@ -255,8 +257,8 @@ class Lifecycle:
         self,
         stored: StoredSession,
         request: v1.NewSessionRequest | v1.LoadSessionRequest | v1.ResumeSessionRequest | v1.ForkSessionRequest,
-    ) -> OpenSession:
-        return OpenSession(
+    ) -> Session:
+        return Session(
             self._surroundings,
             v1.SessionId(stored.id),
             checked_folders(stored.cwd, stored.roots),
@@ -273,13 +275,13 @@ class Lifecycle:
         """What the client wants of the system prompt; RequestError for what the agent does not take."""
         return system_prompt_of(request.system_prompt, self._surroundings.system_prompts)
 
-    async def _opened(self, session: OpenSession) -> None:
+    async def _opened(self, session: Session) -> None:
         try:
-            await self._on_session(session.face)
+            await self._on_session(session)
         except BaseException:
-            await session.close()
+            await session._close()
             raise
-        session.open()
+        session._open()
         self.sessions[session.id] = session
         self._open_sessions.entered(self._owner, session, self._end)
 
@@ -307,7 +309,7 @@ class Lifecycle:
             self._watched[found.id] = watch
             context.after_response(watch.follow)
         opened = self._open_sessions.find(self._owner, found.id)
-        return watch.options() if opened is None else (opened.config.options(), opened.config.mode_state())
+        return watch.options() if opened is None else (opened._options.options(), opened._options.mode_state())
 
     async def dismiss_watches(self) -> None:
         """End the watches of a client that has logged out."""
@@ -333,13 +335,13 @@ class Lifecycle:
 
     # Finding
 
-    def session(self, session_id: str) -> OpenSession:
+    def session(self, session_id: str) -> Session:
         """The open session with this id; RequestError if it is not open."""
         session = self.sessions.get(session_id)
         if session is None:
             self.must_not_watch(session_id)
             raise not_found(session_id)
-        session.known()  # the client uses the id already: its request can arrive before it was told of the commands
+        session._known()  # the client uses the id already: its request can arrive before it was told of the commands
         return session
 
     async def list(self, request: v1.ListSessionsRequest) -> v1.ListSessionsResponse:
@@ -357,8 +359,8 @@ class Lifecycle:
         if session is None:
             return
         if session.id == session_id:
-            session.turns.cancel()
-        elif (stop := session.subagents.get(v1.SessionId(session_id))) is not None:
+            session._turns.cancel()
+        elif (stop := session._subagents.get(v1.SessionId(session_id))) is not None:
             stop()
 
     # Ending
@@ -378,13 +380,13 @@ class Lifecycle:
             await self._end(request.session_id)
             await self._store.delete(request.session_id, owner=self._owner)
 
-    async def let_go(self, session: OpenSession) -> None:
+    async def let_go(self, session: Session) -> None:
         """End a session here that was opened elsewhere or deleted."""
         if self.sessions.get(session.id) is session:
             await self._end(session.id)
 
     @asynccontextmanager
-    async def keeping(self, session: OpenSession) -> AsyncGenerator[None]:
+    async def keeping(self, session: Session) -> AsyncGenerator[None]:
         """Turn a StoreError into the answer for the client, and end a session that was opened elsewhere or deleted."""
         try:
             yield
@@ -404,7 +406,7 @@ class Lifecycle:
         session = self.sessions.pop(session_id, None)
         if session is not None:
             self._open_sessions.left(self._owner, session)
-            await session.close()
+            await session._close()
 
     def alone(self, session_id: str) -> AbstractAsyncContextManager[None]:
         """A block for one session's changes, which requires a login and turns store errors into answers."""
@@ -427,14 +429,14 @@ def asks_to_watch(request: v1.LoadSessionRequest | v1.ResumeSessionRequest) -> b
     return request.meta is not None and request.meta.get(WATCH) is True
 
 
-def _choices(session: OpenSession) -> tuple[v1.SessionModeState | None, Options, v1.SessionModelState | None]:
+def _choices(session: Session) -> tuple[v1.SessionModeState | None, Options, v1.SessionModelState | None]:
     """What the user may choose, for the answer that opens a session."""
-    config = session.config
+    config = session._options
     return config.mode_state(), config.options() or None, config.model_state()
 
 
-def _answer_meta(session: OpenSession) -> dict[str, Json] | None:
-    return session.face.answer_meta or None
+def _answer_meta(session: Session) -> dict[str, Json] | None:
+    return session.answer_meta or None
 
 
 def archived_of(wanted: str | None, *, exclude: bool) -> bool | None:
@@ -520,7 +522,7 @@ class SessionList:
                 raise not_found(request.session_id)
         return v1.SessionStatusResponse("saved")
 
-    def open_session(self, session_id: str) -> OpenSession | None:
+    def open_session(self, session_id: str) -> Session | None:
         """The session, if it is open on any connection of its owner."""
         return self._open_sessions.find(self._owner, session_id)
 
@@ -541,7 +543,7 @@ class SessionList:
         if session is None:
             return False
         try:
-            await session.face.set_title(title)
+            await session.set_title(title)
         except StoreError as error:
             if error.reason != "taken":
                 raise

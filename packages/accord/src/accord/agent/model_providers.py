@@ -91,7 +91,7 @@ async def _accept(provider: Provider, endpoint: Endpoint) -> None:
             f"it has {', '.join(provider.supports)}",
             path="$.apiType",
         )
-    check = provider._check  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    check = provider._check  # pyright: ignore[reportPrivateUsage]
     if check is None:
         return
     try:

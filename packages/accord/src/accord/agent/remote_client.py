@@ -300,7 +300,7 @@ class RemoteTerminal:
 
 def before_release(terminal: RemoteTerminal, call: Callable[[], Awaitable[None]]) -> None:
     """Call this before the terminal is released: something still needs its output."""
-    terminal._before_release.append(call)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    terminal._before_release.append(call)  # pyright: ignore[reportPrivateUsage]
 
 
 # What authors hold

@@ -1,6 +1,6 @@
-"""`Session`: one conversation, as the author of an agent sees it.
+"""`Session`: one conversation, while it is open on a connection, from the answer that opens it to its close.
 
-It is the face of an `OpenSession`, which has what the connection does with a session.
+Its public members are the author's. The `_private` ones are the room's: connections, turns and subagents use them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,6 @@ from accord.project.roots import Roots
 from accord.schema import v1
 from accord.schema.base import Json
 from accord.schema.sendable import check_sendable
-from accord.services.service import ServedSession
 from accord.session import SessionState, ToolCallState
 
 if TYPE_CHECKING:
@@ -207,37 +206,43 @@ else:
     StateT = TypeVar("StateT")
 
 
-class SessionParts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a `Session` is made of."""
+class SessionSurroundings(msgspec.Struct, frozen=True, kw_only=True):
+    """What every session of one connection needs of its agent and its connection."""
 
+    client: ConnectedClient
+    errands: Tasks
+    """Work that no request waits for, such as releasing a terminal."""
     name: str
     """The agent's name."""
     program: str
     """The module of the agent's code, and the agent's name: remembered answers are kept under it."""
-    id: v1.SessionId
-    cwd: Path
-    asked_by: Callable[[ServedSession], SessionClient]
-    """Makes what requests to the client need; services of this machine know a session by its face."""
-    updates: SessionUpdates
-    record: Record
-    roots: Roots
-    mcp_servers: Sequence[v1.McpServer]
-    meta: dict[str, Json]
-    system_prompt: ClientSystemPrompt | None
-    permissions: PermissionMemory
-    commands: Sequence[SlashCommand]
-    state_type: type[Any] | None
-    config: ConfigOptions
-    mcp: Callable[[], SessionServers]
-    """The session's MCP servers, which are connected when they are first used."""
-    background: SessionTasks
-    """What runs beside the turns."""
-    listed: Callable[[], Sequence[v2.BackgroundWork]]
-    """What the client is told to run beside the turns."""
-    work: Callable[[], AbstractAsyncContextManager[Any]]
+    on_config: Callable[[Session, str, str | bool], Awaitable[None]]
+    """Called with the session, the option's id and its new value, when the user has chosen it."""
+    second_prompt: SecondPrompt = "queue"
+    cancel_grace: float = 5.0
+    permissions: PermissionMemory | None = None
+    """What the user said "always" to, where all sessions share it."""
+    commands: Sequence[SlashCommand] = ()
+    """The slash commands that a session begins with."""
+    titles_sessions: bool = False
+    """Whether the first prompt is the title of a session that has none."""
+    state_type: type[Any] | None = None
+    """The class of `session.state`, where the store keeps it."""
+    system_prompts: Sequence[Mode] = ()
+    """What a client's system prompt may do to the agent's own."""
+    work: Callable[[Session], AbstractAsyncContextManager[Any]]
     """Begins work without a prompt."""
     endpoints: Callable[[], Current]
     """The endpoints of the agent's providers, as the client has set them by now."""
+
+
+class KeptPrompt(Protocol):
+    """A prompt of version 2 on its way into the conversation."""
+
+    prompt: Sequence[v2.ContentBlock]
+
+    def kept(self, session: Session, message_id: str, echo: bytes) -> None:
+        """It is kept under this id; `echo` is the update that was kept."""
 
 
 class Session(Generic[StateT]):
@@ -246,45 +251,79 @@ class Session(Generic[StateT]):
     Its type argument is the type of `state`: `Session[Notes]` for an `Agent(state=Notes)`.
     """
 
-    def __init__(self, parts: SessionParts) -> None:
-        self.id = parts.id
+    def __init__(
+        self,
+        surroundings: SessionSurroundings,
+        session_id: v1.SessionId,
+        folders: Sequence[Path],
+        record: Record,
+        *,
+        mcp_servers: Sequence[v1.McpServer] = (),
+        meta: dict[str, Json] | None = None,
+        system_prompt: ClientSystemPrompt | None = None,
+    ) -> None:
+        self.id = session_id
         """The session's id, which the client knows as well."""
-        self.agent = parts.name
+        self.agent = surroundings.name
         """The agent's name."""
-        self.program = parts.program
+        self.program = surroundings.program
         """The module of the agent's code, and the agent's name: remembered answers are kept under it."""
-        self.cwd = parts.cwd
+        self.cwd = folders[0]
         """The folder that it works in, and the base of relative paths."""
-        self.roots = parts.roots
+        self.roots = Roots(folders)
         """Where its files and commands should stay: `cwd` and the additional directories."""
-        self.mcp_servers = tuple(parts.mcp_servers)
+        self.mcp_servers = tuple(mcp_servers)
         """The MCP servers that the client gave to this session."""
-        self.meta = parts.meta
+        self.meta = meta or {}
         """The `_meta` of the request that opened it."""
         self.answer_meta: dict[str, Json] = {}
         """What the `_meta` of the answer that opens it will hold: fill it in `@agent.on_session`."""
-        self.system_prompt = parts.system_prompt
+        self.system_prompt = system_prompt
         """What the client wants added to your system prompt, or in its place; None if it said nothing this time."""
-        self.state: StateT = _state_of(parts.state_type, parts.record)
+        self.state: StateT = _state_of(surroundings.state_type, record)
         """Whatever you want to keep for this session: while it is open, or with `Agent(state=...)` in the store."""
-        asked = self._asked = parts.asked_by(self)
-        self.client = RemoteClient(asked, asked.requester)
+        client = surroundings.client
+        self._surroundings = surroundings
+        self._record = record
+        """Its place in the store."""
+        self._updates = updates = SessionUpdates(record, client.peer, self.cwd, client.dialect())
+        self._activity = SessionActivity(updates)
+        """What the session does, as the client is told of it."""
+        self._cancels = Cancellations()
+        """What the client may cancel by itself."""
+        requester = client.requester_for(self, updates.dialect)
+        self._link = SessionClient(client, requester, surroundings.errands, session_id, self.cwd)
+        """What requests to the client need, in turns and between them."""
+        self._turns = PromptQueue(surroundings.second_prompt, surroundings.cancel_grace)
+        self._tasks = SessionTasks(f"session {session_id}")
+        """What runs beside the turns."""
+        self._plans = SessionPlans(updates.client_shows)
+        """The plans that it shows."""
+        self._subagents: dict[v1.SessionId, Callable[[], None]] = {}
+        """The subagents that the user may cancel, by their ids, and what cancels each."""
+        self._options = options = ConfigOptions(updates, partial(surroundings.on_config, self))
+        self.client = RemoteClient(self._link, requester)
         """The client, between turns; what `turn.client` is asked ends with its turn."""
-        self.config = Config(parts.config)
+        self.config = Config(options)
         """The options that the user chooses from."""
-        self.modes = Modes(self.config, parts.config)
+        self.modes = Modes(self.config, options)
         """The ways of working that the user chooses from."""
-        self.models = Models(self.config, parts.config)
+        self.models = Models(self.config, options)
         """The models that the user chooses from."""
-        self.commands = Commands(parts.updates, parts.commands)
+        self.commands = Commands(updates, surroundings.commands)
         """The slash commands."""
-        self.permissions = parts.permissions
+        self.permissions = surroundings.permissions or PermissionMemory()
         """What the user said "always" to."""
         self._resources: AsyncExitStack | None = None  # an empty one takes a KiB of each session
-        self._parts = parts
-        self._updates = parts.updates
-        self._record = parts.record
+        self._mcp: SessionServers | None = None
         self._compactions = 0
+        self._works = 0
+        self._is_announced = False
+        """Whether the client was told of the commands that the session begins with."""
+        self._prompt_title: str | None = None
+        """The title that the latest prompt gave."""
+        if client.local is not None:
+            self.resources.push_async_callback(client.local.release, self)
 
     @property
     def resources(self) -> AsyncExitStack:
@@ -322,14 +361,23 @@ class Session(Generic[StateT]):
 
         They are connected when something is first asked of them, or already by `session.mcp.start()`.
         """
-        return self._parts.mcp()
+        if self._mcp is None:
+            from accord.agent.session_mcp import SessionServers  # few agents use MCP servers
+            from accord.mcp.surroundings import Surroundings
+
+            client = self._link.client
+            folders = [str(folder) for folder in self.roots.folders]
+            surroundings = Surroundings(client.peer, self.id, folders, client.lines())
+            self._mcp = SessionServers(self.mcp_servers, surroundings, self._updates, self._turns)
+            self.resources.push_async_callback(self._mcp.close)
+        return self._mcp
 
     def provider(self, provider_id: str) -> Endpoint | None:
         """Where the models of this provider are reached now; None while the client has it disabled.
 
         A turn keeps the endpoint that it began with: see `turn.provider`.
         """
-        return endpoint_of(self._parts.endpoints(), provider_id, "session.provider()")
+        return endpoint_of(self._surroundings.endpoints(), provider_id, "session.provider()")
 
     def resolve(self, path: str | PathLike[str]) -> str:
         """This path as an absolute one; a relative path starts at `cwd`."""
@@ -401,7 +449,7 @@ class Session(Generic[StateT]):
 
         It goes before the handler of all sessions, ours or yours.
         """
-        return Registration(partial(self._asked.client.on_in_session, self.id, message))
+        return Registration(partial(self._link.client.on_in_session, self.id, message))
 
     def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Do this beside the session's turns, until it is done or the session is closed.
@@ -410,7 +458,7 @@ class Session(Generic[StateT]):
         """
         if not asyncio.iscoroutine(work):
             raise wrong_type("session.start()", "a coroutine, such as watch(session)", work)
-        return self._parts.background.start(work)
+        return self._tasks.start(work)
 
     def work(self) -> AbstractAsyncContextManager[Turn[StateT]]:
         """Begin to work without a prompt: a context manager that gives a `Turn` whose prompt is empty.
@@ -422,7 +470,7 @@ class Session(Generic[StateT]):
         It waits until no turn runs, and prompts that come meanwhile wait for it. If the user cancels it, its block
         ends, and the code after it goes on.
         """
-        return self._parts.work()
+        return self._surroundings.work(self)
 
     @property
     def background(self) -> Sequence[v2.BackgroundWork]:
@@ -431,15 +479,92 @@ class Session(Generic[StateT]):
         >>> def is_watching(session):
         ...     return bool(session.background)
         """
-        return self._parts.listed()
+        from accord.dialects.v2_dialect import background_work  # loads the types of version 2
+
+        return tuple(background_work(it) for it in self._activity.background)
 
     async def save(self) -> None:
         """Keep `state` as it is now. It happens by itself at the end of a turn, and when the session is closed."""
-        if self._parts.state_type is not None:
+        if self._surroundings.state_type is not None:
             await self._record.keep_state(self.state)
 
     def __repr__(self) -> str:
         return f"Session({self.id!r}, cwd={str(self.cwd)!r})"
+
+    # What its connection does with it
+
+    def _open(self) -> None:
+        """The answer that tells the client of this session is being made: it holds all settings as they are now."""
+        self._options.restore(self._record.settings)
+        self._updates.is_open = True
+
+    def _known(self) -> None:
+        """The client knows the session now: its commands are sent, and from here on updates are sent at once."""
+        self._updates.known()
+        if not self._is_announced:
+            self._is_announced = True
+            if self.commands and not self._updates.dialect.commands_come_with_answers:
+                # slash-commands, Advertising commands: once the session exists.
+                self._updates.report(offered(self.commands))
+
+    @property
+    def _is_working(self) -> bool:
+        """Whether it works on a prompt or by itself, also in the background."""
+        return self._turns.running or bool(self._activity.background)
+
+    async def _tell_usage(self) -> None:
+        """Tell a client that resumes the session how full its context is."""
+        # rfd-session-usage, Frequently asked questions. A client that loads the session finds it in the replay.
+        frame = await self._record.usage()
+        if frame is not None:
+            self._updates.tell(frame)
+
+    async def _begin_turn(self, prompt: Sequence[v1.ContentBlock], receipt: KeptPrompt | None = None) -> None:
+        """The user says something. The first text without a command is the title, in a store that the author chose.
+
+        In version 2, `receipt` has the prompt as it came, and learns that it is kept.
+        """
+        wants_title = (
+            self._record.title is None and self._surroundings.titles_sessions and not called_by(prompt, self.commands)
+        )
+        self._prompt_title = title_of(text_of(prompt)) if wants_title else None
+        kept = await self._record.keep_prompt(prompt if receipt is None else receipt.prompt, self._prompt_title)
+        if receipt is not None:
+            receipt.kept(self, self._record.id_for("user"), kept[0])
+        if self._prompt_title is not None and self._updates.tell(self._record.frame(kept[-1])):
+            await self._updates.breathe()
+        self._activity.working()
+        if self._mcp is not None:
+            await self._mcp.tell_failures()
+
+    def _name_of_work(self) -> str:
+        """A name for the next work without a prompt, for the ids of its messages and tool calls."""
+        self._works += 1
+        return f"w{self._works}-"
+
+    async def _forget_turn(self) -> None:
+        """The turn was refused: nothing of it is part of the conversation, and it gives no title."""
+        # schema, StopReason: the prompt and what followed it are not in the next prompt.
+        await self._record.forget_prompt()
+        self._updates.forget_tool_calls()
+        if self._prompt_title is not None and self._record.title == self._prompt_title:
+            await self.set_title(None)
+
+    async def _close(self) -> None:
+        """Cancel running turns, save the state and free the session's resources."""
+        self._updates.is_open = False
+        await self._tasks.end(self._surroundings.cancel_grace)
+        await self._turns.end()
+        self._link.client.interceptors.forget_session(self.id)
+        try:
+            await self.save()
+        except StoreError as error:
+            log.info("the state of session %s was not saved: %s", self.id, error)
+        try:
+            await self.resources.aclose()
+        except Exception:
+            log.exception("closing the resources of session %s failed", self.id)
+        self._record.release()
 
 
 def _state_of(state_type: type[Any] | None, record: Record) -> Any:
@@ -448,214 +573,3 @@ def _state_of(state_type: type[Any] | None, record: Record) -> Any:
         return None
     kept = record.state(state_type)
     return state_type() if kept is None else kept
-
-
-class SessionSurroundings(msgspec.Struct, frozen=True, kw_only=True):
-    """What every session of one connection needs of its agent and its connection."""
-
-    client: ConnectedClient
-    errands: Tasks
-    """Work that no request waits for, such as releasing a terminal."""
-    name: str
-    """The agent's name."""
-    program: str
-    """The module of the agent's code, and the agent's name: remembered answers are kept under it."""
-    on_config: Callable[[Session, str, str | bool], Awaitable[None]]
-    """Called with the session, the option's id and its new value, when the user has chosen it."""
-    second_prompt: SecondPrompt = "queue"
-    cancel_grace: float = 5.0
-    permissions: PermissionMemory | None = None
-    """What the user said "always" to, where all sessions share it."""
-    commands: Sequence[SlashCommand] = ()
-    """The slash commands that a session begins with."""
-    titles_sessions: bool = False
-    """Whether the first prompt is the title of a session that has none."""
-    state_type: type[Any] | None = None
-    """The class of `session.state`, where the store keeps it."""
-    system_prompts: Sequence[Mode] = ()
-    """What a client's system prompt may do to the agent's own."""
-    work: Callable[[OpenSession], AbstractAsyncContextManager[Any]]
-    """Begins work without a prompt."""
-    endpoints: Callable[[], Current]
-    """The endpoints of the agent's providers, as the client has set them by now."""
-
-
-class KeptPrompt(Protocol):
-    """A prompt of version 2 on its way into the conversation."""
-
-    prompt: Sequence[v2.ContentBlock]
-
-    def kept(self, session: OpenSession, message_id: str, echo: bytes) -> None:
-        """It is kept under this id; `echo` is the update that was kept."""
-
-
-class OpenSession:
-    """A session, as its connection sees it."""
-
-    def __init__(
-        self,
-        surroundings: SessionSurroundings,
-        session_id: v1.SessionId,
-        folders: Sequence[Path],
-        record: Record,
-        *,
-        mcp_servers: Sequence[v1.McpServer] = (),
-        meta: dict[str, Json] | None = None,
-        system_prompt: ClientSystemPrompt | None = None,
-    ) -> None:
-        client = surroundings.client
-        self.id = session_id
-        self.record = record
-        """Its place in the store."""
-        self.updates = SessionUpdates(record, client.peer, folders[0], client.dialect())
-        self.activity = SessionActivity(self.updates)
-        """What the session does, as the client is told of it."""
-        self.cancels = Cancellations()
-        """What the client may cancel by itself."""
-        self.config = ConfigOptions(self.updates, self._config_changed)
-        """What the user chooses from."""
-        self.link: SessionClient
-        """What requests to the client need, in turns and between them."""
-        self._client = client
-        self._errands = surroundings.errands
-        self._on_config = surroundings.on_config
-        self.turns = PromptQueue(surroundings.second_prompt, surroundings.cancel_grace)
-        self._background = SessionTasks(f"session {session_id}")
-        self._grace = surroundings.cancel_grace
-        self._works = 0
-        self._is_announced = False
-        """Whether the client was told of the commands that the session begins with."""
-        self.face = Session(
-            SessionParts(
-                name=surroundings.name,
-                program=surroundings.program,
-                id=session_id,
-                cwd=folders[0],
-                asked_by=self._asked_by,
-                updates=self.updates,
-                record=record,
-                roots=Roots(folders),
-                mcp_servers=mcp_servers,
-                meta=meta or {},
-                system_prompt=system_prompt,
-                permissions=surroundings.permissions or PermissionMemory(),
-                commands=surroundings.commands,
-                state_type=surroundings.state_type,
-                config=self.config,
-                mcp=self._servers,
-                background=self._background,
-                listed=self._listed,
-                work=lambda: surroundings.work(self),
-                endpoints=surroundings.endpoints,
-            )
-        )
-        """The session, as its author sees it."""
-        if client.local is not None:
-            self.face.resources.push_async_callback(client.local.release, self.face)
-        self.plans = SessionPlans(self.updates.client_shows)
-        """The plans that it shows."""
-        self.subagents: dict[v1.SessionId, Callable[[], None]] = {}
-        """The subagents that the user may cancel, by their ids, and what cancels each."""
-        self._mcp: SessionServers | None = None
-        self._titles_itself = surroundings.titles_sessions
-        self._prompt_title: str | None = None
-        """The title that the latest prompt gave."""
-
-    def _listed(self) -> Sequence[v2.BackgroundWork]:
-        from accord.dialects.v2_dialect import background_work  # loads the types of version 2
-
-        return tuple(background_work(it) for it in self.activity.background)
-
-    def _servers(self) -> SessionServers:
-        if self._mcp is None:
-            from accord.agent.session_mcp import SessionServers  # few agents use MCP servers
-            from accord.mcp.surroundings import Surroundings
-
-            folders = [str(folder) for folder in self.face.roots.folders]
-            surroundings = Surroundings(self._client.peer, self.id, folders, self._client.lines())
-            self._mcp = SessionServers(self.face.mcp_servers, surroundings, self.updates, self.turns)
-            self.face.resources.push_async_callback(self._mcp.close)
-        return self._mcp
-
-    def _asked_by(self, session: ServedSession) -> SessionClient:
-        client, errands = self._client, self._errands
-        self.link = SessionClient(
-            client, client.requester_for(session, self.updates.dialect), errands, session.id, session.cwd
-        )
-        return self.link
-
-    async def _config_changed(self, option_id: str, value: str | bool) -> None:
-        await self._on_config(self.face, option_id, value)
-
-    # Its life
-
-    def open(self) -> None:
-        """The answer that tells the client of this session is being made: it holds all settings as they are now."""
-        self.config.restore(self.record.settings)
-        self.updates.is_open = True
-
-    def known(self) -> None:
-        """The client knows the session now: its commands are sent, and from here on updates are sent at once."""
-        self.updates.known()
-        if not self._is_announced:
-            self._is_announced = True
-            if self.face.commands and not self.updates.dialect.commands_come_with_answers:
-                # slash-commands, Advertising commands: once the session exists.
-                self.updates.report(offered(self.face.commands))
-
-    @property
-    def works(self) -> bool:
-        """Whether it works on a prompt or by itself, also in the background."""
-        return self.turns.running or bool(self.activity.background)
-
-    async def tell_usage(self) -> None:
-        """Tell a client that resumes the session how full its context is."""
-        # rfd-session-usage, Frequently asked questions. A client that loads the session finds it in the replay.
-        frame = await self.record.usage()
-        if frame is not None:
-            self.updates.tell(frame)
-
-    async def begin_turn(self, prompt: Sequence[v1.ContentBlock], receipt: KeptPrompt | None = None) -> None:
-        """The user says something. The first text without a command is the title, in a store that the author chose.
-
-        In version 2, `receipt` has the prompt as it came, and learns that it is kept.
-        """
-        wants_title = self.record.title is None and self._titles_itself and not called_by(prompt, self.face.commands)
-        self._prompt_title = title_of(text_of(prompt)) if wants_title else None
-        kept = await self.record.keep_prompt(prompt if receipt is None else receipt.prompt, self._prompt_title)
-        if receipt is not None:
-            receipt.kept(self, self.record.id_for("user"), kept[0])
-        if self._prompt_title is not None and self.updates.tell(self.record.frame(kept[-1])):
-            await self.updates.breathe()
-        self.activity.working()
-        if self._mcp is not None:
-            await self._mcp.tell_failures()
-
-    def name_of_work(self) -> str:
-        """A name for the next work without a prompt, for the ids of its messages and tool calls."""
-        self._works += 1
-        return f"w{self._works}-"
-
-    async def forget_turn(self) -> None:
-        """The turn was refused: nothing of it is part of the conversation, and it gives no title."""
-        # schema, StopReason: the prompt and what followed it are not in the next prompt.
-        await self.record.forget_prompt()
-        self.updates.forget_tool_calls()
-        if self._prompt_title is not None and self.record.title == self._prompt_title:
-            await self.face.set_title(None)
-
-    async def close(self) -> None:
-        """Cancel running turns, save the state and free the session's resources."""
-        self.updates.is_open = False
-        await self._background.end(self._grace)
-        await self.turns.end()
-        self._client.interceptors.forget_session(self.id)
-        try:
-            await self.face.save()
-        except StoreError as error:
-            log.info("the state of session %s was not saved: %s", self.id, error)
-        try:
-            await self.face.resources.aclose()
-        except Exception:
-            log.exception("closing the resources of session %s failed", self.id)
-        self.record.release()

@@ -12,6 +12,8 @@ Updates of a subagent are kept in the record of its session (`subagent_updates`)
 updates and questions end with the turn that it works in. Only the word that it has ended may still be sent then.
 """
 
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import asyncio
@@ -82,11 +84,11 @@ class OwnSession:
 
     def __init__(self, parent: RunningTurn, subagent: v1.SessionId) -> None:
         session = parent.session
-        client, dialect = session.link.client, session.link.client.dialect()
-        requester = client.requester_for(session.face, dialect)
-        self.link = msgspec.structs.replace(session.link, session_id=subagent, requester=requester)
-        record = SubagentRecord(session.record, subagent)
-        self.updates = SessionUpdates(record, client.peer, session.link.cwd, dialect)
+        client, dialect = session._link.client, session._link.client.dialect()
+        requester = client.requester_for(session, dialect)
+        self.link = msgspec.structs.replace(session._link, session_id=subagent, requester=requester)
+        record = SubagentRecord(session._record, subagent)
+        self.updates = SessionUpdates(record, client.peer, session._link.cwd, dialect)
         self.updates.known()
         self._parent = parent
         self._id = subagent
@@ -189,7 +191,7 @@ class RunningSubagent(RunningTurn):
     __slots__ = ("_cancelling", "_open_questions", "_parent", "_task", "_way_out", "id", "is_stopped")
 
     def __init__(self, parent: RunningTurn, subagent: v1.SessionId, way_out: WayOut) -> None:
-        super().__init__(parent.session, parent.context, parent._place)  # noqa: SLF001
+        super().__init__(parent.session, parent.context, parent._place)
         self.id = subagent
         self.link, self.updates = way_out.link, way_out.updates
         self.plans = SessionPlans(self.updates.client_shows)
@@ -216,7 +218,7 @@ class RunningSubagent(RunningTurn):
         await self._way_out.begin(introduction)
         self._parent.inner.append(self)
         if introduction.is_cancellable:
-            self.session.subagents[self.id] = self.stop
+            self.session._subagents[self.id] = self.stop
         await self.tasks.__aenter__()
 
     def stop(self) -> None:
@@ -236,7 +238,7 @@ class RunningSubagent(RunningTurn):
             raised = meant_by(group)
         except BaseException as other:
             raised = other
-        self.session.subagents.pop(self.id, None)
+        self.session._subagents.pop(self.id, None)
         was_stopped = self._was_stopped(raised)
         await self._ended(v1.IdleStateUpdate("cancelled") if was_stopped else self._idle(raised))
         if was_stopped or raised is None or raised is error:
@@ -351,7 +353,7 @@ class SubagentRecord(Record):
     """A subagent's place in the record of the session that it belongs to."""
 
     def __init__(self, parent: Record, subagent: v1.SessionId) -> None:
-        super().__init__(parent._store, parent._stored, parent.version)  # noqa: SLF001
+        super().__init__(parent._store, parent._stored, parent.version)
         self._head = update_head(subagent)
         self._parent = parent
         self._subagent = subagent
@@ -366,7 +368,7 @@ class SubagentRecord(Record):
 
     def keep_now(self, update: Update) -> bytes | None:
         """`keep`, where the store can do that without waiting; else None, and nothing is kept."""
-        append = self._parent._append  # noqa: SLF001
+        append = self._parent._append
         if append is None or update.__class__ in self._apart:
             return None
         encoded = encoded_update(update)

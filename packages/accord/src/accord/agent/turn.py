@@ -1,5 +1,7 @@
 """What an author's function holds while it works on one prompt."""
 
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import asyncio
@@ -15,7 +17,7 @@ from accord.agent.model_providers import Current, endpoint_of
 from accord.agent.plan import PlanChange, PlanDocument, TurnPlan
 from accord.agent.prompt_queue import CANCELLED, QueuedPrompt
 from accord.agent.remote_client import RemoteClient
-from accord.agent.session import OpenSession, Session, StateT
+from accord.agent.session import Session, StateT
 from accord.agent.session_activity import DetachedTool
 from accord.agent.tool import CommandParts, Location, Tool, ToolSurroundings
 from accord.agent.user_questions import Decision, Elicits, Offered
@@ -57,24 +59,24 @@ class RunningTurn:
         "updates",
     )
 
-    def __init__(self, session: OpenSession, context: Context, place: QueuedPrompt, name: str = "") -> None:
+    def __init__(self, session: Session, context: Context, place: QueuedPrompt, name: str = "") -> None:
         self.session = session
         self._name = name
         """What tells the ids of this work from those of others that belong to the same prompt."""
         self.context = context
-        self.updates = session.updates
+        self.updates = session._updates
         """What the session tells its client, in the turn and after it."""
-        self.link = session.link
+        self.link = session._link
         """What requests to the client need."""
-        self.plans = session.plans
+        self.plans = session._plans
         """The plans that the session shows."""
         self.inner: list[RunningTurn] = []
         """The subagents of the turn that are at work; they end with it."""
         self.tasks = asyncio.TaskGroup()
         """What runs beside the author's function."""
-        self.send: Callable[[v1.SessionUpdate], Coroutine[Any, Any, None]] = session.updates.send
+        self.send: Callable[[v1.SessionUpdate], Coroutine[Any, Any, None]] = session._updates.send
         """Sends an update; an error once the turn is over."""
-        self.send_given: Callable[[v1.SessionUpdate], Coroutine[Any, Any, None]] = session.updates.send_given
+        self.send_given: Callable[[v1.SessionUpdate], Coroutine[Any, Any, None]] = session._updates.send_given
         """Sends an update that an author made; an error once the turn is over."""
         self.spent: v1.Usage | None = None
         """The tokens that the answer reports."""
@@ -91,7 +93,7 @@ class RunningTurn:
     def new_id(self, kind: str) -> str:
         """An id for a message or a tool call, which nothing else in the session has."""
         self._made += 1
-        return self.session.record.id_for(f"{self._name}{kind}{self._made}")
+        return self.session._record.id_for(f"{self._name}{kind}{self._made}")
 
     async def taken(self) -> Any | None:
         """The next prompt that the turn takes from those that wait; None if there is none."""
@@ -115,7 +117,7 @@ class RunningTurn:
         """The session waits for its user, if each of the turn's tasks does."""
         if self._questions <= self.beside:
             return nullcontext()
-        return self.session.activity.waiting_for_user()
+        return self.session._activity.waiting_for_user()
 
     def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Do this beside the author's function."""
@@ -251,7 +253,7 @@ class Turn(Elicits, Generic[StateT]):
     """
 
     def __init__(self, running: RunningTurn, request: v1.PromptRequest) -> None:
-        self.session: Session[StateT] = running.session.face
+        self.session: Session[StateT] = running.session
         """The session, which outlasts the turn."""
         self.prompt = request.prompt
         """The prompt as it came: blocks of text, links, images and so on."""
@@ -437,7 +439,7 @@ class Turn(Elicits, Generic[StateT]):
         detached = None
         if background or cancellable:
             detached = DetachedTool(
-                session.activity, session.cancels, in_background=background, cancellable=cancellable
+                session._activity, session._cancels, in_background=background, cancellable=cancellable
             )
         surroundings = ToolSurroundings(
             session=self._running.link,
@@ -448,7 +450,7 @@ class Turn(Elicits, Generic[StateT]):
             send=self._running.updates.send if background else self._send_unchecked,
             cancelled_status=self._dialect.cancelled_status,
             can_pause=self._dialect.can_pause,
-            command=CommandParts(self.client, self._dialect, session.cancels, self._running.updates.send),
+            command=CommandParts(self.client, self._dialect, session._cancels, self._running.updates.send),
             detached=detached,
         )
         return Tool(surroundings, tool_call_id, title, kind=kind, name=name, locations=locations, raw_input=raw_input)
@@ -534,13 +536,13 @@ class Turn(Elicits, Generic[StateT]):
 
 
 @asynccontextmanager
-async def background_turn(session: OpenSession) -> AsyncGenerator[Turn]:
+async def background_turn(session: Session) -> AsyncGenerator[Turn]:
     """Work in this session without a prompt; waits until no turn runs."""
     task = asyncio.current_task()
-    if session.turns.runs_in(task):
+    if session._turns.runs_in(task):
         raise RuntimeError("session.work() inside a turn would wait for that turn; use the turn itself")
-    place = session.turns.place_for_own_work()
-    running = RunningTurn(session, Context(session.updates.peer), place, session.name_of_work())
+    place = session._turns.place_for_own_work()
+    running = RunningTurn(session, Context(session._updates.peer), place, session._name_of_work())
     turn = Turn(running, v1.PromptRequest(session.id, []))
     has_begun = is_over = is_stopped = False
 
@@ -551,7 +553,7 @@ async def background_turn(session: OpenSession) -> AsyncGenerator[Turn]:
             running.end()
             failure = None if not isinstance(error, Exception) else _failure(error)
             reason = CANCELLED if place.is_cancelled or is_stopped else "end_turn"
-            session.activity.idle(End(stop_reason=reason, meta=turn.answer_meta or None, failure=failure))
+            session._activity.idle(End(stop_reason=reason, meta=turn.answer_meta or None, failure=failure))
         return False
 
     with place:
@@ -559,7 +561,7 @@ async def background_turn(session: OpenSession) -> AsyncGenerator[Turn]:
             # Only work that has begun has an end to tell.
             place.at_end(ended)
             place.when_overdue(lambda: _ignore(ended(None)))
-            session.activity.working()
+            session._activity.working()
             try:
                 async with running.tasks:
                     yield turn
@@ -570,7 +572,7 @@ async def background_turn(session: OpenSession) -> AsyncGenerator[Turn]:
                 raise
             finally:
                 running.end()
-                await session.face.save()
+                await session.save()
     if not has_begun:
         raise RuntimeError("the session was closed before its own work could begin")
     if is_stopped:

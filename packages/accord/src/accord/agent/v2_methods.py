@@ -11,6 +11,8 @@ in an idle state with that error:
                           └─▶ cancelled: the answer is error -32800
 """
 
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import asyncio
@@ -28,7 +30,7 @@ from accord.agent.prompt_queue import CANCELLED, QueuedPrompt
 from accord.agent.public_error import public_store_error
 from accord.agent.remote_client import ConnectedClient
 from accord.agent.replay_tree import update_head
-from accord.agent.session import OpenSession
+from accord.agent.session import Session
 from accord.agent.session_config import offered
 from accord.agent.turn import RunningTurn, Turn
 from accord.capabilities import Capabilities
@@ -63,10 +65,10 @@ class PromptReceipt:
         """The prompt is going to begin this work."""
         self._work = running, turn, place
 
-    def kept(self, session: OpenSession, message_id: str, echo: bytes) -> None:
+    def kept(self, session: Session, message_id: str, echo: bytes) -> None:
         """The prompt is kept: echo it, answer it, and tell of the end of its work when that comes."""
-        session.updates.collect()
-        session.updates.report_encoded(echo)
+        session._updates.collect()
+        session._updates.report_encoded(echo)
         self.answer = v2.PromptResponse(v2.MessageId(message_id))
         self._context.answer(self.answer)
         if self._work is not None:
@@ -87,7 +89,7 @@ class PromptReceipt:
             stop_reason, error = CANCELLED, None
         if not self._is_over:
             self._is_over = True
-            running.session.activity.idle(
+            running.session._activity.idle(
                 End(
                     stop_reason=stop_reason,
                     usage=running.spent if self._unstable else None,
@@ -201,17 +203,17 @@ class V2Methods:
             return v2.ResumeSessionResponse(to_v2(options))
         if (working := await self._lifecycle.rejoin(older, replays=replays)) is not None:
             answer: v1.LoadSessionResponse | v1.ResumeSessionResponse = v1.ResumeSessionResponse(
-                meta=working.face.answer_meta or None
+                meta=working.answer_meta or None
             )
         elif replays:
             answer = await self._lifecycle.load(older, context)
         else:
             answer = await self._lifecycle.resume(older, context)
         session = self._lifecycle.session(request.session_id)
-        if not replays and session.face.title is not None:
-            session.updates.report(v2.SessionInfoUpdate(title=session.face.title))
+        if not replays and session.title is not None:
+            session._updates.report(v2.SessionInfoUpdate(title=session.title))
         # The schema, session/resume: the state comes before the answer, whatever it is.
-        session.activity.tell()
+        session._activity.tell()
         return self._opened(v2.ResumeSessionResponse(), answer, session.id)
 
     def _opened(self, bare: AnswerT, answer: Any, session_id: str) -> AnswerT:
@@ -219,15 +221,15 @@ class V2Methods:
         session = self._lifecycle.sessions[session_id]
         return replace(
             bare,
-            config_options=to_v2(session.config.options()),
-            available_commands=to_v2(offered(session.face.commands).available_commands),
+            config_options=to_v2(session._options.options()),
+            available_commands=to_v2(offered(session.commands).available_commands),
             meta=answer.meta,
         )
 
     async def _status(self, request: v2.SessionStatusRequest) -> v2.SessionStatusResponse:
         answer = await self._list.status(v1.SessionStatusRequest(request.session_id))
         session = self._list.open_session(request.session_id)
-        state = None if session is None else state_of(session.activity.now, session.activity.background)
+        state = None if session is None else state_of(session._activity.now, session._activity.background)
         return v2.SessionStatusResponse(answer.status, state)
 
     async def _close(self, request: v2.CloseSessionRequest) -> None:
@@ -261,8 +263,8 @@ class V2Methods:
         session = self._lifecycle.session(request.session_id)
         async with self._lifecycle.keeping(session):
             # The update comes before the answer: other clients that show this session see it, too.
-            await session.config.set_by_client(request.config_id, request.value, answered=False)
-        return v2.SetSessionConfigOptionResponse(to_v2(session.config.options()))
+            await session._options.set_by_client(request.config_id, request.value, answered=False)
+        return v2.SetSessionConfigOptionResponse(to_v2(session._options.options()))
 
     # Work
 
@@ -282,12 +284,12 @@ class V2Methods:
 
     def _cancel_tool_call(self, request: v2.CancelToolCallRequest) -> None:
         session = self._lifecycle.session(request.session_id)
-        if not session.cancels.cancel("tool_call", request.tool_call_id):
+        if not session._cancels.cancel("tool_call", request.tool_call_id):
             raise RequestError.invalid_params("this tool call cannot be cancelled", toolCallId=request.tool_call_id)
 
     def _cancel_terminal(self, request: v2.CancelTerminalRequest) -> None:
         session = self._lifecycle.session(request.session_id)
-        if not session.cancels.cancel("terminal", request.terminal_id):
+        if not session._cancels.cancel("terminal", request.terminal_id):
             raise RequestError.invalid_params("this terminal cannot be cancelled", terminalId=request.terminal_id)
 
 
