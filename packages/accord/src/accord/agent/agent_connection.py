@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 from msgspec import Raw
 
+from accord._internal.tasks import Tasks
 from accord.agent.agent_capabilities import Version, check_prompt, chosen_version, version_asked, with_known_parts
 from accord.agent.agent_definition import AgentDefinition
 from accord.agent.authentication import Authentication, AuthStatus

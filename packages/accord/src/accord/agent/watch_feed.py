@@ -30,6 +30,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
+from accord._internal.tasks import Tasks
 from accord.agent.record import encoded_update
 from accord.agent.replay_tree import ReplayedUpdate, SessionReplay, belongs_to, needs, opened, tags, update_head
 from accord.capabilities import WATCH, Capabilities
