@@ -283,7 +283,7 @@ def _not_invalid_params(exchange: Exchange) -> str | None:
 async def _two_prompts(context: ScenarioContext, link: Link, session: str) -> None:
     """A prompt while another is at work: it waits or is inserted, and a cancel ends both."""
     first = context.begin(link, session, context.settings.prompts.slow)
-    with suppress(TimeoutError):  # an agent that never says so is told that elsewhere
+    with suppress(TimeoutError):  # another check judges an agent that never says so
         await link.until(
             lambda: any(it.state == "running" for it in link.states(session)), context.settings.stops_within
         )

@@ -1,6 +1,6 @@
 """`address`: a URL at which our agent is reached over HTTP and WebSocket; each connection to it arrives as a client.
 
-client ──HTTP, WebSocket──▶ Watched ──▶ _Visitors.serve ──▶ Visit ──▶ Played
+client ──HTTP, WebSocket──▶ Watched ──▶ _Visitors.serve ──▶ ConnectedClient ──▶ ScenarioRun
                                └──▶ HttpRequests, which judges the requests by their headers
 """
 

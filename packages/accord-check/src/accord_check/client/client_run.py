@@ -316,7 +316,7 @@ def report_of(subject: str, results: RunResults) -> Report:
 
 
 Opened = Callable[[Mapping[str, str], Path], None]
-"""Is called with what stands for each placeholder, and the folder for the client's sessions."""
+"""Gets what stands for each placeholder, and the folder for the client's sessions."""
 
 BY_HAND = ClientSettings(start_within=3_600, asks_within=120, end_within=60)
 """The settings for a client that waits for its user."""

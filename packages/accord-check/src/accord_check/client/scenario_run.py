@@ -109,7 +109,7 @@ class ScenarioRun(RawConnection):
         return self.turn
 
     def _begin(self, prompt: Exchange) -> None:
-        """Take a prompt of version 2: its message is told back, it gets its receipt, and the work begins."""
+        """Take a prompt of version 2: its message is echoed, it gets its receipt, and the work begins."""
         self._turns += 1
         given, session = f"check-user-{self._turns}", prompt.session_id
         self.update_of(session, "user_message", messageId=given, content=prompt.params.get("prompt"))
