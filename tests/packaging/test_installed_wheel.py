@@ -48,7 +48,7 @@ async def main():
 asyncio.run(main())
 """
 PROGRAMS = {
-    "agent": "import accord_tools.coder.agent, anthropic, openai, keyring; print('end_turn')",
+    "agent": "import accord_tools.coder.coding_agent, anthropic, openai, keyring; print('end_turn')",
     "cli": "import accord_tools.tui.chat_app; print('end_turn')",
     "http": SERVED,
     "http2": "import accord; accord.http.HttpTransport('http://127.0.0.1:1/acp', http2=True); print('end_turn')",

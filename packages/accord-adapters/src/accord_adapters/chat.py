@@ -15,10 +15,20 @@ from accord_adapters.functions import FunctionTool
 from accord_adapters.narration import Narration
 from accord_adapters.prompts import images_only, parts_of
 from accord_adapters.serving import ServeOptions, adapted_agent
-from accord_tools.coder.conversation import Call, Conversation, Image, Result, Text
-from accord_tools.coder.models.chat_completions import ChatCompletions
-from accord_tools.coder.models.failures import ModelError
-from accord_tools.coder.models.model import Considered, Finished, Model, Question, Spoken
+from accord_tools.coder.chat_completions import ChatCompletions
+from accord_tools.coder.model import (
+    Call,
+    Finished,
+    Image,
+    Model,
+    ModelConversation,
+    ModelError,
+    ModelRequest,
+    Result,
+    Text,
+    TextDelta,
+    ThoughtDelta,
+)
 
 MOST_ROUNDS = 100
 """How often the model is asked in one turn."""
@@ -38,7 +48,7 @@ def serve(
     api_key: str | None = None,
     headers: Mapping[str, str] | None = None,
     **options: Unpack[ServeOptions],
-) -> Agent[Conversation]:
+) -> Agent[ModelConversation]:
     """A model behind chat completions as an `accord.Agent`, with functions as its tools.
 
     `tools` are functions with annotations and a docstring, `async` or not. `ask_before` names those that the user is
@@ -52,14 +62,14 @@ def serve(
     url = base_url or os.environ.get("OPENAI_BASE_URL")
     key = api_key or os.environ.get("OPENAI_API_KEY")
 
-    async def work(turn: Turn[Conversation], narration: Narration) -> str | None:
+    async def work(turn: Turn[ModelConversation], narration: Narration) -> str | None:
         opened = ChatCompletions(key, url, dict(headers or {}))
         try:
             return await _Loop(model, instructions, known, ask_before, turn, narration).answer(opened)
         finally:
             await opened.close()
 
-    return adapted_agent(work, Conversation, "chat", ["image", "embedded"], options)
+    return adapted_agent(work, ModelConversation, "chat", ["image", "embedded"], options)
 
 
 def tool(agent: Callee, **options: Unpack[ToolOptions]) -> Callable[[str], Any]:
@@ -82,7 +92,7 @@ class _Loop:
         instructions: str,
         tools: Mapping[str, FunctionTool],
         ask_before: Collection[str],
-        turn: Turn[Conversation],
+        turn: Turn[ModelConversation],
         narration: Narration,
     ) -> None:
         self._model = model
@@ -106,7 +116,7 @@ class _Loop:
         except ModelError as error:
             raise RequestError.internal(str(error), reason=error.trouble) from error
 
-    async def _rounds(self, model: Model, conversation: Conversation) -> str | None:
+    async def _rounds(self, model: Model, conversation: ModelConversation) -> str | None:
         for _ in range(MOST_ROUNDS):
             finished = await self._asked(model, conversation)
             conversation.add("assistant", *finished.parts)
@@ -118,19 +128,21 @@ class _Loop:
                 await self._session.save()
         return "max_turn_requests"
 
-    async def _asked(self, model: Model, conversation: Conversation) -> Finished:
+    async def _asked(self, model: Model, conversation: ModelConversation) -> Finished:
         """One answer of the model, told as it streams."""
         specs = [it.spec for it in self._tools.values()]
-        question = Question(model=self._model, system=self._instructions, messages=conversation.messages, tools=specs)
+        question = ModelRequest(
+            model=self._model, system=self._instructions, messages=conversation.messages, tools=specs
+        )
         said = ""
         try:
             async with aclosing(model.answer(question)) as events:
                 async for event in events:
                     match event:
-                        case Spoken(text):
+                        case TextDelta(text):
                             said += text
                             await self._narration.say(text)
-                        case Considered(text):
+                        case ThoughtDelta(text):
                             await self._narration.think(text)
                         case Finished(usage=used):
                             await self._narration.used(used.input, used.output, thought=used.thought)

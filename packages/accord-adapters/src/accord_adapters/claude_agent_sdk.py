@@ -18,7 +18,7 @@ from accord_adapters.calling import Callee, RemoteTool, ToolOptions
 from accord_adapters.narration import Narration
 from accord_adapters.prompts import Attachment, parts_of
 from accord_adapters.serving import ServeOptions, adapted_agent, check_served
-from accord_tools.coder.models.failures import shown
+from accord_tools.coder.model import shown
 
 # Tools in `allowed_tools` run without a question, which is what their author wants: no warning for each turn.
 warnings.filterwarnings("ignore", category=sdk.CanUseToolShadowedWarning)

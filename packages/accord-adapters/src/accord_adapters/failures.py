@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from accord import RequestError
 from accord.masking import mask_urls
-from accord_tools.coder.models.failures import said_in, shown
+from accord_tools.coder.model import said_in, shown
 
 PACKAGES = frozenset({"anthropic", "cohere", "groq", "mistralai", "openai"})
 """Packages of providers, all of whose errors are about a request to a model."""

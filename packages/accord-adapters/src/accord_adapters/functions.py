@@ -10,9 +10,8 @@ from typing import Any, get_type_hints
 import msgspec
 
 from accord.arguments import check_callable
-from accord_tools.coder.conversation import Json
-from accord_tools.coder.models.model import ToolSpec
-from accord_tools.coder.toolbox.definition import schema_of
+from accord_tools.coder.model import Json, ToolSpec
+from accord_tools.coder.tool_definition import schema_of
 
 
 class FunctionTool:

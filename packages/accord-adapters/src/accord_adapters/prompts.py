@@ -10,8 +10,7 @@ from msgspec import Struct
 
 from accord import v1
 from accord.session.placeholders import from_base64
-from accord_tools.coder.conversation import Text
-from accord_tools.coder.prompts import parts_of as texts_of
+from accord_tools.coder.model import Text, prompt_parts
 
 
 class Attachment(Struct, frozen=True):
@@ -50,7 +49,7 @@ def parts_of(prompt: Sequence[v1.ContentBlock]) -> list[Part]:
     """The prompt as texts and attachments, in order; neighbouring texts are one."""
     parts: list[Part] = []
     for block in prompt:
-        part: Part = _attachment(block) or "".join(it.text for it in texts_of([block]) if isinstance(it, Text))
+        part: Part = _attachment(block) or "".join(it.text for it in prompt_parts([block]) if isinstance(it, Text))
         if isinstance(part, Attachment) and from_base64(part.data) is None:
             part = part.note
         if isinstance(part, str) and parts and isinstance(parts[-1], str):

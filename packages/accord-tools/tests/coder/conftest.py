@@ -9,8 +9,8 @@ from interop.model.replies import Asked, ToolCall, Words
 from interop.model.server import ModelServer
 
 import accord
-from accord_tools.coder.agent import coding_agent
-from accord_tools.coder.models.choosing import ModelSettings
+from accord_tools.coder.coding_agent import coding_agent
+from accord_tools.coder.open_model import ModelSettings
 from tests.forked_programs import forked_programs, fresh_programs  # noqa: F401
 
 APIS = ["anthropic", "openai", "responses"]

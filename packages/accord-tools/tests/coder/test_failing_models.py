@@ -10,7 +10,7 @@ from interop.model import chat, messages, responses
 from interop.model.replies import Words
 
 import accord
-from accord_tools.coder.models.choosing import ModelSettings
+from accord_tools.coder.open_model import ModelSettings
 from tests.coder.conftest import APIS
 
 

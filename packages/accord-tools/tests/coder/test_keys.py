@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from accord_tools.coder import keys
+from accord_tools.coder import api_keys
 
 VARIABLES = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_BASE_URL")
 
@@ -28,14 +28,14 @@ def accord(*arguments):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="files have no modes there")
 def test_a_key_is_kept_in_a_file_that_only_its_user_reads(environment):
-    where = keys.store_key("anthropic", "sk-1")
+    where = api_keys.store_key("anthropic", "sk-1")
     file = environment / "accord" / "keys.json"
     assert where == f"the file {file}, which only you can read"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert keys.stored_key("anthropic") == "sk-1"
-    assert keys.stored_key("openai") is None
-    keys.forget_key("anthropic")
-    assert keys.stored_key("anthropic") is None
+    assert api_keys.stored_key("anthropic") == "sk-1"
+    assert api_keys.stored_key("openai") is None
+    api_keys.forget_key("anthropic")
+    assert api_keys.stored_key("anthropic") is None
 
 
 def test_a_prompt_without_a_key_says_how_to_give_one(environment):

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import accord
-from accord_tools.coder.agent import coding_agent
+from accord_tools.coder.coding_agent import coding_agent
 from tests.coder.conftest import call, text_of
 from tests.waiting import eventually
 

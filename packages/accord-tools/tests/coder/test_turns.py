@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 import accord
-from accord_tools.coder.agent import coding_agent
+from accord_tools.coder.coding_agent import coding_agent
 from tests.coder.conftest import call, text_of
 
 OVERRIDE = accord.v1.SystemPrompt(mode="override", content=[accord.v1.TextContent("Be a poet.")])

@@ -51,7 +51,7 @@ def price(text: str) -> tuple[float, float]:
 
 def run(options: argparse.Namespace) -> int:
     from accord import SqliteStore
-    from accord_tools.coder.models.choosing import ModelSettings, api_of
+    from accord_tools.coder.open_model import ModelSettings, api_of
 
     settings = ModelSettings(
         api=options.api,
@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
     )
     if options.action is not None:
         return _login(api_of(settings), forget=options.action == "logout")
-    from accord_tools.coder.agent import coding_agent
+    from accord_tools.coder.coding_agent import coding_agent
 
     store = options.store or SqliteStore(name="agent")
     coding_agent(settings, version=__version__, store=store, mode=options.mode, unstable=options.unstable).run()
@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _login(api: str, *, forget: bool) -> int:
-    from accord_tools.coder.keys import forget_key, store_key
+    from accord_tools.coder.api_keys import forget_key, store_key
 
     if forget:
         forget_key(api)

@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
-from typing import Any, cast
 
 from msgspec import Struct, field
 
-from accord_tools.coder.conversation import Call, Image, Json, Message, Part, Result, Text, Thought
-from accord_tools.coder.models.model import Considered, Event, Finished, Question, Spoken, Stop, Usage
-from accord_tools.coder.models.openai_client import OpenAiClient, read
+from accord_tools.coder.model import (
+    Call,
+    Event,
+    Finished,
+    Image,
+    Json,
+    Message,
+    ModelRequest,
+    Part,
+    Result,
+    Stop,
+    Text,
+    TextDelta,
+    Thought,
+    ThoughtDelta,
+    Usage,
+    read,
+)
+from accord_tools.coder.openai_client import OpenAiClient
 
 _STOPS: dict[str, Stop] = {"tool_calls": "calls", "length": "length", "content_filter": "refusal"}
 
@@ -17,13 +32,12 @@ _STOPS: dict[str, Stop] = {"tool_calls": "calls", "length": "length", "content_f
 class ChatCompletions(OpenAiClient):
     """The chat completions of OpenAI, or of what speaks as it does."""
 
-    async def answer(self, question: Question) -> AsyncGenerator[Event]:
+    async def answer(self, question: ModelRequest) -> AsyncGenerator[Event]:
         """The answer as it streams."""
         growing = GrowingAnswer()
         began = False
         try:
-            create = cast("Any", self.client.chat.completions.create)
-            async with await create(**request_of(question)) as stream:
+            async with await self.client.chat.completions.create(**request_of(question)) as stream:
                 began = True
                 async for chunk in stream:
                     for event in growing.add(read(chunk, Chunk)):
@@ -55,26 +69,26 @@ class Delta(Struct):
     tool_calls: list[CallDelta] | None = None
 
 
-class Choice(Struct):
+class ChatChoice(Struct):
     delta: Delta = field(default_factory=Delta)
     finish_reason: str | None = None
 
 
-class OutputDetails(Struct):
+class ChatOutputDetails(Struct):
     reasoning_tokens: int | None = None
 
 
-class ToldUsage(Struct):
+class ChatUsage(Struct):
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    completion_tokens_details: OutputDetails = field(default_factory=OutputDetails)
+    completion_tokens_details: ChatOutputDetails = field(default_factory=ChatOutputDetails)
 
 
 class Chunk(Struct):
     """What is read of a chunk of an answer."""
 
-    choices: list[Choice] = field(default_factory=list[Choice])
-    usage: ToldUsage | None = None
+    choices: list[ChatChoice] = field(default_factory=list[ChatChoice])
+    usage: ChatUsage | None = None
 
 
 class GrowingAnswer:
@@ -98,10 +112,10 @@ class GrowingAnswer:
             self.stop = choice.finish_reason or self.stop
             if piece := delta.reasoning_content or delta.reasoning:
                 self._thought += piece
-                events.append(Considered(piece))
+                events.append(ThoughtDelta(piece))
             if piece := delta.content or delta.refusal:
                 self._text += piece
-                events.append(Spoken(piece))
+                events.append(TextDelta(piece))
             for part in delta.tool_calls or ():
                 self._add_call(part)
         return events
@@ -123,7 +137,7 @@ class GrowingAnswer:
         return Finished(parts, "calls" if self._calls else _STOPS.get(self.stop or "", "end"), self._usage)
 
 
-def request_of(question: Question) -> Json:
+def request_of(question: ModelRequest) -> Json:
     """A question as the API takes it."""
     request: Json = {
         "model": question.model,

@@ -9,25 +9,23 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from accord import Agent, ConfigurationError, Endpoint, RequestError, Session, Store, Turn, v1
-from accord_tools.coder.compaction import compact
-from accord_tools.coder.conversation import Conversation
-from accord_tools.coder.keys import forget_key, stored_key
-from accord_tools.coder.models.choosing import (
+from accord_tools.coder.api_keys import forget_key, stored_key
+from accord_tools.coder.model import Model, ModelConversation, ModelError
+from accord_tools.coder.model_turn import DEFAULT_EFFORT, EFFORT, ModelTurn, compact, public_error
+from accord_tools.coder.open_model import (
     DEFAULT_MODELS,
     PROVIDERS,
     VARIABLES,
     ModelSettings,
+    api_at,
     api_of,
     context_of,
     key_of,
     model_name,
+    open_model,
     url_of,
 )
-from accord_tools.coder.models.failures import ModelError
-from accord_tools.coder.models.model import Model
-from accord_tools.coder.models.opening import api_at, open_model
-from accord_tools.coder.modes import MODES
-from accord_tools.coder.talk import DEFAULT_EFFORT, EFFORT, Talk, told
+from accord_tools.coder.tool_definition import MODES
 
 MODELS = "models"
 """The provider that clients may configure."""
@@ -53,7 +51,7 @@ def coding_agent(
     store: Store | str | Path | None,
     mode: str = "ask",
     unstable: bool = False,
-) -> Agent[Conversation]:
+) -> Agent[ModelConversation]:
     """A coding agent with these settings."""
     agent = Agent(
         "accord-agent",
@@ -63,7 +61,7 @@ def coding_agent(
         local=True,
         second_prompt="steer",
         store=store,
-        state=Conversation,
+        state=ModelConversation,
         system_prompts=["append", "override"],
         unstable=unstable,
     )
@@ -77,7 +75,7 @@ def coding_agent(
 class _Sessions:
     """What sessions offer and what their turns do."""
 
-    def __init__(self, agent: Agent[Conversation], settings: ModelSettings, mode: str, own: Endpoint) -> None:
+    def __init__(self, agent: Agent[ModelConversation], settings: ModelSettings, mode: str, own: Endpoint) -> None:
         self._agent = agent
         self._own = own
         """The endpoint while the client has set no other."""
@@ -93,7 +91,7 @@ class _Sessions:
         agent.command("status", "Show the model, the mode and how full the context is")(self.status)
         agent.command("init", "Write AGENTS.md for this project")(self.init)
 
-    async def opened(self, session: Session[Conversation]) -> None:
+    async def opened(self, session: Session[ModelConversation]) -> None:
         modes = [(mode.id, mode.name, mode.description) for mode in MODES]
         await session.modes.offer(modes, current=self._mode)
         first = self._first_model(session.provider(MODELS))
@@ -104,7 +102,7 @@ class _Sessions:
         if session.mcp_servers:
             session.mcp.start()
 
-    async def _models(self, session: Session[Conversation], first: str) -> list[str]:
+    async def _models(self, session: Session[ModelConversation], first: str) -> list[str]:
         """The first model and all others that the provider lists."""
         endpoint = session.provider(MODELS)
         if endpoint is None:
@@ -119,15 +117,15 @@ class _Sessions:
             await model.close()
         return [first, *(name for name in names if name != first)]
 
-    async def answer_prompt(self, turn: Turn[Conversation]) -> str | None:
+    async def answer_prompt(self, turn: Turn[ModelConversation]) -> str | None:
         return await self.answer(turn, turn.prompt)
 
-    async def answer(self, turn: Turn[Conversation], prompt: Sequence[v1.ContentBlock]) -> str | None:
+    async def answer(self, turn: Turn[ModelConversation], prompt: Sequence[v1.ContentBlock]) -> str | None:
         async with self._model(turn) as (model, hidden):
-            return await Talk(turn, model, self._settings, self._name(turn.session), hidden).answer(prompt)
+            return await ModelTurn(turn, model, self._settings, self._name(turn.session), hidden).answer(prompt)
 
     @asynccontextmanager
-    async def _model(self, turn: Turn[Conversation]) -> AsyncGenerator[tuple[Model, Callable[[str], str]]]:
+    async def _model(self, turn: Turn[ModelConversation]) -> AsyncGenerator[tuple[Model, Callable[[str], str]]]:
         """The model of a turn, and what masks the secrets of its endpoint in a text."""
         used = turn.provider(MODELS)
         if used is None:
@@ -159,10 +157,10 @@ class _Sessions:
                 f"there is no API key: set {VARIABLES[api][0]}, or store one with 'accord agent login'"
             )
 
-    def _name(self, session: Session[Conversation]) -> str:
+    def _name(self, session: Session[ModelConversation]) -> str:
         return session.models.current or self._first_model(session.provider(MODELS))
 
-    async def compact(self, turn: Turn[Conversation]) -> None:
+    async def compact(self, turn: Turn[ModelConversation]) -> None:
         conversation = turn.session.state
         if len(conversation.messages) < 2:
             await turn.say("There is nothing to summarise yet.")
@@ -171,15 +169,15 @@ class _Sessions:
             try:
                 await compact(turn.session, model, self._name(turn.session), conversation)
             except ModelError as error:
-                raise told(error, hidden) from error
+                raise public_error(error, hidden) from error
         await turn.say("The conversation so far was replaced by a summary.")
 
-    async def clear(self, turn: Turn[Conversation]) -> None:
+    async def clear(self, turn: Turn[ModelConversation]) -> None:
         conversation = turn.session.state
         conversation.messages, conversation.summary, conversation.used = [], None, 0
         await turn.say("The conversation so far is forgotten.")
 
-    async def status(self, turn: Turn[Conversation]) -> None:
+    async def status(self, turn: Turn[ModelConversation]) -> None:
         conversation, name = turn.session.state, self._name(turn.session)
         size = context_of(self._settings, name)
         used = f"{conversation.used:,} of {size:,} tokens"
@@ -188,7 +186,7 @@ class _Sessions:
         cost = f"${conversation.cost:.4f}" if known else "no cost, as --price is not given"
         await turn.say(f"Model {name}, mode {turn.session.modes.current}, {used}; {total}; {cost}.")
 
-    async def init(self, turn: Turn[Conversation]) -> str | None:
+    async def init(self, turn: Turn[ModelConversation]) -> str | None:
         return await self.answer(turn, [v1.TextContent(INIT)])
 
 
@@ -202,7 +200,7 @@ def _own_endpoint(settings: ModelSettings) -> Endpoint:
         raise ConfigurationError(f"the address of the models cannot be used: {error}") from None
 
 
-def _offer_logins(agent: Agent[Conversation], settings: ModelSettings) -> None:
+def _offer_logins(agent: Agent[ModelConversation], settings: ModelSettings) -> None:
     api = api_of(settings)
     variable = VARIABLES[api][0]
 

@@ -3,37 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
-from typing import Any, cast
+from typing import Any
 
 from msgspec import Struct, convert, field
 
-from accord_tools.coder.conversation import Call, Image, Json, Message, Part, Result, Text, Thought
-from accord_tools.coder.models.failures import ModelError, shown
-from accord_tools.coder.models.model import Considered, Event, Finished, Question, Spoken, Stop, Usage
-from accord_tools.coder.models.openai_client import OpenAiClient, read
+from accord_tools.coder.model import (
+    Call,
+    Event,
+    Finished,
+    Image,
+    Json,
+    Message,
+    ModelError,
+    ModelRequest,
+    Part,
+    Result,
+    Stop,
+    Text,
+    TextDelta,
+    Thought,
+    ThoughtDelta,
+    Usage,
+    read,
+    shown,
+)
+from accord_tools.coder.openai_client import OpenAiClient
 
 
 class Responses(OpenAiClient):
     """The responses of OpenAI, or of what speaks as it does."""
 
-    async def answer(self, question: Question) -> AsyncGenerator[Event]:
+    async def answer(self, question: ModelRequest) -> AsyncGenerator[Event]:
         """The answer as it streams."""
-        whole: Whole | None = None
+        whole: WholeResponse | None = None
         began = False
         try:
-            create = cast("Any", self.client.responses.create)
-            async with await create(**request_of(question)) as stream:
+            async with await self.client.responses.create(**request_of(question)) as stream:
                 began = True
                 async for event in stream:
                     match event.type:
                         case "response.output_text.delta" | "response.refusal.delta":
-                            yield Spoken(event.delta)
+                            yield TextDelta(event.delta)
                         case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
-                            yield Considered(event.delta)
+                            yield ThoughtDelta(event.delta)
                         case "response.completed" | "response.incomplete" | "response.failed":
-                            whole = read(event.response, Whole)
+                            whole = read(event.response, WholeResponse)
                         case "error":
-                            whole = Whole(error=Told(event.message))
+                            whole = WholeResponse(error=StreamedEvent(event.message))
                         case _:
                             pass
         except Exception as error:
@@ -45,7 +61,7 @@ class Responses(OpenAiClient):
         yield finished(whole)
 
 
-class Told(Struct):
+class StreamedEvent(Struct):
     message: str = "it failed"
 
 
@@ -53,23 +69,23 @@ class Incomplete(Struct):
     reason: str = ""
 
 
-class OutputDetails(Struct):
+class ResponseOutputDetails(Struct):
     reasoning_tokens: int | None = None
 
 
-class ToldUsage(Struct):
+class ResponseUsage(Struct):
     input_tokens: int = 0
     output_tokens: int = 0
-    output_tokens_details: OutputDetails = field(default_factory=OutputDetails)
+    output_tokens_details: ResponseOutputDetails = field(default_factory=ResponseOutputDetails)
 
 
-class Whole(Struct):
+class WholeResponse(Struct):
     """What is read of a whole answer."""
 
     output: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    usage: ToldUsage = field(default_factory=ToldUsage)
+    usage: ResponseUsage = field(default_factory=ResponseUsage)
     incomplete_details: Incomplete = field(default_factory=Incomplete)
-    error: Told | None = None
+    error: StreamedEvent | None = None
 
 
 class Content(Struct):
@@ -77,7 +93,7 @@ class Content(Struct):
     refusal: str = ""
 
 
-class Item(Struct):
+class OutputItem(Struct):
     """What is read of an item of an answer, of whichever type."""
 
     type: str
@@ -91,11 +107,11 @@ class Item(Struct):
 _STOPS: dict[str, Stop] = {"max_output_tokens": "length", "content_filter": "refusal"}
 
 
-def finished(whole: Whole) -> Finished:
+def finished(whole: WholeResponse) -> Finished:
     """The whole answer."""
     parts: list[Part] = []
     for raw in whole.output:
-        item = convert(raw, Item)
+        item = convert(raw, OutputItem)
         match item.type:
             case "message":
                 parts.append(Text("".join(it.text or it.refusal for it in item.content)))
@@ -113,7 +129,7 @@ def finished(whole: Whole) -> Finished:
     return Finished(parts, _STOPS.get(whole.incomplete_details.reason, "end"), usage)
 
 
-def request_of(question: Question) -> Json:
+def request_of(question: ModelRequest) -> Json:
     """A question as the API takes it."""
     request: Json = {
         "model": question.model,

@@ -1,23 +1,56 @@
-"""`ToolDefinition`: a tool of ours, as the model and the user know it."""
+"""`ToolDefinition`: a tool as the model and the user know it, and the modes that decide what is asked before."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Any, Literal, TypeAlias, cast
 
 import msgspec
+from msgspec import Struct
 
 from accord import Turn
 from accord.project.project import Project
-from accord_tools.coder.conversation import Conversation, Image, Json
-from accord_tools.coder.models.model import ToolSpec
-from accord_tools.coder.modes import Mode
+from accord_tools.coder.model import Image, Json, ModelConversation, ToolSpec
+
+
+class Mode(Struct, frozen=True, kw_only=True):
+    """One way of working."""
+
+    id: str
+    name: str
+    description: str
+    asks: Collection[str] = ()
+    """What is asked before: tools that change `files`, or `anything`."""
+    only_reads: bool = False
+
+    def asks_before(self, changes: str) -> bool:
+        """Whether the user is asked before something that changes this."""
+        return changes in self.asks
+
+
+MODES = (
+    Mode(
+        id="ask",
+        name="Ask",
+        description="Asks before each change of a file and each command.",
+        asks=("files", "anything"),
+    ),
+    Mode(id="edit", name="Edit", description="Changes files by itself; asks before commands.", asks=("anything",)),
+    Mode(id="auto", name="Auto", description="Changes files and runs commands without asking."),
+    Mode(id="plan", name="Plan", description="Reads only, and makes a plan.", only_reads=True),
+)
+
+
+def mode_of(identifier: str | None) -> Mode:
+    """The mode with this id; the first if there is none."""
+    return next((mode for mode in MODES if mode.id == identifier), MODES[0])
+
 
 Changes: TypeAlias = Literal["nothing", "files", "anything"]
 """What a tool may change: a command may do anything."""
 
 
-class Given(msgspec.Struct, frozen=True):
+class ToolOutput(msgspec.Struct, frozen=True):
     """What a tool gives back to the model."""
 
     text: str
@@ -25,7 +58,7 @@ class Given(msgspec.Struct, frozen=True):
     images: list[Image] = []
 
 
-REFUSED = Given("The user does not allow this. Ask what to do instead, or stop.", failed=True)
+REFUSED = ToolOutput("The user does not allow this. Ask what to do instead, or stop.", failed=True)
 
 
 class ToolDefinition(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,7 +68,7 @@ class ToolDefinition(msgspec.Struct, frozen=True, kw_only=True):
     description: str
     arguments: type[msgspec.Struct]
     changes: Changes = "nothing"
-    run: Callable[[ToolUse, Any], Awaitable[Given]]
+    run: Callable[[ToolUse, Any], Awaitable[ToolOutput]]
 
     @property
     def spec(self) -> ToolSpec:
@@ -46,7 +79,7 @@ class ToolDefinition(msgspec.Struct, frozen=True, kw_only=True):
 class ToolUse:
     """What a running tool works with: the turn, and the mode that the user has chosen."""
 
-    def __init__(self, turn: Turn[Conversation], mode: Mode) -> None:
+    def __init__(self, turn: Turn[ModelConversation], mode: Mode) -> None:
         self.turn = turn
         self.mode = mode
 

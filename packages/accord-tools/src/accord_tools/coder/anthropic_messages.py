@@ -9,18 +9,22 @@ import msgspec
 from msgspec import Struct, field
 
 from accord.extras import missing_extra
-from accord_tools.coder.conversation import Call, Image, Json, Message, Part, Result, Text, Thought
-from accord_tools.coder.models import failures
-from accord_tools.coder.models.foreign import restrictions
-from accord_tools.coder.models.model import (
-    PATIENCE,
-    RETRIES,
-    Considered,
+from accord_tools.coder.model import (
+    Call,
     Event,
     Finished,
-    Question,
-    Spoken,
+    Image,
+    Json,
+    Message,
+    ModelRequest,
+    Part,
+    ProviderClient,
+    Result,
     Stop,
+    Text,
+    TextDelta,
+    Thought,
+    ThoughtDelta,
     Usage,
 )
 
@@ -29,35 +33,20 @@ try:
 except ModuleNotFoundError as missing:
     raise missing_extra("agent", "a model of Anthropic's API") from missing
 
-NAME = "Anthropic"
-
 _STOPS: dict[str, Stop] = {"tool_use": "calls", "max_tokens": "length", "refusal": "refusal"}
 
 
-class AnthropicMessages:
+class AnthropicMessages(ProviderClient):
     """Anthropic's API, or one that speaks as it does."""
 
-    def __init__(
-        self,
-        key: str | None,
-        url: str | None,
-        headers: dict[str, str],
-        patience: float = PATIENCE,
-        retries: int = RETRIES,
-        *,
-        foreign: bool = False,
-    ) -> None:
-        self._patience = patience
-        self._client = anthropic.AsyncAnthropic(
-            api_key=key or "none",
-            base_url=url,
-            default_headers=headers,
-            timeout=patience,
-            max_retries=retries,
-            http_client=anthropic.DefaultAsyncHttpxClient(**restrictions(headers)) if foreign else None,
-        )
+    package, client_type = anthropic, anthropic.AsyncAnthropic
 
-    async def answer(self, question: Question) -> AsyncGenerator[Event]:
+    @property
+    def name(self) -> str:
+        """The provider, as errors name it."""
+        return "Anthropic"
+
+    async def answer(self, question: ModelRequest) -> AsyncGenerator[Event]:
         """The answer as it streams."""
         more: dict[str, Any] = {}
         if question.effort:
@@ -67,7 +56,7 @@ class AnthropicMessages:
                 {"name": it.name, "description": it.description, "input_schema": it.schema} for it in question.tools
             ]
         try:
-            async with self._client.messages.stream(
+            async with self.client.messages.stream(
                 model=question.model,
                 max_tokens=question.longest,
                 system=[{"type": "text", "text": question.system, "cache_control": {"type": "ephemeral"}}],
@@ -76,36 +65,19 @@ class AnthropicMessages:
             ) as stream:
                 async for event in stream:
                     if event.type == "text":
-                        yield Spoken(event.text)
+                        yield TextDelta(event.text)
                     elif event.type == "thinking":
-                        yield Considered(event.thinking)
+                        yield ThoughtDelta(event.thinking)
                 final = await stream.get_final_message()
-                whole = msgspec.convert(final.model_dump(mode="json", exclude_none=True, warnings=False), Whole)
+                whole = msgspec.convert(
+                    final.model_dump(mode="json", exclude_none=True, warnings=False), AnthropicMessage
+                )
         except Exception as error:
-            raise self._trouble(error) from error
+            raise self.trouble(error, began=not isinstance(error, anthropic.APIConnectionError)) from error
         if not whole.stop_reason:
-            raise failures.broken(NAME, "it did not say that it was finished")
+            raise self.unfinished()
         usage = Usage(whole.usage.read, whole.usage.output_tokens)
         yield Finished(parts_of(whole.content), _STOPS.get(whole.stop_reason, "end"), usage)
-
-    async def names(self) -> list[str]:
-        """The models that there are."""
-        try:
-            return [it.id async for it in self._client.models.list()]
-        except Exception as error:
-            raise self._trouble(error) from error
-
-    async def close(self) -> None:
-        """End its connections."""
-        await self._client.close()
-
-    def _trouble(self, error: Exception) -> Exception:
-        if isinstance(error, anthropic.APIStatusError):
-            return failures.of_status(NAME, error.status_code, error.body, error.message)
-        if isinstance(error, failures.ModelError):
-            return error
-        began = not isinstance(error, anthropic.APIConnectionError)
-        return failures.of_connection(NAME, self._client.base_url, error, self._patience, began=began)
 
 
 def wire_messages(messages: Sequence[Message]) -> list[Json]:
@@ -129,7 +101,7 @@ def wire_part(part: Part) -> Json:
             return {"type": "tool_result", "tool_use_id": part.call_id, "content": content, "is_error": part.failed}
 
 
-class Block(Struct):
+class AnthropicBlock(Struct):
     """What is read of a block of an answer, of whichever type."""
 
     type: str
@@ -140,7 +112,7 @@ class Block(Struct):
     input: Json = field(default_factory=dict[str, Any])
 
 
-class ToldUsage(Struct):
+class AnthropicUsage(Struct):
     input_tokens: int = 0
     output_tokens: int = 0
     cache_read_input_tokens: int = 0
@@ -152,19 +124,19 @@ class ToldUsage(Struct):
         return self.input_tokens + self.cache_read_input_tokens + self.cache_creation_input_tokens
 
 
-class Whole(Struct):
+class AnthropicMessage(Struct):
     """What is read of a whole answer."""
 
     content: list[Json] = field(default_factory=list[Json])
     stop_reason: str = ""
-    usage: ToldUsage = field(default_factory=ToldUsage)
+    usage: AnthropicUsage = field(default_factory=AnthropicUsage)
 
 
 def parts_of(content: Sequence[Json]) -> list[Part]:
     """What an answer holds."""
     parts: list[Part] = []
     for raw in content:
-        block = msgspec.convert(raw, Block)
+        block = msgspec.convert(raw, AnthropicBlock)
         match block.type:
             case "text":
                 parts.append(Text(block.text))

@@ -1,0 +1,282 @@
+"""`ModelTurn`: the model is asked, uses tools, and is asked again, until it has nothing more to do.
+
+Before the first question stand the instructions: how to work, the machine, and the project's own. When the context is
+full, a summary takes the place of the conversation so far.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+from collections.abc import Callable, Sequence
+from contextlib import aclosing, suppress
+from datetime import date
+from pathlib import Path
+
+from accord import RequestError, Session, Turn, v1
+from accord.project.git import top_folder
+from accord.project.project import Project
+from accord_tools.coder.coder_tools import ToolSet, delegate_tool
+from accord_tools.coder.model import (
+    Finished,
+    Message,
+    Model,
+    ModelConversation,
+    ModelError,
+    ModelRequest,
+    Part,
+    Text,
+    TextDelta,
+    ThoughtDelta,
+    Usage,
+    prompt_parts,
+)
+from accord_tools.coder.open_model import ModelSettings, context_of
+from accord_tools.coder.tool_definition import Mode, ToolDefinition, mode_of
+
+FULL = 0.8
+"""The part of the context from which on it is made shorter."""
+
+WISH = (
+    "Summarise this conversation for yourself, because only the summary will remain. Keep: what the user wants and has "
+    "decided, what was found out, which files were read and changed and how, what failed, and what is left to do. "
+    "Write no more than 800 words, and nothing but the summary."
+)
+
+
+def is_full(conversation: ModelConversation, context: int) -> bool:
+    """Whether the next request may not fit into the context."""
+    return len(conversation.messages) > 1 and conversation.used > FULL * context
+
+
+async def compact(
+    session: Session[ModelConversation], model: Model, name: str, conversation: ModelConversation
+) -> None:
+    """Let the model summarise the conversation, and put the summary in its place; the latest prompt stays."""
+    latest = conversation.messages[-1]
+    is_prompt = latest.role == "user" and any(isinstance(part, Text) for part in latest.parts)
+    earlier = conversation.messages[:-1] if is_prompt else conversation.messages
+    before = f"The conversation so far, in short:\n{conversation.summary}" if conversation.summary else ""
+    async with session.compaction() as compaction:
+        question = ModelRequest(model=name, system=f"You are a coding agent.\n\n{before}", messages=_with_wish(earlier))
+        summary = ""
+        async with aclosing(model.answer(question)) as events:
+            async for event in events:
+                if isinstance(event, TextDelta):
+                    await compaction.summary(event.text)
+                elif isinstance(event, Finished):
+                    summary = "".join(part.text for part in event.parts if isinstance(part, Text))
+    if summary:
+        conversation.replace(summary)
+        if is_prompt:
+            conversation.messages.append(latest)
+        await session.save()
+
+
+def _with_wish(messages: list[Message]) -> list[Message]:
+    """The messages and the wish; no two messages of the user stand side by side."""
+    last = messages[-1]
+    if last.role == "assistant":
+        return [*messages, Message("user", [Text(WISH)])]
+    return [*messages[:-1], Message("user", [*last.parts, Text(WISH)])]
+
+
+NAMES = ("AGENTS.md", "CLAUDE.md")
+"""Files with a project's instructions; the first that a folder has counts."""
+
+MOST = 40_000
+"""Characters of a project's instructions that are read."""
+
+HOW = """\
+You are a coding agent. You work in the user's project with the tools that you have.
+
+- Look before you act: read the files that you are about to change, and the code around them.
+- Make the smallest change that does the whole task. Follow the style of the project.
+- After a change, run the project's own checks or tests if there are any, and repair what you broke.
+- For a task of several steps, show a plan first with show_plan and keep it up to date.
+- If a tool fails, read why and try something else. Do not repeat a call that was refused.
+- Be brief. Say at the end what you changed and what you could not do. Do not invent results."""
+
+PLAN_MODE = "You are in plan mode: only read, then answer with a plan. Change nothing."
+
+
+async def instructions(session: Session[ModelConversation], mode: Mode) -> str:
+    """The system prompt of a turn."""
+    asked = session.system_prompt
+    parts = [HOW if asked is None else asked.applied_to(HOW)]
+    parts.append(f"Folder: {session.cwd}\nSystem: {platform.system()} {platform.machine()}\nDate: {date.today()}")  # noqa: DTZ011
+    if mode.only_reads:
+        parts.append(PLAN_MODE)
+    parts += await asyncio.to_thread(_of_project, session.cwd)
+    if summary := session.state.summary:
+        parts.append(f"The conversation so far, in short:\n{summary}")
+    return "\n\n".join(parts)
+
+
+def _of_project(folder: Path) -> list[str]:
+    """The instructions of a folder and of those above it, up to the top of the working tree; the nearest last."""
+    cwd = Path(os.path.realpath(folder))
+    top = top_folder(cwd) or cwd
+    folders = [cwd, *(place for place in cwd.parents if place.is_relative_to(top))]
+    project = Project([top])
+    return [text for folder in reversed(folders) if (text := _of_folder(project, folder)) is not None]
+
+
+def _of_folder(project: Project, folder: Path) -> str | None:
+    for name in NAMES:
+        with suppress(OSError, ValueError):  # none, or no file of this project: a link out of it, a pipe, a device
+            text = project.read(folder / name, 4 * MOST, cut=True).decode("utf-8", "replace")
+            return f"Instructions of {folder / name}:\n{text[:MOST]}"
+    return None
+
+
+MOST_ROUNDS = 200
+"""How often the model is asked in one turn."""
+
+CANCELLED = "The user cancelled this."
+
+EFFORT = "effort"
+"""The option with which the user chooses how long the model thinks."""
+
+DEFAULT_EFFORT = "default"
+
+LOST = "The agent ended while this ran; it may have been done or not."
+
+
+class ModelTurn:
+    """The conversation of one turn with the model."""
+
+    def __init__(
+        self,
+        turn: Turn[ModelConversation],
+        model: Model,
+        settings: ModelSettings,
+        name: str,
+        hidden: Callable[[str], str] = str,
+    ) -> None:
+        self._turn = turn
+        self._model = model
+        self._settings = settings
+        self._name = name
+        self._hidden = hidden
+        """Masks secrets in a text for the user."""
+        self._total = Usage()
+
+    @property
+    def _mode(self) -> Mode:
+        return mode_of(self._turn.session.modes.current)
+
+    async def answer(self, prompt: Sequence[v1.ContentBlock]) -> str | None:
+        """Answer the prompt; returns why it stopped, if not because all is done."""
+        conversation = self._turn.session.state
+        conversation.close_calls(LOST)  # of a turn that a crash has ended
+        conversation.add("user", *prompt_parts(prompt))
+        try:
+            return await self._rounds(self._turn, conversation, delegate=True)
+        except asyncio.CancelledError:
+            conversation.close_calls(CANCELLED)
+            raise
+        except ModelError as error:
+            raise public_error(error, self._hidden) from error
+        finally:
+            self._turn.tokens(self._total.input, self._total.output, thought=self._total.thought)
+
+    async def _rounds(
+        self, turn: Turn[ModelConversation], conversation: ModelConversation, *, delegate: bool
+    ) -> str | None:
+        for _ in range(MOST_ROUNDS):
+            if delegate:
+                await self._take_more(conversation)
+            if is_full(conversation, self._context):
+                await compact(turn.session, self._model, self._name, conversation)
+            tools = await self._tools(turn, delegate=delegate)
+            finished = await self._ask(turn, conversation, tools)
+            conversation.add("assistant", *finished.parts)
+            if finished.stop == "refusal":
+                return "refusal"
+            calls = conversation.messages[-1].calls if finished.stop == "calls" else []
+            if delegate:
+                await turn.session.save()  # a crash loses no more than the round that runs
+            for call in calls:
+                conversation.add("user", await tools.use(call))
+                if delegate:
+                    await turn.session.save()
+            if not calls and not (delegate and await self._take_more(conversation)):
+                return "max_tokens" if finished.stop == "length" else None
+        return "max_turn_requests"
+
+    @property
+    def _context(self) -> int:
+        return context_of(self._settings, self._name)
+
+    async def _take_more(self, conversation: ModelConversation) -> bool:
+        """Take the prompts that the user has sent meanwhile."""
+        taken = False
+        async for more in self._turn.prompts():
+            conversation.add("user", *prompt_parts(more.prompt))
+            taken = True
+        return taken
+
+    async def _tools(self, turn: Turn[ModelConversation], *, delegate: bool) -> ToolSet:
+        more: Sequence[ToolDefinition] = [delegate_tool(self._delegated)] if delegate else []
+        mcp = await turn.session.mcp.tools() if turn.session.mcp_servers else []
+        return ToolSet(turn, self._mode, more, mcp)
+
+    async def _delegated(self, subagent: Turn[ModelConversation], task: str) -> str:
+        """Do a task as a subagent, in a conversation of its own; returns its last words."""
+        conversation = ModelConversation()
+        conversation.add("user", Text(task))
+        await self._rounds(subagent, conversation, delegate=False)
+        return conversation.messages[-1].text
+
+    async def _ask(self, turn: Turn[ModelConversation], conversation: ModelConversation, tools: ToolSet) -> Finished:
+        """One answer of the model, told as it streams."""
+        question = ModelRequest(
+            model=self._name,
+            system=await instructions(turn.session, self._mode),
+            messages=conversation.messages,
+            tools=tools.specs,
+            effort=_effort(turn),
+        )
+        said: list[Part] = []
+        try:
+            async with aclosing(self._model.answer(question)) as events:
+                async for event in events:
+                    match event:
+                        case TextDelta(text):
+                            said.append(Text(text))
+                            await turn.say(text)
+                        case ThoughtDelta(text):
+                            await turn.think(text)
+                        case Finished():
+                            await self._count(turn, conversation, event.usage)
+                            return event
+        except asyncio.CancelledError:
+            conversation.add("assistant", Text("".join(part.text for part in said if isinstance(part, Text)) or "..."))
+            raise
+        raise RequestError.internal("the model gave no answer")
+
+    async def _count(self, turn: Turn[ModelConversation], conversation: ModelConversation, usage: Usage) -> None:
+        total = self._total
+        thought = (total.thought or 0) + usage.thought if usage.thought is not None else total.thought
+        self._total = Usage(total.input + usage.input, total.output + usage.output, thought)
+        conversation.used = usage.input + usage.output
+        conversation.read += usage.input
+        conversation.written += usage.output
+        cost = None
+        if self._settings.price is not None:
+            read, written = self._settings.price
+            conversation.cost += (usage.input * read + usage.output * written) / 1_000_000
+            cost = conversation.cost
+        await turn.usage(conversation.used, self._context, cost)
+
+
+def _effort(turn: Turn[ModelConversation]) -> str | None:
+    chosen = turn.session.config[EFFORT]
+    return chosen if isinstance(chosen, str) and chosen != DEFAULT_EFFORT else None
+
+
+def public_error(error: ModelError, hidden: Callable[[str], str]) -> RequestError:
+    """What the client reads of an error of the model; `hidden` masks secrets in it."""
+    return RequestError.internal(hidden(str(error)), reason=error.trouble)

@@ -1,0 +1,174 @@
+"""Which API, model, address and key an agent uses, and opens the API of a model beside the event loop.
+
+Settings come first, then the environment; a client may set an endpoint of its own.
+
+The package of a provider takes seconds to import on a busy machine, and a keyring may take its time, too. A cancel must
+not wait for that, and neither must the end of the agent: so a daemon thread does it. Whether the package is there is
+asked before: while one thread fails to import a module, another that imports it sees half of it and another error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from typing import TypeVar
+
+from msgspec import Struct
+
+from accord import Endpoint, RequestError
+from accord.extras import needs_extra
+from accord_tools.coder.api_keys import stored_key
+from accord_tools.coder.model import PATIENCE, RETRIES, Api, Model
+
+VARIABLES: dict[Api, tuple[str, str]] = {
+    "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
+    "openai": ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
+    "responses": ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
+}
+"""The variables that hold the key and the address, by the names that the providers' own programs use."""
+
+PROVIDERS: dict[Api, tuple[str, str]] = {
+    "anthropic": ("anthropic", "https://api.anthropic.com"),
+    "openai": ("openai", "https://api.openai.com/v1"),
+    "responses": ("openai", "https://api.openai.com/v1"),
+}
+"""The kind of API by its name in the protocol, and the address of the provider itself."""
+
+DEFAULT_MODELS: dict[Api, str] = {
+    "anthropic": "claude-sonnet-4-5",
+    "openai": "gpt-5",
+    "responses": "gpt-5",
+}
+
+CONTEXTS = (("claude", 200_000), ("gpt-5", 400_000), ("gpt-4.1", 1_000_000), ("gemini", 1_000_000))
+"""How many tokens models take whose names begin so."""
+
+USUAL_CONTEXT = 128_000
+
+
+class ModelSettings(Struct, frozen=True, kw_only=True):
+    """What the user has said about models; the rest is found out."""
+
+    api: Api | None = None
+    model: str | None = None
+    url: str | None = None
+    effort: str | None = None
+    context: int | None = None
+    price: tuple[float, float] | None = None
+    """Dollars for a million tokens, read and written; without it no cost is told."""
+    patience: float = PATIENCE
+    retries: int = RETRIES
+
+
+def api_of(settings: ModelSettings, environment: Mapping[str, str] = os.environ) -> Api:
+    """The API: as said, or the first that there is a key for."""
+    if settings.api is not None:
+        return settings.api
+    known: tuple[Api, ...] = ("anthropic", "responses")
+    for api in known:
+        if environment.get(VARIABLES[api][0]) or stored_key(api):
+            return api
+    if environment.get("OPENAI_BASE_URL") or settings.url:
+        return "openai"
+    return "anthropic"
+
+
+def key_of(api: Api, environment: Mapping[str, str] = os.environ) -> str | None:
+    """The key: of the environment, or as `accord agent login` has stored it."""
+    return environment.get(VARIABLES[api][0]) or stored_key(api)
+
+
+def url_of(api: Api, settings: ModelSettings, environment: Mapping[str, str] = os.environ) -> str | None:
+    """The address, where it is not the provider's own."""
+    return settings.url or environment.get(VARIABLES[api][1]) or None
+
+
+def model_name(settings: ModelSettings, api: Api) -> str:
+    """The model to begin with."""
+    return settings.model or os.environ.get("ACCORD_MODEL") or DEFAULT_MODELS[api]
+
+
+def context_of(settings: ModelSettings, model: str) -> int:
+    """How many tokens the model takes, as far as is known."""
+    if settings.context is not None:
+        return settings.context
+    return next((size for start, size in CONTEXTS if model.startswith(start)), USUAL_CONTEXT)
+
+
+PACKAGES: dict[Api, tuple[str, str]] = {
+    "anthropic": ("anthropic", "Anthropic"),
+    "openai": ("openai", "OpenAI"),
+    "responses": ("openai", "OpenAI"),
+}
+"""The package for each API, and whose API it is."""
+
+T = TypeVar("T")
+
+
+async def open_model(settings: ModelSettings, endpoint: Endpoint | None = None) -> Model:
+    """The model's API: at the endpoint that the client has set, which gets no key of ours; else the user's own.
+
+    Raises RequestError, with the command that installs it, if the API's package is missing.
+    """
+    package, owner = PACKAGES[api_of(settings) if endpoint is None else api_at(endpoint)]
+    if importlib.util.find_spec(package) is None:
+        raise RequestError.internal(needs_extra("agent", f"a model of {owner}'s API"))
+    return await _beside(lambda: _opened(settings, endpoint))
+
+
+async def _beside(work: Callable[[], T]) -> T:
+    """What this function returns; a thread calls it that keeps nothing waiting."""
+    done: Future[T] = Future()
+    done.set_running_or_notify_cancel()
+
+    def run() -> None:
+        try:
+            result = work()
+        except BaseException as error:  # whoever waits gets it
+            done.set_exception(error)
+        else:
+            done.set_result(result)
+
+    threading.Thread(target=run, name="open a model", daemon=True).start()
+    return await asyncio.wrap_future(done)
+
+
+def _opened(settings: ModelSettings, endpoint: Endpoint | None) -> Model:
+    if endpoint is not None:
+        headers = dict(endpoint.headers)
+        return _made(api_at(endpoint), None, endpoint.base_url, headers, settings, foreign=True)
+    api = api_of(settings)
+    return _made(api, key_of(api), url_of(api, settings), {}, settings)
+
+
+def api_at(endpoint: Endpoint) -> Api:
+    """The API that an endpoint speaks."""
+    return "anthropic" if endpoint.api_type == "anthropic" else "openai"
+
+
+def _made(
+    api: Api,
+    key: str | None,
+    url: str | None,
+    headers: dict[str, str],
+    settings: ModelSettings,
+    *,
+    foreign: bool = False,
+) -> Model:
+    match api:
+        case "anthropic":
+            from accord_tools.coder.anthropic_messages import AnthropicMessages
+
+            return AnthropicMessages(key, url, headers, settings.patience, settings.retries, foreign=foreign)
+        case "openai":
+            from accord_tools.coder.chat_completions import ChatCompletions
+
+            return ChatCompletions(key, url, headers, settings.patience, settings.retries, foreign=foreign)
+        case "responses":
+            from accord_tools.coder.responses import Responses
+
+            return Responses(key, url, headers, settings.patience, settings.retries, foreign=foreign)
