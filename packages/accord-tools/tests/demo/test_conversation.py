@@ -3,7 +3,7 @@
 import pytest
 
 from accord import v1
-from accord_tools.demo.knowledge import OTHER_NAMES, WORDS, about
+from accord_tools.demo.demo_talk import OTHER_NAMES, WORDS, about
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import zlib
 import pytest
 
 from accord import PeerError, v1
-from accord_tools.demo.agent import FEATURES
-from accord_tools.demo.working import FIRST_LINES
+from accord_tools.demo.built_in_agent import FEATURES
+from accord_tools.demo.demo_work import FIRST_LINES
 from tests.waiting import eventually
 
 

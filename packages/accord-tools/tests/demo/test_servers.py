@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from accord import v1
-from accord_tools.demo.servers import arguments_of
+from accord_tools.demo.demo_work import arguments_of
 from tests import ROOT
 
 SERVERS = ROOT / "packages" / "accord" / "tests" / "mcp_servers"

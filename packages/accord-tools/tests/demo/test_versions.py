@@ -4,7 +4,7 @@ import pytest
 
 import accord
 from accord_tools.demo import demo_agent
-from accord_tools.demo.agent import FEATURES
+from accord_tools.demo.built_in_agent import FEATURES
 from tests.waiting import eventually
 
 ARGUMENTS = {"edit": "", "run": "echo hello", "stream": "20", "slow": "2", "read": "a.txt", "watch": "2"}
