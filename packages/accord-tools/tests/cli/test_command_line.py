@@ -168,7 +168,7 @@ def test_a_command_does_not_load_the_others():
         "accord_tools.cli.run",
         "accord_tools.cli.serve",
         "accord.schema.codec",
-        "accord_tools.configuration.settings",
+        "accord_tools.configuration.agent_settings",
     } & set(loaded)
     assert loaded[-1] == "False"
 

@@ -10,9 +10,9 @@ import pytest
 
 from accord import folders
 from accord.errors import ConfigurationError
-from accord_tools.configuration import editing
+from accord_tools.configuration import agents_file
+from accord_tools.configuration.agent_settings import AgentSettings
 from accord_tools.configuration.agents_file import parse, project_file, read_file, user_file
-from accord_tools.configuration.settings import AgentSettings
 
 WRONG = {
     "no TOML": ("[agents", "Expected ']'"),
@@ -105,8 +105,8 @@ def test_every_value_that_is_written_is_read_again(tmp_path):
         config={"fast": True, "model": "x"},
         allow="reads",
     )
-    editing.add_agent(path, "all", settings)
-    editing.add_agent(path, "second", AgentSettings(url="wss://b", headers={"X-A": "b c"}))
+    agents_file.add_agent(path, "all", settings)
+    agents_file.add_agent(path, "second", AgentSettings(url="wss://b", headers={"X-A": "b c"}))
     assert read_file(path, "user").agents == {
         "all": settings,
         "second": AgentSettings(url="wss://b", headers={"X-A": "b c"}),
@@ -117,10 +117,10 @@ def test_a_change_keeps_what_others_wrote(tmp_path):
     path = tmp_path / "agents.toml"
     before = "# first\r\n\n\n[agents.a]\ncommand = [  # why\n  'a',\n]\n\n[agents.a.env]\nX = '1'\n# about z\n[agents.z]\nurl='ws://z'"
     path.write_bytes(before.encode())
-    editing.add_agent(path, "b", AgentSettings(command="b"))
+    agents_file.add_agent(path, "b", AgentSettings(command="b"))
     assert path.read_bytes().startswith(before.encode().rstrip(b"\n"))
-    editing.remove_agent(path, "a")
-    editing.remove_agent(path, "b")
+    agents_file.remove_agent(path, "a")
+    agents_file.remove_agent(path, "b")
     assert path.read_bytes() == b"# first\r\n\n\n# about z\n[agents.z]\nurl='ws://z'\n\n"
 
 
@@ -128,10 +128,10 @@ def test_a_link_to_the_file_stays_a_link(tmp_path):
     real, link = tmp_path / "real.toml", tmp_path / "link.toml"
     real.write_text("")
     link.symlink_to(real)
-    editing.set_default(link, "a")
+    agents_file.set_default(link, "a")
     assert link.is_symlink()
     assert real.read_text() == 'default = "a"\n\n'
-    editing.set_default(link, "b")
+    agents_file.set_default(link, "b")
     assert real.read_text() == 'default = "b"\n\n'
 
 

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from accord_tools.inspector.index import TraceIndex
-from accord_tools.inspector.reader import TraceReader
+from accord_tools.inspector.trace_index import TraceIndex
+from accord_tools.inspector.trace_lines import TraceReader
 from tests.inspector.chromium import PROGRAM, Chromium
 from tests.inspector.recording import Recording
 

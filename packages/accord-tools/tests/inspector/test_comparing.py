@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from accord_tools.inspector.latency import MOST_POINTS, latencies
+from accord_tools.inspector.api import MOST_POINTS, latencies
 from tests.inspector.recording import Recording
 from tests.inspector.test_page import has, is_quiet
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from accord_tools.inspector.app import static_file
+from accord_tools.inspector.inspector_app import static_file
 
 TEXTS = ["text", "quiet", "faint", "model", "thought", "tool", "client", "user", "error", "ok"]
 

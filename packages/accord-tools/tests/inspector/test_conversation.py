@@ -2,9 +2,9 @@
 
 import pytest
 
-from accord_tools.inspector import conversation
+from accord_tools.inspector import folded_turn
 from accord_tools.inspector.api import spans_of
-from accord_tools.inspector.conversation import Folds, settings_at
+from accord_tools.inspector.folded_turn import Folds, settings_at
 
 
 def items(index, row, folds=None):
@@ -52,7 +52,7 @@ def test_the_state_is_that_as_of_the_message(recording, indexed):
 
 
 def test_moving_back_and_forth_gives_what_a_fresh_fold_gives(recording, indexed, monkeypatch):
-    monkeypatch.setattr(conversation, "EVERY", 7)
+    monkeypatch.setattr(folded_turn, "EVERY", 7)
     recording.opening()
     recording.prompt(2, "Count")
     for number in range(60):

@@ -11,8 +11,7 @@ from accord.errors import AccordError
 from accord.trace.query import read_query
 from accord_tools.inspector import export
 from accord_tools.inspector.export import export_html
-from accord_tools.inspector.findings import TraceFindings
-from accord_tools.inspector.search import Search
+from accord_tools.inspector.trace_search import Search, TraceFindings
 from tests.inspector.test_hostile import trap  # noqa: F401
 from tests.inspector.test_page import CHOSEN, has, slide
 

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from accord_tools.inspector.findings import TraceFindings
+from accord_tools.inspector.trace_search import TraceFindings
 from tests.inspector.recording import Recording
 
 

@@ -8,10 +8,10 @@ import pytest
 from accord.schema.codec import encode
 from accord.trace.query import read_query
 from accord_tools.inspector.api import conversation_at
-from accord_tools.inspector.conversation import Folds, settings_at
-from accord_tools.inspector.lines import BROKEN
-from accord_tools.inspector.rows import Fields, detail_of, row_of, rows_of_runs
-from accord_tools.inspector.search import Search
+from accord_tools.inspector.folded_turn import Folds, settings_at
+from accord_tools.inspector.message_rows import Fields, detail_of, row_of, rows_of_runs
+from accord_tools.inspector.trace_lines import BROKEN
+from accord_tools.inspector.trace_search import Search
 from tests.inspector.test_page import has, is_quiet
 
 SCRIPT = (
@@ -112,7 +112,7 @@ def test_a_peer_that_makes_up_names_does_not_fill_the_memory(recording, indexed)
 
 
 def test_a_line_that_never_ends_is_not_read_for_ever(recording, indexed, monkeypatch):
-    monkeypatch.setattr("accord_tools.inspector.index.MOST_LINE", 10_000_000)
+    monkeypatch.setattr("accord_tools.inspector.trace_index.MOST_LINE", 10_000_000)
     recording.opening()
     recording.raw(b'{"t":1,"text":"' + b"x" * 20_000_000)
     index = indexed(recording)

@@ -7,9 +7,9 @@ import pytest
 
 from accord.errors import AccordError, DecodeError
 from accord_tools.inspector.api import summary_of
-from accord_tools.inspector.index import TraceIndex
-from accord_tools.inspector.reader import TraceReader
-from accord_tools.inspector.rows import Fields, detail_of, row_of, rows_of_runs
+from accord_tools.inspector.message_rows import Fields, detail_of, row_of, rows_of_runs
+from accord_tools.inspector.trace_index import TraceIndex
+from accord_tools.inspector.trace_lines import TraceReader
 from tests.inspector.recording import Recording
 
 

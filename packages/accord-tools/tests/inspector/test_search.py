@@ -6,7 +6,7 @@ from accord.trace import read, read_header
 from accord.trace.entries import entries
 from accord.trace.filters import parse_filter
 from accord.trace.query import FilterError, Term, read_query
-from accord_tools.inspector.search import Search
+from accord_tools.inspector.trace_search import Search
 
 
 def found(index, text):
@@ -87,7 +87,7 @@ def test_small_and_large_slices_find_the_same(recording, indexed, monkeypatch):
         recording.turn(number, f"word{number % 3}")
     index = indexed(recording)
     whole = found(index, "word1")
-    monkeypatch.setattr("accord_tools.inspector.search.SLICE", 300)
+    monkeypatch.setattr("accord_tools.inspector.trace_search.SLICE", 300)
     assert found(index, "word1") == whole
     assert len(whole) == 3
 

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
+from accord_tools.inspector.inspector_app import inspecting
 from accord_tools.inspector.library import Library, trace_id
-from accord_tools.inspector.serving import inspecting
 from tests.inspector.conftest import fetch
 from tests.inspector.recording import Recording
 

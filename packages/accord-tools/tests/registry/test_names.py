@@ -217,7 +217,7 @@ async def test_connect_refuses_an_agent_of_a_project_that_is_not_trusted(here, t
 
 
 def test_a_name_costs_no_import_of_the_network(here):
-    code = "import sys, accord\nfrom accord_tools.configuration.resolving import resolve\nresolve('sh')\n"
+    code = "import sys, accord\nfrom accord_tools.configuration.resolve_agent import resolve\nresolve('sh')\n"
     code += "print([name for name in ('ssl', 'urllib.request', 'tarfile') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "urllib.request" not in done.stdout

@@ -6,10 +6,19 @@ from pathlib import Path
 
 from accord.trace.query import FILTERS
 from accord_tools.inspector.api import summary_of
-from accord_tools.inspector.index import TraceIndex
-from accord_tools.inspector.lines import ANSWER, BROKEN, ERROR, EVENT, NOTE, NOTIFICATION, REQUEST, STDERR
-from accord_tools.inspector.reader import TraceReader
-from accord_tools.inspector.rows import Fields
+from accord_tools.inspector.message_rows import Fields
+from accord_tools.inspector.trace_index import TraceIndex
+from accord_tools.inspector.trace_lines import (
+    ANSWER,
+    BROKEN,
+    ERROR,
+    EVENT,
+    NOTE,
+    NOTIFICATION,
+    REQUEST,
+    STDERR,
+    TraceReader,
+)
 from tests.tap.traces import write
 
 ROOT = Path(__file__).parents[4]

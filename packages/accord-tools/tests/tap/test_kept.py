@@ -11,7 +11,7 @@ import pytest
 
 from accord import trace
 from accord_tools.tap import KeptTrace, LiveTap, announced, kept_traces, live_taps
-from accord_tools.tap.kept import make_room, new_path
+from accord_tools.tap.trace_folder import make_room, new_path
 
 RECORDER = """
 import sys, time

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from accord import trace
-from accord_tools.tap.kept import traces_folder
+from accord_tools.tap.trace_folder import traces_folder
 from tests.tap.traces import CONVERSATION, chunk, write
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import accord
 from accord_tools.configuration.agents_file import user_file
-from accord_tools.configuration.known_agents import KnownAgents
+from accord_tools.configuration.resolve_agent import KnownAgents
 from accord_tools.tui import key_bindings, slash
 from accord_tools.tui.chat_app import ChatApp
 from accord_tools.tui.chat_settings import parse, read_settings

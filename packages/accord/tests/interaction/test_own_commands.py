@@ -7,8 +7,8 @@ import pytest
 import accord
 from accord.agent_file import python_command
 from accord.testing import recorded_agent_command
-from accord_tools.configuration.resolving import python_file
-from accord_tools.configuration.settings import AgentSettings
+from accord_tools.configuration.agent_settings import AgentSettings
+from accord_tools.configuration.resolve_agent import python_file
 from tests.waiting import DEADLINE
 
 SHADOW = "import pathlib\npathlib.Path(__file__).with_name('imported').touch()\nraise ImportError('this is a shadow')\n"

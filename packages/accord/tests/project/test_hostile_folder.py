@@ -11,7 +11,7 @@ import accord
 from accord import v1
 from accord.project.git import FolderNotTrusted, Git, find_repository
 from accord.project.project import Project, read_named
-from accord_tools.configuration.known_agents import KnownAgents
+from accord_tools.configuration.resolve_agent import KnownAgents
 from accord_tools.configuration.trust import is_folder_trusted, trust_folder
 from accord_tools.tui.attachments import described, files_of, mentioned, sent_as, working_diff
 from accord_tools.tui.session_list import new_worktree

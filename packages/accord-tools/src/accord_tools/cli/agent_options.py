@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from accord import Target
     from accord.http import Observer
-    from accord_tools.configuration.known_agents import KnownAgents
-    from accord_tools.configuration.settings import AgentSettings
+    from accord_tools.configuration.agent_settings import AgentSettings
+    from accord_tools.configuration.resolve_agent import KnownAgents
 
 # Bearer tokens: never from arguments, which other users can see
 
@@ -196,7 +196,7 @@ def _tls(file: str | None) -> ssl.SSLContext | None:
 
 def environment_arguments(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
     """Add the options."""
-    from accord_tools.configuration.environment import passed_on
+    from accord_tools.configuration.agent_settings import passed_on
 
     names = ", ".join(passed_on())
     group.add_argument(
@@ -258,7 +258,7 @@ def protocol_versions(options: argparse.Namespace) -> tuple[int, ...]:
 
 def known_agents() -> KnownAgents:
     """The agents that are known in this folder; an invalid file is wrong usage."""
-    from accord_tools.configuration.known_agents import KnownAgents
+    from accord_tools.configuration.resolve_agent import KnownAgents
 
     try:
         return KnownAgents.of()
@@ -325,7 +325,7 @@ class ChosenAgent:
 
         `on_stderr` gets the lines that a command writes to its standard error.
         """
-        from accord_tools.configuration.resolving import target_of
+        from accord_tools.configuration.resolve_agent import target_of
 
         return target_of(self.settings, **self._remote._asdict(), on_stderr=on_stderr)
 
@@ -381,7 +381,7 @@ def settings_of(options: argparse.Namespace) -> AgentSettings | None:
     The user may be asked whether they trust a project's file, and whether to install an agent of the registry.
     """
     from accord_tools.cli.agent_setup import ask_for_trust, ask_to_install
-    from accord_tools.configuration.resolving import python_file
+    from accord_tools.configuration.resolve_agent import python_file
     from accord_tools.configuration.trust import NotTrusted
     from accord_tools.registry import NotInstalled
 
@@ -411,7 +411,7 @@ class LocalCommand(NamedTuple):
     @classmethod
     def of(cls, settings: AgentSettings, instead: str) -> LocalCommand:
         """Raises WrongUsage for an agent with a URL; `instead` says what to do with that."""
-        from accord_tools.configuration.environment import changes
+        from accord_tools.configuration.agent_settings import changes
 
         if settings.url is not None:
             raise WrongUsage(f"{settings.url} is not a command; {instead}")
@@ -442,8 +442,7 @@ def _resolved_after(
 
 def _resolved(options: argparse.Namespace) -> AgentSettings | None:
     from accord_tools.cli.console import has_user
-    from accord_tools.configuration.known_agents import KnownAgents
-    from accord_tools.configuration.resolving import resolve, resolve_command
+    from accord_tools.configuration.resolve_agent import KnownAgents, resolve, resolve_command
 
     word: str | None = getattr(options, "word", None)
     given = [name for name in (options.named, word) if name is not None]
@@ -457,6 +456,6 @@ def _resolved(options: argparse.Namespace) -> AgentSettings | None:
 
 def demo_settings() -> AgentSettings:
     """The built-in agent."""
-    from accord_tools.configuration.settings import AgentSettings
+    from accord_tools.configuration.agent_settings import AgentSettings
 
     return AgentSettings(command=own_command("accord", "demo"))

@@ -18,7 +18,7 @@ from accord_tools.cli.trace_options import recorded_trace, trace_arguments
 
 if TYPE_CHECKING:
     from accord.transports.transport_interface import Transport
-    from accord_tools.configuration.settings import AgentSettings
+    from accord_tools.configuration.agent_settings import AgentSettings
 
 EPILOG = """\
 Name it in an editor's settings as the agent's command:
@@ -39,7 +39,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from accord.transports.stdio_transport import fill_closed_streams
-    from accord_tools.configuration.resolving import target_of
+    from accord_tools.configuration.resolve_agent import target_of
 
     settings = _settings(options.url)
     token, headers, tls, proxy = remote_options(options, settings)
@@ -55,8 +55,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _settings(given: str) -> AgentSettings:
     """The agent with this URL or name."""
-    from accord_tools.configuration.resolving import UnknownAgent, resolve
-    from accord_tools.configuration.settings import AgentSettings
+    from accord_tools.configuration.agent_settings import AgentSettings
+    from accord_tools.configuration.resolve_agent import UnknownAgent, resolve
 
     if scheme_of(given):
         return AgentSettings(url=given)

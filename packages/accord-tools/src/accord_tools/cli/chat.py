@@ -290,7 +290,7 @@ def _made(name: str, agent: ChosenAgent) -> AgentChoice:
 def _of_registry(name: str) -> AgentChoice:
     """An agent of the registry that is installed."""
     from accord_tools.cli.agent_options import ChosenAgent
-    from accord_tools.configuration.resolving import resolve
+    from accord_tools.configuration.resolve_agent import resolve
 
     return _made(name, ChosenAgent(resolve(f"registry:{name}"), RemoteOptions()))
 
@@ -298,7 +298,7 @@ def _of_registry(name: str) -> AgentChoice:
 def _known(options: argparse.Namespace) -> list[AgentChoice]:
     """The agents that have names and may be started, the default first; and the built-in one."""
     from accord_tools.cli.agent_options import ChosenAgent, known_agents
-    from accord_tools.configuration.resolving import started_by_us
+    from accord_tools.configuration.resolve_agent import started_by_us
     from accord_tools.configuration.trust import is_trusted
 
     usable = [agent for agent in known_agents() if not agent.is_hidden and is_trusted(agent.file)]

@@ -165,7 +165,7 @@ def _values(action: argparse.Action) -> Iterator[str]:
 
 
 def _agents() -> Iterator[str]:
-    from accord_tools.configuration.known_agents import KnownAgents
+    from accord_tools.configuration.resolve_agent import KnownAgents
     from accord_tools.registry.installed_agents import all_installed
 
     try:

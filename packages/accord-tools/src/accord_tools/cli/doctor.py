@@ -25,7 +25,7 @@ from accord_tools.cli.exit_codes import ENDED_WELL, FAILED
 
 if TYPE_CHECKING:
     from accord_tools.configuration.agents_file import AgentsFile
-    from accord_tools.configuration.known_agents import KnownAgents
+    from accord_tools.configuration.resolve_agent import KnownAgents
 
 EPILOG = """\
 A line is `ok`, `missing` for a part that you may not need or that is too old, or `broken` for something that you have
@@ -150,7 +150,7 @@ def _state() -> Diagnosis:
 
 def _configuration() -> Iterator[Diagnosis]:
     from accord_tools.configuration.agents_file import VARIABLE, project_file, read_file, user_file
-    from accord_tools.configuration.known_agents import KnownAgents
+    from accord_tools.configuration.resolve_agent import KnownAgents
     from accord_tools.configuration.trust import is_trusted
 
     own, project = user_file(), project_file()

@@ -17,7 +17,7 @@ from accord_tools.cli.console import print_error, print_line
 from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage, one_line
 
 if TYPE_CHECKING:
-    from accord_tools.inspector.serving import Inspector
+    from accord_tools.inspector.inspector_app import Inspector
 
 EPILOG = """\
 examples:
@@ -65,8 +65,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _record(options: argparse.Namespace) -> int:
     """Run an agent behind a tap, as an editor starts it; nothing is shown, because its editor reads the output."""
-    from accord_tools.tap.plan import RecordingPlan
-    from accord_tools.tap.tapped import end_like, run_tapped
+    from accord_tools.tap.recorder_protocol import RecordingPlan
+    from accord_tools.tap.tapped_agent import end_like, run_tapped
 
     if options.files:
         raise WrongUsage("name traces to show, or an agent after -- to record; not both")
@@ -78,8 +78,8 @@ def _record(options: argparse.Namespace) -> int:
 
 
 async def _inspect(files: list[Path], port: int, *, opens: bool) -> None:
+    from accord_tools.inspector.inspector_app import inspecting
     from accord_tools.inspector.library import Library
-    from accord_tools.inspector.serving import inspecting
 
     ended = asyncio.Event()
     with on_signals((signal.SIGINT, signal.SIGTERM), ended.set):

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from accord_tools.cli.permission_options import RunClient
     from accord_tools.cli.view import View
     from accord_tools.presentation.styled_text import Paragraph
-    from accord_tools.tap.recording import Recording
+    from accord_tools.tap.recorder import Recording
 
 # Ctrl-C
 

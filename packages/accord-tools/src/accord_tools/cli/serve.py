@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from accord.http import ServerLimits
     from accord.http.server.hosting import Hosted
     from accord.http.server.serve import Server
-    from accord_tools.configuration.settings import AgentSettings
+    from accord_tools.configuration.agent_settings import AgentSettings
 
 EPILOG = """\
 examples:
@@ -298,7 +298,7 @@ async def _reloading(hosted: Hosted, folder: Path, serving: Callable[[Hosted], C
 
 
 def _watched(settings: AgentSettings | None) -> Path:
-    from accord_tools.configuration.resolving import python_file
+    from accord_tools.configuration.resolve_agent import python_file
 
     file = None if settings is None else python_file(settings)
     if file is None:

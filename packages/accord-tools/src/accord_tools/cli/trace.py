@@ -373,8 +373,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from accord_tools.tap.plan import RecordingPlan
-    from accord_tools.tap.tapped import check_writable, end_like, run_tapped
+    from accord_tools.tap.recorder_protocol import RecordingPlan
+    from accord_tools.tap.tapped_agent import check_writable, end_like, run_tapped
 
     plan = RecordingPlan(
         path=options.output,

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from argparse import _ArgumentGroup  # pyright: ignore[reportPrivateUsage]
 
     from accord_tools.tap import KeptTrace
-    from accord_tools.tap.plan import RecordingPlan
-    from accord_tools.tap.recording import Recording
+    from accord_tools.tap.recorder import Recording
+    from accord_tools.tap.recorder_protocol import RecordingPlan
 
 TRACE_HELP = "a file, or a part of the name of a kept trace (default: the newest kept trace)"
 
@@ -107,8 +107,8 @@ def recorded_trace(
         yield None
         return
     from accord.masking import mask_urls
-    from accord_tools.tap.live import LiveTap, announced
-    from accord_tools.tap.recording import Recording
+    from accord_tools.tap.recorder import Recording
+    from accord_tools.tap.trace_folder import LiveTap, announced
 
     plan = _plan(options, role, peer, agent)
     try:
@@ -129,7 +129,7 @@ def recorded_trace(
 
 def _plan(options: argparse.Namespace, role: str, peer: str, agent: Sequence[str]) -> RecordingPlan:
     from accord.trace.header import now
-    from accord_tools.tap.plan import RecordingPlan
+    from accord_tools.tap.recorder_protocol import RecordingPlan
 
     largest = size_option("--trace-max-size", options.trace_max_size)
     kept = 0 if options.trace_keep is None else size_option("--trace-keep", options.trace_keep)

@@ -9,22 +9,33 @@
 
 The user's file is `agents.toml` in the folder for settings, or the file that the variable ACCORD_CONFIG names. A
 project's file is `.accord/agents.toml` in the current folder or the nearest folder above that has one.
+
+A change keeps the rest of the file's text, comments included. A section is text from its header to the next header. A
+change works on that text, and the result is read again: if it does not say exactly what it should, for instance because
+the user wrote the section in another form, nothing is written and the user is told to edit the file. So no TOML writer
+is needed.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
+import re
 import tomllib
 from dataclasses import dataclass
+from itertools import dropwhile
 from pathlib import Path
 from typing import Any, Literal, cast
 
+import msgspec
+
 from accord import ConfigurationError
-from accord.folders import config_folder
+from accord.folders import config_folder, locked
 from accord.mistakes import nearest
 from accord.project.project import Project
-from accord_tools.configuration.settings import AgentSettings, placed, read_settings
+from accord.services.files.atomic import replace_own
+from accord_tools.configuration.agent_settings import AgentSettings, placed, read_settings
 
 VARIABLE = "ACCORD_CONFIG"
 IN_PROJECT = Path(".accord", "agents.toml")
@@ -116,3 +127,132 @@ def parse(content: bytes, source: str) -> tuple[dict[str, AgentSettings], str | 
     if default is not None and not isinstance(default, str):
         raise ConfigurationError(f"{source}: 'default' must be the name of an agent, got {default!r}")
     return agents, default
+
+
+_HEADER = re.compile(r"\s*\[")
+_DEFAULT = re.compile(r"default\s*=")
+START = "# Agents with names. `accord help agents` says what a section may have.\n"
+
+
+def add_agent(path: Path, name: str, settings: AgentSettings) -> None:
+    """Append an agent to the file, which is created if it is missing; raises ConfigurationError if it has the name."""
+    given = msgspec.to_builtins(settings)
+    read_settings(name, given, str(path))
+    with locked(path):
+        text, document = _read(path)
+        if name in document.get("agents", {}):
+            raise ConfigurationError(f"{path} has an agent {name!r}; remove it first: accord agents remove {name}")
+        separated = text.rstrip("\n") + "\n\n" if text.strip() else START + "\n"
+        document.setdefault("agents", {})[name] = given
+        _write(path, separated + _section(name, given), document)
+
+
+def remove_agent(path: Path, name: str) -> None:
+    """Remove an agent, and the default if it names that agent; raises ConfigurationError if the name is unknown."""
+    with locked(path):
+        text, document = _read(path)
+        known = document.get("agents", {})
+        if name not in known:
+            raise ConfigurationError(f"{path} has no agent {name!r}{nearest(name, known)}")
+        del known[name]
+        if not known:
+            del document["agents"]
+        text = _without(text, name)
+        if document.get("default") == name:
+            del document["default"]
+            text = _with_default(text, None)
+        _write(path, text, document)
+
+
+def set_default(path: Path, name: str | None) -> None:
+    """Set the default agent, or remove the setting."""
+    with locked(path):
+        text, document = _read(path)
+        if name is None:
+            document.pop("default", None)
+        else:
+            document["default"] = name
+        _write(path, _with_default(text, name), document)
+
+
+def _read(path: Path) -> tuple[str, dict[str, Any]]:
+    try:
+        text = path.read_bytes().decode("utf-8-sig")  # with the line ends as they are
+        return text, tomllib.loads(text)
+    except FileNotFoundError:
+        return "", {}
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"cannot read {path}: {error}") from error
+
+
+def _write(path: Path, text: str, expected: dict[str, Any]) -> None:
+    if not _says(text, expected):
+        raise ConfigurationError(f"{path} is written in a form that cannot be changed here: edit it yourself")
+    try:
+        # A link, for instance into a folder with the user's settings for all programs, stays one.
+        replace_own(path.resolve(), text.encode())
+    except OSError as error:
+        raise ConfigurationError(f"cannot write {path}: {error.strerror}") from error
+
+
+def _says(text: str, expected: dict[str, Any]) -> bool:
+    try:
+        return tomllib.loads(text) == expected
+    except ValueError:
+        return False
+
+
+def _section(name: str, given: dict[str, Any]) -> str:
+    lines = [f"[agents.{name}]"]
+    lines += [f"{key} = {_toml(value)}" for key, value in given.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _toml(value: str | bool | list[str] | dict[str, Any]) -> str:
+    """A value in TOML; strings are as in JSON."""
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{_toml(key)} = {_toml(it)}" for key, it in value.items()) + " }"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _without(text: str, name: str) -> str:
+    """The text without the sections of this agent. Comments above the next header belong to the next section."""
+    header = re.compile(rf"\s*\[\s*agents\s*\.\s*([\"']?){re.escape(name)}\1\s*(\.[^\]]*)?\]")
+    kept: list[str] = []
+    pending: list[str] = []
+    inside = False
+    for line in text.splitlines(keepends=True):
+        if _HEADER.match(line):
+            inside = header.match(line) is not None
+            kept += _after(kept, pending)
+            pending = []
+        if not inside:
+            kept.append(line)
+        elif not line.strip() or line.lstrip().startswith("#"):
+            pending.append(line)
+        else:
+            pending = []
+    return "".join([*kept, *_after(kept, pending)])
+
+
+def _after(kept: list[str], rest: list[str]) -> list[str]:
+    """The rest of a removed section, without a second blank line where the section was."""
+    is_blank = not kept or not kept[-1].strip()
+    return list(dropwhile(lambda line: not line.strip(), rest)) if is_blank else rest
+
+
+def _with_default(text: str, name: str | None) -> str:
+    lines = text.splitlines(keepends=True)
+    end = next((place for place, line in enumerate(lines) if _HEADER.match(line)), len(lines))
+    old = next((place for place in range(end) if _DEFAULT.match(lines[place])), None)
+    new = [] if name is None else [f"default = {_toml(name)}\n"]
+    if old is not None:
+        _, hash_sign, comment = lines[old].partition(" #")
+        if new and hash_sign:
+            new = [new[0].rstrip("\n") + hash_sign + comment]
+        lines[old : old + 1] = new
+    elif new:
+        lines[:0] = [*new, "\n"]
+    return "".join(lines)

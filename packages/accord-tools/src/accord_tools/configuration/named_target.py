@@ -13,9 +13,8 @@ from pathlib import Path
 from accord import CommandTarget, ConfigurationError, Target
 from accord.connecting import url_target
 from accord.transports.launch import Inherit
-from accord_tools.configuration.environment import inherited, variables
-from accord_tools.configuration.resolving import UnknownAgent, resolve
-from accord_tools.configuration.settings import AgentSettings, is_path
+from accord_tools.configuration.agent_settings import AgentSettings, inherited, is_path, variables
+from accord_tools.configuration.resolve_agent import UnknownAgent, resolve
 from accord_tools.registry.installed_agents import PREFIX
 
 

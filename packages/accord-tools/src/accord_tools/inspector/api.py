@@ -15,6 +15,9 @@
 | `/search?q` | starts or continues a search: its key, and how many it has found |
 
 `export` asks the same questions and stores the answers.
+
+In the answer to `latency`, a method with many answers has `MOST_POINTS` points: of each part of the trace the slowest,
+because those are what people look for.
 """
 
 from __future__ import annotations
@@ -23,19 +26,90 @@ import asyncio
 import hashlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 from accord import AccordError
 from accord.trace.query import FILTERS, TEXT, read_query
-from accord_tools.inspector.conversation import Folds, settings_at
-from accord_tools.inspector.index import PROMPT, TraceIndex
-from accord_tools.inspector.latency import latencies
+from accord_tools.inspector.folded_turn import Folds, settings_at
 from accord_tools.inspector.library import Library, OpenTrace, UnknownTrace
-from accord_tools.inspector.rows import detail_of, message_of, row_of, rows_of_runs
-from accord_tools.inspector.search import Search, marks
+from accord_tools.inspector.message_rows import describe, detail_of, message_of, row_of, rows_of_runs
 from accord_tools.inspector.spans import TurnSpans
-from accord_tools.inspector.strip import MOST_BINS, strip_of
-from accord_tools.inspector.wording import describe
+from accord_tools.inspector.trace_index import PROMPT, TraceIndex
+from accord_tools.inspector.trace_lines import ANSWER, ERROR
+from accord_tools.inspector.trace_search import Search, marks
+
+MOST_BINS = 4_000
+
+
+def strip_of(index: TraceIndex, bins: int, begin: float | None = None, end: float | None = None) -> dict[str, Any]:
+    """Counts for each of `bins` equal parts of the time from `begin` to `end`; by default of the whole trace.
+
+    Times of a trace grow, except where two writers disagree by a little; so a bisection finds the rows of a part.
+    """
+    times = index.columns.time
+    first = times[0] if times else 0.0
+    last = times[-1] if times else 0.0
+    begin = first if begin is None else begin
+    end = last if end is None else end
+    bins = max(1, min(bins, MOST_BINS))
+    width = max(end - begin, 1e-9) / bins
+    edges = [bisect_left(times, begin + width * at) for at in range(bins)] + [bisect_left(times, end + 1e-9)]
+    errors = [0] * bins
+    for row in index.columns.errors:
+        place = int((times[row] - begin) / width)
+        if 0 <= place <= bins:
+            errors[min(place, bins - 1)] += 1
+    return {
+        "begin": begin,
+        "end": end,
+        "counts": [max(after - before, 0) for before, after in pairwise(edges)],
+        "errors": errors,
+    }
+
+
+MOST_POINTS = 600
+MOST_METHODS = 60
+
+
+def latencies(index: TraceIndex) -> dict[str, Any]:
+    """The methods with answers, those that took the most time in all first.
+
+    A point is `[time of the request, seconds, row of the request, 1 if it failed]`.
+    """
+    methods: dict[int, list[tuple[float, float, int, int]]] = {}
+    columns = index.columns
+    times, pairs = columns.time, columns.pair
+    for row, kind in enumerate(columns.kind):
+        if kind in (ANSWER, ERROR) and (asked := pairs[row]) >= 0:
+            point = (times[asked], max(times[row] - times[asked], 0.0), asked, int(kind == ERROR))
+            methods.setdefault(columns.method[row], []).append(point)
+    found = [_method(index.methods[method], points) for method, points in methods.items()]
+    found.sort(key=lambda it: -it["total"])
+    return {"methods": found[:MOST_METHODS], "leftOut": max(len(found) - MOST_METHODS, 0)}
+
+
+def _method(name: str, points: list[tuple[float, float, int, int]]) -> dict[str, Any]:
+    took = sorted(point[1] for point in points)
+    return {
+        "method": name,
+        "count": len(points),
+        "errors": sum(point[3] for point in points),
+        "total": sum(took),
+        "p50": took[len(took) // 2],
+        "p95": took[min(len(took) - 1, len(took) * 95 // 100)],
+        "max": took[-1],
+        "points": sorted(_slowest(points)),
+    }
+
+
+def _slowest(points: list[tuple[float, float, int, int]]) -> list[tuple[float, float, int, int]]:
+    """All points, or the slowest of each part if there are too many."""
+    if len(points) <= MOST_POINTS:
+        return points
+    size = -(-len(points) // MOST_POINTS)
+    return [max(points[at : at + size], key=lambda point: point[1]) for at in range(0, len(points), size)]
+
 
 MOST_ROWS = 500
 MOST_TURNS = 2_000

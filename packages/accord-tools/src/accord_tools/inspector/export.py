@@ -20,15 +20,13 @@ from accord import AccordError
 from accord.redaction import masked, masked_text
 from accord.schema.codec import encode
 from accord.trace.private import open_private
-from accord_tools.inspector.api import conversation_at, spans_of, summary_of
-from accord_tools.inspector.conversation import Folds
-from accord_tools.inspector.findings import TraceFindings
-from accord_tools.inspector.index import TraceIndex
-from accord_tools.inspector.latency import latencies
+from accord_tools.inspector.api import conversation_at, latencies, spans_of, summary_of
+from accord_tools.inspector.folded_turn import Folds
 from accord_tools.inspector.library import status_of
-from accord_tools.inspector.lines import frame_of
-from accord_tools.inspector.reader import TraceReader
-from accord_tools.inspector.rows import Fields, detail_of, row_of, rows_of_runs
+from accord_tools.inspector.message_rows import Fields, detail_of, row_of, rows_of_runs
+from accord_tools.inspector.trace_index import TraceIndex
+from accord_tools.inspector.trace_lines import TraceReader, frame_of
+from accord_tools.inspector.trace_search import TraceFindings
 
 MOST = 50 * 1024 * 1024
 """Bytes of a trace that fits into one page."""

@@ -16,11 +16,10 @@ from typing import Any
 
 from accord import AccordError
 from accord.trace.query import Term
-from accord_tools.inspector.conversation import Folds
-from accord_tools.inspector.findings import TraceFindings
-from accord_tools.inspector.index import TraceIndex
-from accord_tools.inspector.reader import TraceReader
-from accord_tools.inspector.search import Search
+from accord_tools.inspector.folded_turn import Folds
+from accord_tools.inspector.trace_index import TraceIndex
+from accord_tools.inspector.trace_lines import TraceReader
+from accord_tools.inspector.trace_search import Search, TraceFindings
 from accord_tools.tap import KeptTrace, kept_traces
 
 LOOK_EVERY = 0.1

@@ -9,11 +9,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from accord.trace.meaning import body_of
-from accord_tools.inspector.index import POLL, TraceIndex
-from accord_tools.inspector.lines import NOTIFICATION, REQUEST
-from accord_tools.inspector.rows import message_of
-from accord_tools.inspector.turns import Turn
-from accord_tools.inspector.wording import describe, short
+from accord_tools.inspector.message_rows import describe, message_of, short
+from accord_tools.inspector.trace_index import POLL, TraceIndex, Turn
+from accord_tools.inspector.trace_lines import NOTIFICATION, REQUEST
 
 ORDER: tuple[str, ...] = ("user", "client", "tool")
 """Who a moment belongs to, the first that applies; else to the model."""

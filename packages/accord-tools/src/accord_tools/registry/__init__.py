@@ -9,8 +9,8 @@
     entry_rules, publish_registry,        for authors of agents: check, build and verify entries
     verify_agent
 
-Nothing here starts an agent; `accord_tools.configuration.resolving` turns a name into how the agent is reached. This
-module has what all of them share: their exceptions, and the progress that an installation reports.
+Nothing here starts an agent: `configuration.resolve_agent` turns a name into how the agent is reached. This module has
+what all of them share: their exceptions, and the progress that an installation reports.
 """
 
 from __future__ import annotations

@@ -151,8 +151,8 @@ class ChatApp(SessionActions):
 
     async def _inspect(self, connection: AgentConnection, ready: asyncio.Future[str]) -> None:
         """Run the inspector until the chat ends, on a trace of this connection."""
+        from accord_tools.inspector.inspector_app import inspecting
         from accord_tools.inspector.library import Library
-        from accord_tools.inspector.serving import inspecting
 
         async with AsyncExitStack() as stack:
             try:

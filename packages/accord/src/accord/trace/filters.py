@@ -1,6 +1,6 @@
 """Filters as functions of one entry: what `accord trace show` lets pass. PURE.
 
-`accord.trace.query` reads the language; `accord_tools.inspector.search` answers the same queries from an index.
+`accord.trace.query` reads the language; `accord_tools.inspector.trace_search` answers the same queries from an index.
 """
 
 from __future__ import annotations

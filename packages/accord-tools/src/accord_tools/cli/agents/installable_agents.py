@@ -371,7 +371,7 @@ def which_arguments(parser: argparse.ArgumentParser) -> None:
 
 def which(options: argparse.Namespace) -> int:
     """Print the command that a name means."""
-    from accord_tools.configuration.resolving import resolve
+    from accord_tools.configuration.resolve_agent import resolve
 
     try:
         settings = resolve(options.name, offline=True)

@@ -24,8 +24,8 @@ from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage
 from accord_tools.cli.permission_options import ALLOW
 
 if TYPE_CHECKING:
-    from accord_tools.configuration.known_agents import KnownAgent
-    from accord_tools.configuration.settings import AgentSettings
+    from accord_tools.configuration.agent_settings import AgentSettings
+    from accord_tools.configuration.resolve_agent import KnownAgent
     from accord_tools.registry.installed_agents import InstalledAgent
 
 CLIENTS = ["zed", "jetbrains", "acpx"]
@@ -123,7 +123,7 @@ def _state(agent: KnownAgent) -> str:
 
 def found(agent: KnownAgent) -> str | None:
     """The path of the agent's program; None if it is not found, or the agent has a URL."""
-    from accord_tools.configuration.resolving import python_file, started_by_us
+    from accord_tools.configuration.resolve_agent import python_file, started_by_us
 
     if agent.settings.url is not None or agent.settings.registry is not None:
         return None
@@ -191,8 +191,8 @@ def _project_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def add(options: argparse.Namespace) -> int:
-    from accord_tools.configuration import editing
-    from accord_tools.configuration.settings import AgentSettings
+    from accord_tools.configuration import agents_file
+    from accord_tools.configuration.agent_settings import AgentSettings
 
     if [bool(options.agent), bool(options.url), bool(options.registry)].count(True) != 1:
         raise WrongUsage("give either --url URL, --registry ID or a command: accord agents add NAME -- COMMAND")
@@ -218,9 +218,9 @@ def add(options: argparse.Namespace) -> int:
     try:
         if options.url and scheme_of(options.url):
             plugin_for_scheme(TRANSPORTS, options.url)
-        editing.add_agent(path, options.name, settings)
+        agents_file.add_agent(path, options.name, settings)
         if options.default:
-            editing.set_default(path, options.name)
+            agents_file.set_default(path, options.name)
     except ConfigurationError as error:
         raise WrongUsage(str(error)) from error
     _trust_own_change(options)
@@ -229,13 +229,13 @@ def add(options: argparse.Namespace) -> int:
 
 
 def remove(options: argparse.Namespace) -> int:
-    from accord_tools.configuration import editing
+    from accord_tools.configuration import agents_file
 
     path = _file(options)
     if not options.project and options.name not in known_agents().names and remove_installed(options.name):
         return ENDED_WELL
     try:
-        editing.remove_agent(path, options.name)
+        agents_file.remove_agent(path, options.name)
     except ConfigurationError as error:
         raise WrongUsage(str(error)) from error
     _trust_own_change(options)
@@ -244,7 +244,7 @@ def remove(options: argparse.Namespace) -> int:
 
 
 def default(options: argparse.Namespace) -> int:
-    from accord_tools.configuration import editing
+    from accord_tools.configuration import agents_file
 
     known = known_agents()
     if options.name is None and not options.none:
@@ -257,7 +257,7 @@ def default(options: argparse.Namespace) -> int:
         raise WrongUsage(f"no agent has the name {options.name!r}{nearest(options.name, known.names)}")
     path = _file(options)
     try:
-        editing.set_default(path, None if options.none else options.name)
+        agents_file.set_default(path, None if options.none else options.name)
     except ConfigurationError as error:
         raise WrongUsage(str(error)) from error
     _trust_own_change(options)
@@ -287,7 +287,7 @@ def _file(options: argparse.Namespace) -> Path:
 
 def _stored_command(file: Path, options: argparse.Namespace) -> list[str] | None:
     """The command as the file has it; None if the agent has a URL."""
-    from accord_tools.configuration.settings import is_path
+    from accord_tools.configuration.agent_settings import is_path
 
     if not options.agent:
         return None
@@ -346,9 +346,9 @@ def export_arguments(parser: argparse.ArgumentParser) -> None:
 
 def export(options: argparse.Namespace) -> int:
     """Print the settings with which another client starts an agent."""
-    from accord_tools.configuration.environment import without_secrets
-    from accord_tools.configuration.exchanging import settings_file, snippet
-    from accord_tools.configuration.resolving import resolve
+    from accord_tools.configuration.agent_settings import without_secrets
+    from accord_tools.configuration.other_clients import settings_file, snippet
+    from accord_tools.configuration.resolve_agent import resolve
 
     try:
         settings = resolve(options.name, offline=True)
@@ -385,9 +385,9 @@ def import_arguments(parser: argparse.ArgumentParser) -> None:
 
 def import_agents(options: argparse.Namespace) -> int:
     """Add the agents of another client's settings to your file."""
-    from accord_tools.configuration import editing
+    from accord_tools.configuration import agents_file
     from accord_tools.configuration.agents_file import read_file, user_file
-    from accord_tools.configuration.exchanging import read_agents, settings_file
+    from accord_tools.configuration.other_clients import read_agents, settings_file
 
     path = Path(options.file) if options.file else settings_file(options.client)
     try:
@@ -404,7 +404,7 @@ def import_agents(options: argparse.Namespace) -> int:
             print_line(f"{name}: you have an agent of this name; it stays")
             continue
         if not options.dry_run:
-            editing.add_agent(user_file(), name, settings)
+            agents_file.add_agent(user_file(), name, settings)
         print_line(f"{name}: {label(settings.where, 200)}")
     for problem in problems:
         print_error(f"note: {label(problem, 300)}")

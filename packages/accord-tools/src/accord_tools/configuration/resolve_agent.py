@@ -11,12 +11,15 @@ that works without named agents means the same with them. `registry:ID` means th
 An agent of the registry is meant by its id or a usual name, such as `claude`. One that is not installed is an error
 that says how to install it. A program on PATH is not looked up over the network: only a kept index counts, and only if
 the user can be asked. So what a script means does not depend on what the cache holds.
+
+`KnownAgents` is one list of all agents that have a name, whichever file or registry says so.
 """
 
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -28,11 +31,85 @@ from accord.extras import own_command
 from accord.mistakes import meant, nearest
 from accord.plugins import scheme_of
 from accord.transports.launch import program_file
-from accord_tools.configuration.environment import inherited, variables, without_secrets
-from accord_tools.configuration.known_agents import KnownAgents
-from accord_tools.configuration.settings import AgentSettings
+from accord_tools.configuration.agent_settings import AgentSettings, inherited, variables, without_secrets
+from accord_tools.configuration.agents_file import AgentsFile, project_file, read_file, user_file
+from accord_tools.configuration.trust import NotTrusted, is_trusted
 from accord_tools.registry import NotInstalled
 from accord_tools.registry.installed_agents import PREFIX, find_listed, hold_installed, registry_names
+
+
+@dataclass(frozen=True)
+class KnownAgent:
+    """An agent with a name, and the file that says so."""
+
+    name: str
+    settings: AgentSettings
+    file: AgentsFile
+    is_default: bool = False
+    is_hidden: bool = False
+    """Whether a file that comes before has an agent of the same name."""
+
+
+class KnownAgents:
+    """The agents of several files. The first file that has a name wins: the project's comes before the user's.
+
+    A source of agents that is not a file, such as a registry, adds its own after them.
+    """
+
+    def __init__(self, files: list[AgentsFile]) -> None:
+        self._files = files
+
+    @classmethod
+    def of(cls, folder: str | Path = ".") -> KnownAgents:
+        """The agents that are known in this folder; raises ConfigurationError for an invalid file."""
+        project = project_file(folder)
+        files = [None if project is None else read_file(project, "project"), read_file(user_file(), "user")]
+        return cls([file for file in files if file is not None])
+
+    @property
+    def files(self) -> list[AgentsFile]:
+        """The files in the order in which they are searched."""
+        return list(self._files)
+
+    @property
+    def project(self) -> AgentsFile | None:
+        """The project's file."""
+        return next((file for file in self._files if file.owner == "project"), None)
+
+    @property
+    def default(self) -> str | None:
+        """The name of the default agent. Raises NotTrusted if a project's file sets it and is not trusted."""
+        for file in self._files:
+            if file.default is not None:
+                return _trusted(file).default
+        return None
+
+    def __iter__(self) -> Iterator[KnownAgent]:
+        """All agents, also those that another of the same name hides."""
+        default = next((file.default for file in self._files if file.default is not None), None)
+        seen: set[str] = set()
+        for file in self._files:
+            for name, settings in file.agents.items():
+                yield KnownAgent(name, settings, file, name == default and name not in seen, name in seen)
+                seen.add(name)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all agents, each once."""
+        return list(dict.fromkeys(agent.name for agent in self))
+
+    def find(self, name: str) -> KnownAgent | None:
+        """The agent of this name, or None. Raises NotTrusted if its file is a project's that is not trusted."""
+        found = next((agent for agent in self if agent.name == name), None)
+        if found is not None:
+            _trusted(found.file)
+        return found
+
+
+def _trusted(file: AgentsFile) -> AgentsFile:
+    if not is_trusted(file):
+        raise NotTrusted(file)
+    return file
 
 
 class UnknownAgent(ConfigurationError):

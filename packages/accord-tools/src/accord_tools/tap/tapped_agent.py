@@ -10,6 +10,16 @@ close and completes the trace. If the recorder fails, the conversation goes on w
 
 A client that leaves closes its end of both streams. An agent that reads sees that by itself, and may take its time. One
 that does not read cannot see it, and would be left for ever, so the tap ends it.
+
+`Feed` hands what passes to the recorder's process, and never lets the recorder slow the tap down. The threads that
+forward bytes only append to a queue. One thread of the feed writes the queue to a pipe, in batches. If the recorder is
+too slow, the queue is full at some point: then bytes are dropped and counted, and the trace has a note that says so. If
+the recorder dies, everything is dropped from then on.
+
+`Forwarder` forwards the bytes of one stream, unread and unchanged. Each stream has a thread that reads and writes, and
+waits in both. So the tap has the backpressure of a pipe: while one side does not read, the other is not read either.
+What is read is queued for the recorder before it is written, because the other side may answer before this thread runs
+again, and a trace has the question first.
 """
 
 from __future__ import annotations
@@ -17,27 +27,254 @@ from __future__ import annotations
 import os
 import select
 import signal
+import subprocess
 import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import msgspec
 
 from accord import AccordError
+from accord.extras import own_command
 from accord.trace.events import exited, signal_name
 from accord.trace.header import now
 from accord.transports.guard import Ward
 from accord.transports.launch import Environment, Pipes, environment, launch
 from accord.transports.process_group import LEFT_BEHIND
 from accord.transports.stdio_transport import fill_closed_streams
-from accord_tools.tap.feed import Feed
-from accord_tools.tap.forwarding import Forwarder
-from accord_tools.tap.parcels import FROM_AGENT, STDERR, TO_AGENT
-from accord_tools.tap.plan import RecordingPlan
+from accord_tools.tap.recorder_protocol import (
+    FROM_AGENT,
+    LOST,
+    PLAN,
+    PROCESS,
+    STDERR,
+    TO_AGENT,
+    Parcel,
+    RecordingPlan,
+    pack,
+)
+
+MOST = 64 * 1024 * 1024
+"""Bytes that may wait for the recorder."""
+BATCH = 0.003
+"""Seconds in which parcels are collected for one write: a thread that wakes for each would compete with forwarding."""
+RECORDER_PATIENCE = 5.0
+"""Seconds that the recorder has to finish at the end, before the tap leaves it alone with the rest."""
+
+
+class Feed:
+    """The way to the recorder. `add` never waits."""
+
+    def __init__(self, plan: RecordingPlan) -> None:
+        self.problem: str | None = None
+        """Why the recording is incomplete; None if it is not, as far as the recorder said."""
+        self._queue: deque[Parcel] = deque()
+        self._waiting = 0
+        self._dropped: dict[bytes, int] = {}
+        self._lock = threading.Lock()
+        self._bell = threading.Semaphore(0)
+        self._has_rung = self._is_over = self._is_closing = False
+        self._recorder = self._start()
+        self.add(PLAN, msgspec.json.encode(plan))
+        self._thread = threading.Thread(target=self._send_all, name="accord tap feed", daemon=True)
+        self._thread.start()
+
+    def add(self, kind: bytes, content: bytes) -> None:
+        """Queue a parcel; `wake` sends it. The order of the calls is the order in the trace."""
+        with self._lock:
+            if self._is_over or self._waiting > MOST:
+                self._dropped[kind] = self._dropped.get(kind, 0) + len(content)
+                return
+            now = time.monotonic()
+            if self._dropped and (lost := self._dropped.pop(kind, 0)):
+                self._queue.append(Parcel(LOST, now, b"%b%d" % (kind, lost)))
+            self._queue.append(Parcel(kind, now, content))
+            self._waiting += len(content)
+
+    def wake(self) -> None:
+        """Let the feed send what was added."""
+        if not self._has_rung:
+            self._has_rung = True
+            self._bell.release()
+
+    def tell(self, **event: object) -> None:
+        """Queue an event of the agent's process."""
+        self.add(PROCESS, msgspec.json.encode(event))
+        self.wake()
+
+    def close(self) -> None:
+        """Send the rest, and wait a bounded time until the recorder has written it."""
+        self._is_closing = True
+        self._bell.release()
+        self._thread.join(RECORDER_PATIENCE)
+        if self._recorder is not None:
+            self._wait_for(self._recorder)
+
+    def _wait_for(self, recorder: subprocess.Popen[bytes]) -> None:
+        try:
+            recorder.wait(RECORDER_PATIENCE)  # its output is one line, which fits into the pipe
+        except subprocess.TimeoutExpired:
+            self.problem = "the recorder has not finished; it goes on by itself"
+            return
+        assert recorder.stdout is not None
+        with recorder.stdout as stdout:
+            said = stdout.read()
+        if said:
+            self.problem = said.decode("utf-8", "replace").strip()
+        elif recorder.returncode:
+            self.problem = f"the recorder ended with {_described(recorder.returncode)}"
+
+    def _start(self) -> subprocess.Popen[bytes] | None:
+        try:
+            return subprocess.Popen(
+                own_command("accord_tools.tap.recorder"),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                bufsize=0,
+                start_new_session=True,  # Ctrl-C at our terminal must not end it
+            )
+        except OSError as error:
+            self._is_over = True
+            self.problem = f"the recorder cannot be started: {error.strerror}"
+            return None
+
+    def _send_all(self) -> None:
+        if self._recorder is None or self._recorder.stdin is None:
+            return
+        pipe = self._recorder.stdin.fileno()
+        while not self._is_over:
+            self._bell.acquire()
+            if not self._is_closing:
+                time.sleep(BATCH)
+            self._has_rung = False
+            is_last = self._is_closing
+            try:
+                self._send_queue(pipe)
+            except OSError:  # the recorder is dead
+                self._end()
+            if is_last:
+                break
+        with suppress(OSError):
+            self._recorder.stdin.close()
+
+    def _send_queue(self, pipe: int) -> None:
+        while self._queue:
+            batch, size = bytearray(), 0
+            while self._queue and size < 1 << 20:
+                parcel = self._queue.popleft()
+                batch += pack(parcel)
+                size += len(parcel.content)
+            rest = memoryview(batch)
+            while rest:
+                rest = rest[os.write(pipe, rest) :]
+            with self._lock:
+                self._waiting -= size
+
+    def _end(self) -> None:
+        with self._lock:
+            self._is_over = True
+            self._queue.clear()
+
+
+def _described(code: int) -> str:
+    return f"signal {-code}" if code < 0 else f"exit code {code}"
+
+
+SIZE = 256 * 1024
+"""Bytes of one read at most."""
+STANDARD = 3
+"""Descriptors below are the standard streams, whose numbers must stay in use."""
+
+
+class Forwarder(threading.Thread):
+    """Forwards from one descriptor to another until one of them ends; both are then released, unless `keeps`."""
+
+    def __init__(
+        self, source: int, target: int, feed: Feed, kind: bytes, on_end: Callable[[], None], *, keeps: bool = False
+    ) -> None:
+        super().__init__(name=f"accord tap {source} to {target}", daemon=True)
+        self._source = source
+        self._target = target
+        self._feed = feed
+        self._kind = kind
+        self._on_end = on_end
+        self._keeps = keeps
+        self._is_reading = False
+        self.moved = 0
+        """How many reads were forwarded, or are being forwarded."""
+
+    def run(self) -> None:
+        """Forward until one side ends."""
+        while data := self._read():
+            self.moved += 1
+            self._feed.add(self._kind, data)
+            if not _write(self._target, data):
+                break
+            self._feed.wake()
+        self._on_end()
+        if not self._keeps:
+            _release(self._target)
+        _release(self._source)
+
+    def finish(self, patience: float) -> None:
+        """Wait for the end, once the agent has exited: a process that it left may hold the stream open for ever.
+
+        Output that the other side does not read is waited for; silence is not, longer than `patience` seconds.
+        """
+        while self.is_alive():
+            before = self.moved
+            self.join(patience)
+            if self._is_reading and self.moved == before:
+                return
+
+    def _read(self) -> bytes:
+        self._is_reading = True
+        try:
+            return os.read(self._source, SIZE)
+        except BlockingIOError:  # another process has made it non-blocking
+            select.select([self._source], [], [])
+            return self._read()
+        except OSError:  # a terminal whose other side is closed
+            return b""
+        finally:
+            self._is_reading = False
+
+
+def _write(target: int, data: bytes) -> bool:
+    """Write all of this; returns whether the other side still reads."""
+    try:
+        written = os.write(target, data)
+        if written == len(data):
+            return True
+        rest = memoryview(data)[written:]
+    except BlockingIOError:
+        rest = memoryview(data)
+    except OSError:
+        return False
+    while rest:
+        try:
+            rest = rest[os.write(target, rest) :]
+        except BlockingIOError:
+            select.select([], [target], [])
+        except OSError:
+            return False
+    return True
+
+
+def _release(fd: int) -> None:
+    """Let the other side see the end. A standard stream becomes the null device: no file of ours may get its number."""
+    if fd >= STANDARD:
+        os.close(fd)
+        return
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, fd, inheritable=False)
+    os.close(null)
+
 
 if sys.platform == "win32":
     from accord.windows.processes import ask_to_end

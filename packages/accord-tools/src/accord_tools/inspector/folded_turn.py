@@ -18,11 +18,9 @@ from accord import AccordError, DecodeError, v1
 from accord.schema.codec import convert, plain
 from accord.session import Message, SessionState, ToolCallState
 from accord.trace.meaning import body_of, items_of
-from accord_tools.inspector.index import OPENS, POLL, PROMPT, TraceIndex
-from accord_tools.inspector.lines import ANSWER, ERROR, LONGEST_NAME, NOTIFICATION, REQUEST
-from accord_tools.inspector.rows import LARGE, message_of
-from accord_tools.inspector.turns import SETTINGS, Turn
-from accord_tools.inspector.wording import describe, short
+from accord_tools.inspector.message_rows import LARGE, describe, message_of, short
+from accord_tools.inspector.trace_index import OPENS, POLL, PROMPT, SETTINGS, TraceIndex, Turn
+from accord_tools.inspector.trace_lines import ANSWER, ERROR, LONGEST_NAME, NOTIFICATION, REQUEST
 
 EVERY = 5_000
 """Messages between two copies of the folded state of a long turn."""
@@ -41,7 +39,7 @@ HIDDEN = frozenset((POLL, PROMPT))
 WAIT = "terminal/wait_for_exit"
 
 
-class Item:
+class TurnItem:
     """One thing in a turn: a message, a tool call, a question, a request to the client, the end."""
 
     def __init__(self, kind: str, row: int, place: int | None = None, data: dict[str, Any] | None = None) -> None:
@@ -69,11 +67,11 @@ class FoldedTurn:
         self._first = first
         self._version = index.version
         self._state = SessionState()
-        self._items: list[Item] = []
-        self._by_place: dict[int, Item] = {}
-        self._by_request: dict[int, Item] = {}
-        self._by_tool: dict[str, Item] = {}
-        self._by_message: dict[tuple[str, str], Item] = {}
+        self._items: list[TurnItem] = []
+        self._by_place: dict[int, TurnItem] = {}
+        self._by_request: dict[int, TurnItem] = {}
+        self._by_tool: dict[str, TurnItem] = {}
+        self._by_message: dict[tuple[str, str], TurnItem] = {}
         self._terminals: dict[str, dict[str, Any]] = {}
         """What each lent command has written so far, and how it ended: `output`, `exitCode`, `signal`."""
         self.next = first
@@ -98,7 +96,7 @@ class FoldedTurn:
     def _add(self, row: int, kind: int) -> None:
         columns = self._index.columns
         if columns.size(row) > LARGE * 64:
-            self._append(Item("large", row, data={"size": columns.size(row)}))
+            self._append(TurnItem("large", row, data={"size": columns.size(row)}))
             return
         message = message_of(self._index, row, most=LARGE * 64)
         method = self._index.methods[columns.method[row]]
@@ -107,7 +105,7 @@ class FoldedTurn:
             if columns.update[row]:
                 self._add_update(row, params)
             elif method == "session/cancel":
-                self._append(Item("cancel", row))
+                self._append(TurnItem("cancel", row))
                 self._state.cancel_unfinished()
         elif kind == REQUEST:
             self._add_request(row, method, message, params)
@@ -121,7 +119,7 @@ class FoldedTurn:
         try:
             self._state.add(_read_update(params, self._version))
         except AccordError as error:
-            self._append(Item("broken", row, data={"problem": str(error)[:300]}))
+            self._append(TurnItem("broken", row, data={"problem": str(error)[:300]}))
             return
         self._note_entry(row, before, update)
 
@@ -131,7 +129,7 @@ class FoldedTurn:
         speaker = kind.removesuffix("_chunk")
         named = (speaker, str(update.get("messageId") or ""))
         if len(self._state) > before:
-            item = Item("entry", row, before, self._beginning(tool, update.get("messageId")))
+            item = TurnItem("entry", row, before, self._beginning(tool, update.get("messageId")))
             self._append(item)
             if isinstance(tool, str):
                 self._by_tool[tool] = item
@@ -143,7 +141,7 @@ class FoldedTurn:
             found.touch(row)
         elif kind in ("plan", "plan_update", "current_mode_update", "session_info_update"):
             self._append(
-                Item(
+                TurnItem(
                     "setting",
                     row,
                     data={
@@ -182,7 +180,7 @@ class FoldedTurn:
         if method in HIDDEN or method in OPENS:
             return
         kind = ASKS.get(method, "request")
-        item = Item(kind, row, data={"method": method, "detail": describe(method, "", message, is_answer=False)[1]})
+        item = TurnItem(kind, row, data={"method": method, "detail": describe(method, "", message, is_answer=False)[1]})
         if kind == "permission":
             item.data["options"] = [
                 {
@@ -212,10 +210,10 @@ class FoldedTurn:
         try:
             self._state.add_prompt(convert(params.get("prompt"), list[v1.ContentBlock]))
         except DecodeError as error:
-            self._append(Item("broken", row, data={"problem": str(error)[:300]}))
+            self._append(TurnItem("broken", row, data={"problem": str(error)[:300]}))
             return
         if len(self._state) > before:
-            item = Item("entry", row, before)
+            item = TurnItem("entry", row, before)
             self._by_message["user_message", ""] = item
             self._append(item)
 
@@ -233,7 +231,7 @@ class FoldedTurn:
                 self._state.cancel_unfinished()
             if stop or is_error:
                 usage = body_of(body_of(message.get("result")).get("usage"))
-                self._append(Item("error" if is_error else "end", row, data={"detail": detail, "usage": usage}))
+                self._append(TurnItem("error" if is_error else "end", row, data={"detail": detail, "usage": usage}))
         elif item is not None:
             item.touch(row)
             outcome = body_of(body_of(message.get("result")).get("outcome"))
@@ -255,7 +253,7 @@ class FoldedTurn:
             if isinstance(value := ended.get(name), int | str):
                 known[name] = value
 
-    def _append(self, item: Item) -> None:
+    def _append(self, item: TurnItem) -> None:
         self._items.append(item)
 
     # Reading
@@ -274,7 +272,7 @@ class FoldedTurn:
         )
         return {"leftOut": left_out, "items": [self._plain_item(item, entries) for item in shown]}
 
-    def _plain_item(self, item: Item, entries: dict[int, Message | ToolCallState]) -> dict[str, Any]:
+    def _plain_item(self, item: TurnItem, entries: dict[int, Message | ToolCallState]) -> dict[str, Any]:
         times = self._index.columns.time
         found: dict[str, Any] = {
             "type": item.kind,

@@ -22,7 +22,7 @@ from typing import Any, Literal, cast
 
 from accord import ConfigurationError
 from accord.extras import own_command
-from accord_tools.configuration.settings import NAME, AgentSettings
+from accord_tools.configuration.agent_settings import NAME, AgentSettings
 
 Client = Literal["zed", "jetbrains", "acpx"]
 

@@ -1,6 +1,9 @@
 """Rows of the table, and the whole of one message, as the page gets them.
 
 A row is a short array, because a page of the table has two hundred. `Fields` names its places.
+
+A row says a message in a line: `tool_call` and `edit README.md → completed`. The words are those of
+`accord.trace.meaning`; here they become as short as a row.
 """
 
 from __future__ import annotations
@@ -11,10 +14,41 @@ from typing import Any, TypeAlias
 
 from accord import DecodeError
 from accord.schema.codec import loads
-from accord.trace.meaning import body_of
-from accord_tools.inspector.index import TraceIndex
-from accord_tools.inspector.lines import ANSWER, BROKEN, ERROR, LONGEST_NAME, NOTIFICATION, REQUEST, frame_of
-from accord_tools.inspector.wording import describe, raw_text_of, short
+from accord.trace.meaning import Members, body_of, error_meaning, meaning, result_meaning, update_meaning
+from accord_tools.inspector.trace_index import TraceIndex
+from accord_tools.inspector.trace_lines import ANSWER, BROKEN, ERROR, LONGEST_NAME, NOTIFICATION, REQUEST, frame_of
+
+LONGEST = 240
+"""Characters of a detail. Rows are one line."""
+
+
+def short(value: Any) -> str:
+    """A value as a short text on one line."""
+    text = value if isinstance(value, str) else str(value) if isinstance(value, int | float) else ""
+    return " ".join(text[: 4 * LONGEST].split())[:LONGEST]
+
+
+def raw_text_of(block: Any) -> str:
+    """The text of one content block, white space included."""
+    text = body_of(block).get("text")
+    return text if isinstance(text, str) else ""
+
+
+def describe(method: str, update: str, message: Members, *, is_answer: bool) -> tuple[str, str]:
+    """What a message is, and what it says.
+
+    >>> describe("session/cancel", "", {"params": {"sessionId": "s"}}, is_answer=False)
+    ('session/cancel', '')
+    """
+    if is_answer and message.get("error") is not None:
+        return f"{method or 'answer'} ✗", short(error_meaning(body_of(message["error"])))
+    if is_answer:
+        return f"{method or 'answer'} ✓", short(result_meaning(method, body_of(message.get("result"))))
+    params = body_of(message.get("params"))
+    if update:
+        return update, short(update_meaning(update, body_of(params.get("update"))))
+    return method, short(meaning(method, "", params))
+
 
 LARGE = 256 * 1024
 """Bytes of a line from which on a row shows only its first bytes, and the detail only its beginning."""

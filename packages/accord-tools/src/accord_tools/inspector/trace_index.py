@@ -7,20 +7,25 @@
 
 A finished trace and a live one go the same way: `grow` reads on from where it stopped, and leaves a last line without a
 newline for later. A line costs 2 to 6 us and 35 bytes.
+
+The columns are a few small numbers for each message, in arrays.
+
+A *turn* begins with a prompt and ends with its stop reason: the answer to the prompt in version 1, an idle state in
+version 2. What comes before the first prompt, or with `session/load`, belongs to a turn without a prompt (`replay`).
 """
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import msgspec
 
 from accord import DecodeError
 from accord.schema.codec import loads
 from accord.trace import FORMAT
-from accord_tools.inspector.columns import Columns, Words
-from accord_tools.inspector.lines import (
+from accord_tools.inspector.trace_lines import (
     ANSWER,
     BROKEN,
     ERROR,
@@ -30,13 +35,211 @@ from accord_tools.inspector.lines import (
     REQUEST,
     DecodedLine,
     Line,
+    TraceReader,
     decode,
     frame_of,
     line_of,
     read_line,
 )
-from accord_tools.inspector.reader import TraceReader
-from accord_tools.inspector.turns import SETTINGS, SessionRows, Turn, TurnKind
+
+MOST_WORDS = 65_000
+"""Different words that one table keeps. A peer may make up a method for each message; the rest becomes `OTHER`."""
+
+OTHER = "(other)"
+
+
+class Words:
+    """A table of words that repeat: the index keeps a word's number.
+
+    >>> words = Words()
+    >>> words.number("initialize"), words.number("session/new"), words.number("initialize")
+    (1, 2, 1)
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {"": 0}
+        self._words = [""]
+
+    def __getitem__(self, number: int) -> str:
+        return self._words[number]
+
+    def __len__(self) -> int:
+        return len(self._words)
+
+    def number(self, word: str) -> int:
+        """The number of a word, which is added if it is new."""
+        found = self._numbers.get(word)
+        if found is not None:
+            return found
+        if len(self._words) >= MOST_WORDS:
+            word = OTHER
+            if word in self._numbers:
+                return self._numbers[word]
+        self._numbers[word] = len(self._words)
+        self._words.append(word)
+        return len(self._words) - 1
+
+    def known(self, word: str) -> int | None:
+        """The number of a word; None if no message has it."""
+        return self._numbers.get(word)
+
+    def containing(self, text: str) -> set[int]:
+        """The numbers of the words that contain this text, in any case."""
+        wanted = text.lower()
+        return {number for number, word in enumerate(self._words) if word and wanted in word.lower()}
+
+
+class Columns:
+    """One entry for each message, in each column."""
+
+    def __init__(self) -> None:
+        self.offset = array("Q")
+        """Where its line begins in the file."""
+        self.time = array("d")
+        """Seconds since the start of the trace."""
+        self.kind = array("B")
+        """What it is; see `lines`."""
+        self.to_agent = array("B")
+        """1 if it goes towards the agent."""
+        self.method = array("H")
+        """Its method; an answer has that of its request."""
+        self.update = array("H")
+        """The kind of its session update."""
+        self.session = array("H")
+        """Its session; an answer has that of its request."""
+        self.hop = array("H")
+        """In a trace of several links: which two components it passes between."""
+        self.pair = array("i")
+        """The row of the answer to a request, and of the request of an answer; -1 if there is none."""
+        self.runs = array("I")
+        """The rows at which a run begins: one entry for each run, not for each message."""
+        self.errors = array("I")
+        """The rows of errors, broken lines and notes."""
+        self.end = 0
+        """Where the last line ends."""
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def repeat(self, offset: int, time: float) -> None:
+        """Add a message that is like the one before in all but its place and its time."""
+        self.offset.append(offset)
+        self.time.append(time)
+        for column in (self.kind, self.to_agent, self.method, self.update, self.session, self.hop):
+            column.append(column[-1])
+        self.pair.append(-1)
+
+    def size(self, row: int) -> int:
+        """How many bytes the line of a row has."""
+        after = self.offset[row + 1] if row + 1 < len(self.offset) else self.end
+        return after - self.offset[row]
+
+    def latency(self, row: int) -> float | None:
+        """Seconds between a request and its answer, for both of them; None if there is no answer."""
+        pair = self.pair[row]
+        return None if pair < 0 else abs(self.time[pair] - self.time[row])
+
+
+TurnKind = Literal["opening", "prompt", "replay"]
+
+
+class Turn:
+    """The part of a session from one prompt to the next."""
+
+    __slots__ = ("begin", "end", "ended_at", "error", "first", "kind", "number", "session", "stop")
+
+    def __init__(self, number: int, session: int, kind: TurnKind, first: int, begin: float) -> None:
+        self.number = number
+        """Its place among all turns of the trace."""
+        self.session = session
+        self.kind: TurnKind = kind
+        self.first = first
+        """The row of its prompt, or of its first message."""
+        self.begin = begin
+        self.end: int | None = None
+        """The row that ends it; None while it goes on."""
+        self.ended_at: float | None = None
+        self.stop = ""
+        """Its stop reason."""
+        self.error = False
+        """Whether its prompt was answered with an error."""
+
+    def finish(self, row: int, time: float, stop: str, *, error: bool = False) -> None:
+        """End the turn at this row."""
+        self.end, self.ended_at, self.stop, self.error = row, time, stop, error
+
+    def plain(self) -> dict[str, Any]:
+        """The turn as the page gets it."""
+        return {
+            "number": self.number,
+            "session": self.session,
+            "kind": self.kind,
+            "first": self.first,
+            "last": self.end,
+            "begin": self.begin,
+            "end": self.ended_at,
+            "stop": self.stop,
+            "error": self.error,
+        }
+
+
+SETTINGS = (
+    "current_mode_update",
+    "config_option_update",
+    "available_commands_update",
+    "plan",
+    "usage_update",
+    "session_info_update",
+)
+"""Updates that replace what was before as a whole, so that the last one before a turn is all that the turn needs."""
+
+
+class SessionRows:
+    """What the index knows of one session."""
+
+    def __init__(self, number: int, name: str) -> None:
+        self.number = number
+        self.name = name
+        self.count = 0
+        """How many messages it has."""
+        self.turns: list[Turn] = []
+        self._firsts = array("I")
+        self.settings: dict[str, array[int]] = {}
+        """The rows of each kind of update in `SETTINGS`."""
+        self.openings = array("I")
+        """The rows of the answers that opened the session, with its modes and options."""
+
+    def add_turn(self, turn: Turn) -> None:
+        """Begin a turn."""
+        self.turns.append(turn)
+        self._firsts.append(turn.first)
+
+    def turn_at(self, row: int) -> Turn | None:
+        """The turn that a row belongs to; None before the first."""
+        place = bisect_right(self._firsts, row) - 1
+        return self.turns[place] if place >= 0 else None
+
+    def next_turn(self, turn: Turn) -> Turn | None:
+        """The turn after this one."""
+        place = bisect_right(self._firsts, turn.first)
+        return self.turns[place] if place < len(self.turns) else None
+
+    def note_setting(self, update: str, row: int) -> None:
+        """Note the row of an update that replaces a setting."""
+        if update not in self.settings:
+            self.settings[update] = array("I")
+        self.settings[update].append(row)
+
+    def setting_before(self, update: str, row: int) -> int | None:
+        """The last row before this one that replaces a setting."""
+        rows = self.settings.get(update)
+        place = bisect_right(rows, row - 1) - 1 if rows else -1
+        return rows[place] if rows and place >= 0 else None
+
+    def plain(self) -> dict[str, Any]:
+        """The session as the page gets it."""
+        return {"number": self.number, "name": self.name, "count": self.count, "turns": len(self.turns)}
+
 
 SLICE = 1024 * 1024
 """Bytes of one step of `grow`: about 10 ms of work."""
