@@ -269,9 +269,9 @@ def test_a_pipe_gets_the_answer_alone_and_with_verbose_the_work_beside_it(run: R
         "▸ one",
         "▸ Edit a.txt",
         "✓ Edit a.txt  +2 -1",
-        "    -old",
-        "    +new",
-        "    +more",
+        "  1 - old",
+        "  1 + new",
+        "  2 + more",
         "✓ one  1 of 2",
     ]
     assert "\x1b" not in done.stderr

@@ -65,7 +65,7 @@ def test_quiet_prints_the_answer_alone(terminal: Start) -> None:
 
 def test_verbose_shows_the_lines_of_a_change(terminal: Start) -> None:
     seen = terminal("run", "all", "--verbose", *AGENT).to_the_end()
-    assert "✓ Edit a.txt  +2 -1\n    -old\n    +new\n    +more\n" in seen
+    assert "✓ Edit a.txt  +2 -1\n  1 - old\n  1 + new\n  2 + more\n" in seen
 
 
 # Colours, and what moves
@@ -80,7 +80,7 @@ def test_a_dumb_terminal_gets_plain_text_alone(terminal: Start) -> None:
 
 def test_colours_are_used_unless_the_user_wants_none(terminal: Start) -> None:
     coloured = terminal("run", "all", *AGENT, NO_COLOR="").to_the_end()
-    assert "\x1b[32m✓ \x1b[0mEdit a.txt  \x1b[32m+2\x1b[0m \x1b[31m-1\x1b[0m" in coloured
+    assert "\x1b[32m✓ \x1b[0mEdit a.txt\x1b[32m  +2\x1b[0m\x1b[31m -1\x1b[0m" in coloured
     assert coloured.startswith("\x1b[2m~ \x1b[0m\x1b[2mLet me think")
     assert "\x1b[" not in terminal("run", "all", *AGENT, NO_COLOR="1").to_the_end()
 

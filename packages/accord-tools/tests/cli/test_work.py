@@ -9,10 +9,10 @@ import pytest
 
 from accord import v1
 from accord.printable import columns
-from accord.services.console.changes import COMPARED, FileChange
 from accord.session.placeholders import placeholder
 from accord_tools.cli.display import MOST_BYTES, drawn
-from accord_tools.presentation.appearance import ASCII, UNICODE, Appearance, appearance
+from accord_tools.presentation.appearance import Appearance, appearance
+from accord_tools.presentation.diffs import COMPARED, FileDiff
 from accord_tools.presentation.styled_text import WrappedStream, rows_of, text_of
 from accord_tools.presentation.work_lines import Work, line_of, usage_lines
 
@@ -20,7 +20,7 @@ PLAIN = Appearance(is_terminal=False)
 
 
 def lines(*updates: v1.SessionUpdate, details: bool = False) -> list[str]:
-    work = Work(UNICODE, "/srv/project", details=details)
+    work = Work("/srv/project", details=details)
     shown = [line for update in updates for line in work.lines(update)]
     return [("… " if line.is_passing else "") + text_of(line.first) + line.text for line in (*shown, *work.rest())]
 
@@ -44,7 +44,7 @@ def test_a_tool_call_passes_while_it_runs_and_is_one_line_with_its_change_when_i
 def test_changes_of_other_files_are_named_and_counted() -> None:
     changes = [v1.Diff(f"/srv/project/{name}", "x\n") for name in ("a.py", "b.py")]
     shown = lines(tool("t", content=changes, status="completed"))
-    assert shown == ["✓ Edit notes.md", "  a.py  new file, +1", "  b.py  new file, +1"]
+    assert shown == ["✓ Edit notes.md", "  a.py  new file  +1", "  b.py  new file  +1"]
     many = [v1.Diff(f"/srv/project/{number}", "x\n") for number in range(8)]
     assert lines(tool("t", content=many, status="completed"))[-1] == "  and 3 more files"
 
@@ -54,7 +54,7 @@ def test_a_cancelled_call_is_not_shown_as_failed() -> None:
 
 
 def test_a_call_that_its_cancelled_turn_ended_is_cancelled_although_the_agent_can_only_say_failed() -> None:
-    work = Work(UNICODE, "/", is_cancelled={"one"}.__contains__)
+    work = Work("/", is_cancelled={"one"}.__contains__)
     said = [v1.Content(v1.TextContent("stopped"))]
     shown = {
         name: [text_of(it.first) + it.text for it in work.lines(tool(name, status="failed", content=said))]
@@ -64,7 +64,7 @@ def test_a_call_that_its_cancelled_turn_ended_is_cancelled_although_the_agent_ca
 
 
 def test_a_call_has_failed_if_its_command_has_whatever_the_agent_says() -> None:
-    work = Work(UNICODE, "/", failure_of={"one": "exit code 1"}.get)
+    work = Work("/", failure_of={"one": "exit code 1"}.get)
     for status, terminal, shown in (
         ("completed", "one", "✗ Run tests failed, exit code 1"),
         ("failed", "one", "✗ Run tests failed, exit code 1"),
@@ -136,25 +136,71 @@ def test_no_text_of_an_agent_acts_on_the_terminal_or_makes_a_line_of_its_own() -
 
 
 def test_the_work_of_a_hostile_agent_takes_bounded_memory() -> None:
-    work = Work(ASCII, "/")
+    work = Work("/")
     for number in range(5_000):
         for line in work.lines(tool(str(number), content=[v1.Content(v1.TextContent("x" * 2_000))])):
             assert line.is_passing
     assert len(list(work.rest())) == 100
     large = v1.Diff("/a", "x" * 4_000_000)
-    assert [it.text for it in work.lines(tool("large", content=[large]))] == ["> Edit notes.md"]
-    assert [it.text for it in work.lines(progress("large", status="completed"))] == ["+ Edit notes.md"]
+    assert [it.text for it in work.lines(tool("large", content=[large]))] == ["▸ Edit notes.md"]
+    assert [it.text for it in work.lines(progress("large", status="completed"))] == ["✓ Edit notes.md"]
 
 
 def test_a_long_change_is_counted_without_comparing_every_line() -> None:
     old = "".join(f"{number}\n" for number in range(COMPARED * 20))
-    change = FileChange(old, old.replace("77\n", "seventy-seven\n"))
-    assert change.added == change.removed > 1
-    assert FileChange("a\nb\nc\nd\ne\nf\n", "a\nB\nc\nd\nE\nf\n").summary == "+2 -2"
-    assert list(FileChange("a\nb\nc\nd\nd\ne\nf\ng", "a\nB\nc\nd\nd\ne\nF\ng").lines()) == [
-        " a", "-b", "+B", " c", "⋯", " e", "-f", "+F", " g  (no newline at the end)",
-    ]  # fmt: skip
-    assert (FileChange(None, "").summary, FileChange("x", "x").summary) == ("new file, empty", "unchanged")
+    change = FileDiff(old, old.replace("77\n", "seventy-seven\n"))
+    assert 1 < change.added == change.removed < COMPARED
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "summary"),
+    [
+        ("a\nb\nc\nd\ne\nf\n", "a\nB\nc\nd\nE\nf\n", "  +2 -2"),
+        ("x", "x", "  unchanged"),
+        (None, "", "  new file"),
+        (None, "x\n", "  new file  +1"),
+        ("", "x\n", "  +1"),
+    ],
+)
+def test_the_numbers_of_a_change_are_said_in_the_same_way_everywhere(old, new, summary) -> None:
+    assert "".join(text for text, _ in FileDiff(old, new).summary) == summary
+
+
+def test_a_newline_at_the_end_that_only_one_side_has_is_a_change() -> None:
+    def shown(old: str, new: str) -> list[str]:
+        return [f"{line.sign}{''.join(text for text, _ in line.spans)}" for line in FileDiff(old, new).lines]
+
+    assert shown("a\nb", "a\nb\n") == [" a", "-b  (no newline at the end)", "+b"]
+    assert shown("a\nb", "a\nc") == [" a", "-b", "+c"]
+
+
+def test_what_a_command_has_printed_is_shown_as_a_terminal_shows_it() -> None:
+    text = "```\n\x1b[32mPASSED\x1b[0m one\n10 %\r100 %\n\x1b]0;title\x07\n```"
+    said = [v1.Content(v1.TextContent(text))]
+    [_, *shown] = list(Work("/").lines(tool("t", status="failed", content=said)))
+    assert [line.text for line in shown] == ["PASSED one", "100 %"]
+    look = Appearance(is_terminal=True, colours=True, is_ascii=False)
+    assert look.row(rows_of(shown[0], 80)[0]) == "  \x1b[32mPASSED\x1b[0m one"
+    assert Appearance(is_terminal=False).row(rows_of(shown[0], 80)[0]) == "  PASSED one"
+
+
+def test_a_terminal_without_utf_8_gets_signs_of_ascii() -> None:
+    line = line_of(("✓ ", "good"), ("café → 3…", ""))
+    assert Appearance(is_terminal=True, is_ascii=True).row(rows_of(line, 40)[0]) == "+ café > 3."
+
+
+@pytest.mark.parametrize(
+    ("style", "code"),
+    [
+        ("bold accent", "1;36"),
+        ("added word", "32;1"),
+        ("fg:bright_red", "91"),
+        ("bg:12", "48;5;12"),
+        ("fg:1,2,3", "38;2;1;2;3"),
+    ],
+)
+def test_the_names_of_styles_become_codes_of_the_terminal(style, code) -> None:
+    assert Appearance(is_terminal=True, colours=True).painted(style, "x") == f"\x1b[{code}mx\x1b[0m"
 
 
 def test_usage_is_one_line() -> None:
@@ -190,9 +236,9 @@ def test_colours_follow_the_environment_and_nothing_moves_on_a_dumb_terminal(
 
 
 def test_a_stream_that_is_not_unicode_gets_ascii() -> None:
-    assert appearance({"TERM": "xterm"}, "iso-8859-1", is_terminal=True).symbols is ASCII
-    assert appearance({"TERM": "linux"}, "utf-8", is_terminal=True).symbols is ASCII
-    assert appearance({"TERM": "xterm"}, "UTF-8", is_terminal=True).symbols is UNICODE
+    assert appearance({"TERM": "xterm"}, "iso-8859-1", is_terminal=True).is_ascii
+    assert appearance({"TERM": "linux"}, "utf-8", is_terminal=True).is_ascii
+    assert not appearance({"TERM": "xterm"}, "UTF-8", is_terminal=True).is_ascii
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 import accord
 from accord_tools.presentation.command_output import output_lines
-from accord_tools.presentation.diffs import diff_lines, unified
+from accord_tools.presentation.diffs import FileDiff, unified
 from accord_tools.presentation.highlight import highlighted_line
 from accord_tools.presentation.markdown import GrowingMarkdown, parser
 from accord_tools.tui.palette import all_rows
@@ -183,7 +183,7 @@ DIFFS = {
 @pytest.mark.parametrize("name", DIFFS)
 def test_no_diff_holds_the_screen_longer_than_a_frame(name):
     old, new = DIFFS[name]
-    calls, lines = counted(lambda: diff_lines(old, new))
+    calls, lines = counted(lambda: FileDiff(old, new).lines)
     assert calls < 2 * MOST_CALLS
     calls, _ = counted(lambda: all_rows(unified(lines[:40]), 80))
     assert calls < MOST_CALLS

@@ -6,7 +6,7 @@ from rich.cells import cell_len
 
 import accord
 from accord_tools.presentation.command_output import output_lines
-from accord_tools.presentation.diffs import diff_lines, side_by_side, unified
+from accord_tools.presentation.diffs import FileDiff, side_by_side, unified
 from accord_tools.presentation.markdown import GrowingMarkdown, markdown
 from accord_tools.presentation.styled_text import Paragraph, text_of
 from accord_tools.tui.palette import Palette, all_rows, rows_of
@@ -62,8 +62,9 @@ async def test_a_strange_text_keeps_the_layout_and_obeys_nothing(chat, name):
 @pytest.mark.parametrize("width", [8, 20, 79])
 def test_no_row_is_wider_than_the_screen(name, width):
     text = TEXTS[name]
-    lines = diff_lines(text, text + "\nmore")
-    for paragraphs in (markdown(text), output_lines(text, 1_000), unified(lines), side_by_side(lines, max(width, 40))):
+    lines = FileDiff(text, text + "\nmore").lines
+    sides = side_by_side(lines, max(width, 40), cell_len)
+    for paragraphs in (markdown(text), output_lines(text, 1_000), unified(lines), sides):
         if paragraphs:
             strips = Palette({}).strips(all_rows(paragraphs, max(width, 40)), max(width, 40))
             assert {strip.cell_length for strip in strips} <= {max(width, 40)}

@@ -39,7 +39,7 @@ async def test_a_diff_is_shown_with_its_numbers_and_folded_when_it_is_long(chat)
 
     async with chat(working(work)) as it:
         await it.send("go")
-        await it.sees("done", "a.txt  +50  -50", "more lines")
+        await it.sees("done", "a.txt  +50 -50", "more lines")
         await it.press("ctrl+o")
         await it.idle()
         assert "more lines" not in it.transcript.text

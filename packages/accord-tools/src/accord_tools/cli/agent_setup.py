@@ -11,8 +11,9 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from accord.printable import columns, cut, label
+from accord.printable import label
 from accord_tools.cli.console import has_user, print_error, streams, width
+from accord_tools.presentation.spinner import spinner_line
 from accord_tools.registry import Progress
 
 if TYPE_CHECKING:
@@ -192,13 +193,9 @@ class ShownProgress(Progress):
             self._is_drawn = False
 
     def _draw(self, detail: str) -> None:
-        frames = self._look.symbols.frames
-        self._frame = (self._frame + 1) % len(frames)
+        self._frame += 1
         self._drawn = time.monotonic()
-        room = max(10, width(2) - columns(detail) - 5)
-        text = cut(self._step, room)
-        painted = f"{self._look.painted('accent', frames[self._frame])} {text}  {self._look.painted('dim', detail)}"
-        self._write(f"\r{painted}\x1b[K")
+        self._write(spinner_line(self._look, self._frame, self._step, f"  {detail}", width(2)))
         self._is_drawn = True
 
     def _write(self, text: str) -> None:

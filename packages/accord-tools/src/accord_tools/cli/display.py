@@ -87,8 +87,7 @@ class Display(View):
 
         def work(is_cancelled: Callable[[v1.ToolCallId], bool] = lambda _: False) -> Work:
             failure_of = self.failed_commands.ending
-            symbols = streams.aside.symbols
-            return Work(symbols, folder, details=details, failure_of=failure_of, is_cancelled=is_cancelled)
+            return Work(folder, details=details, failure_of=failure_of, is_cancelled=is_cancelled)
 
         self._session: RemoteSession | None = None
         self._work = work(self._was_cancelled)

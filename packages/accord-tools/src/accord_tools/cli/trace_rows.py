@@ -41,7 +41,7 @@ example:
   accord trace grep 'rate.?limit' *.jsonl"""
 
 CHUNKS = ("agent_message_chunk", "agent_thought_chunk", "user_message_chunk", "tool_call_content_chunk")
-ARROWS = {True: ("→", ">"), False: ("←", "<")}
+ARROWS = {True: "→", False: "←"}
 LONGEST = 4_000
 """Columns of a row in a pipe."""
 
@@ -176,13 +176,12 @@ class TraceRows:
         self._appearance: Appearance = streams().answer
         self._is_agents = header is not None and header.role == "agent"
         self._name = f"{name}: " if name else ""
-        self._unicode = self._appearance.symbols.done == "✓"
         self._first_session = ""
 
     def row(self, entry: Entry, run: list[Entry] | None = None) -> str:
         """This entry, or the run of chunks that it begins, as one row that is safe for a terminal."""
         self._first_session = self._first_session or entry.session
-        arrow = ARROWS[(entry.event.direction == "out") != self._is_agents][not self._unicode]
+        arrow = ARROWS[(entry.event.direction == "out") != self._is_agents]
         start = f"{self._name}{_seconds(entry.event.time):>9} {arrow} "
         tail = self._tail(entry, run)
         what, text = _name(entry), "".join(it.text for it in run) if run else entry.text
@@ -198,7 +197,7 @@ class TraceRows:
         ).rstrip()
 
     def _tail(self, entry: Entry, run: list[Entry] | None) -> str:
-        parts = [f"\u00d7{len(run)}" if self._unicode else f"x{len(run)}"] if run and len(run) > 1 else []
+        parts = [f"\u00d7{len(run)}"] if run and len(run) > 1 else []
         if entry.duration is not None:
             parts.append(_seconds(entry.duration))
         if entry.event.hop is not None:

@@ -7,45 +7,69 @@ prints the question. What the environment does not promise is left out.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias
 
 from accord_tools.presentation.styled_text import Row
 
 Style: TypeAlias = Literal["plain", "dim", "bold", "good", "bad", "warning", "accent"]
-"""How a text of a command is meant; which colour that is, if any, is decided here."""
+"""How a text of a command is meant."""
 
 Pictures: TypeAlias = Literal["kitty", "iterm2"]
 """A protocol by which a terminal shows images."""
 
 _CODES = {
-    "dim": "2",
     "bold": "1",
+    "dim": "2",
+    "italic": "3",
+    "underline": "4",
+    "reverse": "7",
+    "strike": "9",
     "good": "32",
     "bad": "31",
     "warning": "33",
     "accent": "36",
+    "added": "32",
+    "removed": "31",
+    "word": "1",
 }
-_RESET = "\x1b[0m"
-
-
-class Symbols(NamedTuple):
-    """The signs before lines."""
-
-    done: str
-    failed: str
-    cancelled: str
-    running: str
-    to_do: str
-    note: str
-    frames: str
-    """The pictures of the spinner."""
-    between: str
-
+"""The code of each style. Which colour a terminal shows for it is the user's choice."""
+_COLOURS = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 """The pictures of a spinner."""
-UNICODE = Symbols("✓", "✗", "⊘", "▸", "○", "•", FRAMES, " · ")
-ASCII = Symbols("+", "x", "-", ">", "o", "*", "|/-\\", ", ")
+ASCII_SIGNS = {
+    **dict.fromkeys("─━═┄┈▔▁⎺⎻⎼⎽", "-"),
+    **dict.fromkeys("│┃║▌▐▎▏▕┆┊", "|"),
+    **dict.fromkeys("┌┐└┘╭╮╰╯├┤┬┴┼╔╗╚╝", "+"),
+    **dict.fromkeys("▀▄█▊▋▅▆▇░▒▓", "#"),
+    **dict.fromkeys("▸▶❯›", ">"),
+    **dict.fromkeys("◀‹", "<"),
+    **dict.fromkeys("●•◆·", "*"),
+    "⊘": "-",
+    **dict.fromkeys(FRAMES, "*"),
+    "✓": "+",
+    "✗": "x",
+    "○": "o",
+    "▾": "v",
+    "…": ".",
+    "⋯": ".",
+    "±": "~",
+    "↪": ">",
+    "‖": "=",
+    "\xa0": " ",
+    "‘": "'",
+    "’": "'",
+    "“": '"',
+    "”": '"',
+    "–": "-",
+    "—": "-",
+    "←": "<",
+    "→": ">",
+    "×": "x",
+}
+"""The sign of ASCII that stands for a character, as wide as it, on a terminal that does not use UTF-8."""
+_TO_ASCII = str.maketrans(ASCII_SIGNS)
 
 
 class Appearance(NamedTuple):
@@ -55,7 +79,8 @@ class Appearance(NamedTuple):
     colours: bool = False
     moves: bool = False
     """Whether a line can be drawn again in its place, for a spinner."""
-    symbols: Symbols = ASCII
+    is_ascii: bool = False
+    """Whether the signs of lines are those of ASCII."""
     pictures: Pictures | None = None
 
     def row(self, row: Row) -> str:
@@ -63,9 +88,33 @@ class Appearance(NamedTuple):
         return "".join(self.painted(style, text) for text, style in row)
 
     def painted(self, style: str, text: str) -> str:
-        """The text in this style, if the stream shows colours."""
-        code = _CODES.get(style) if self.colours and text else None
-        return text if code is None else f"\x1b[{code}m{text}{_RESET}"
+        """The text in the style of these names, if the stream shows colours."""
+        text = text.translate(_TO_ASCII) if self.is_ascii and not text.isascii() else text
+        codes = _codes(style) if self.colours and text else ""
+        return f"\x1b[{codes}m{text}\x1b[0m" if codes else text
+
+    @property
+    def frames(self) -> str:
+        """The pictures of a spinner."""
+        return "|/-\\" if self.is_ascii else FRAMES
+
+
+@lru_cache(maxsize=1024)
+def _codes(style: str) -> str:
+    return ";".join(code for name in style.split() if (code := _CODES.get(name) or _colour(name)))
+
+
+def _colour(name: str) -> str:
+    """The code of a colour that the output of a command chose, such as `fg:red`, `bg:12` or `fg:255,0,0`."""
+    kind, _, value = name.partition(":")
+    first = {"fg": 30, "bg": 40}.get(kind)
+    if first is None or not value:
+        return ""
+    colour = value.removeprefix("bright_")
+    if colour in _COLOURS:
+        return str(first + _COLOURS.index(colour) + (60 if value != colour else 0))
+    parts = value.split(",")
+    return ";".join([str(first + 8), "2" if len(parts) == 3 else "5", *parts])
 
 
 def appearance(environment: Mapping[str, str], encoding: str, *, is_terminal: bool) -> Appearance:
@@ -78,12 +127,12 @@ def appearance(environment: Mapping[str, str], encoding: str, *, is_terminal: bo
     """
     term = environment.get("TERM", "dumb" if is_terminal else "")
     is_able = is_terminal and term not in ("", "dumb", "unknown")
-    symbols = UNICODE if encoding.lower().replace("-", "").startswith("utf") and term != "linux" else ASCII
+    is_ascii = not encoding.lower().replace("-", "").startswith("utf") or term == "linux"
     return Appearance(
         is_terminal,
         colours=_colours(environment, is_able),
         moves=is_able,
-        symbols=symbols,
+        is_ascii=is_ascii,
         pictures=_pictures(environment, term) if is_able else None,
     )
 

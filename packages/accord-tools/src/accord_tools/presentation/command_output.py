@@ -9,10 +9,10 @@ the chat.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from accord.printable import CUT, printable
-from accord_tools.presentation.styled_text import LATER, LONGEST_LINE, TAB, Paragraph, Span, printed
+from accord_tools.presentation.styled_text import LATER, LONGEST_LINE, TAB, Paragraph, Span, plain, printed
 
 _PIECE = re.compile(
     r"\x1b\[[0-9;:?]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[()][A-Z0-9]|\x1b[=>78]|[\r\b]|[^\x1b\r\b]+|\x1b"
@@ -43,6 +43,27 @@ def output_lines(text: str, most: int) -> list[Paragraph]:
     if shown and not shown[-1].spans:
         shown.pop()
     return shown
+
+
+def shown_output(text: str, most: int) -> list[Paragraph]:
+    """The first lines of what a tool call has said, and how many more there are."""
+    text = text.strip("\n").replace("\r\n", "\n")
+    if text.startswith("```") and text.endswith("```") and "\n" in text:
+        text = text[text.index("\n") + 1 : -3].rstrip("\n")  # a fence around all of it says nothing
+    if not text:
+        return []
+    count = text.count("\n") + 1
+    text = text if count <= most + 1 else "\n".join(text.split("\n", most)[:most])
+    lines = output_lines(text, most + 1) if _SEQUENCE.search(text) else plain(text, "dim", wrap="fold")
+    return shortened(lines, most, count)
+
+
+def shortened(lines: Sequence[Paragraph], most: int, count: int = 0) -> list[Paragraph]:
+    """Some of these lines, and how many more there are; `count` if not all are given. One more is shown instead."""
+    more = max(count, len(lines)) - most
+    if more <= 1:
+        return list(lines)
+    return [*lines[:most], Paragraph([(f"… {more:,} more lines", "dim")])]
 
 
 def last_lines(text: str, most: int) -> tuple[str, int]:

@@ -1,8 +1,8 @@
-"""A change of a file as paragraphs: numbered lines, the changed words marked, unified or side by side. PURE.
+"""`FileDiff`: the change of a file, its numbers and its lines, unified or side by side, changed words marked. PURE.
 
 An agent chooses both texts, and comparing them takes quadratic time. So lines that both share at the start and the end
 are cut off first, a long middle is shown as its old lines and its new ones, and words are compared only within short
-lines that stand for each other.
+lines that stand for each other. The numbers of a long change count the lines that only one side has.
 
 The parts of a change (`Hunk`) can be undone one by one. For them lines are compared as bytes, so that undoing a part
 restores exactly what was there: encoding, line ends and all.
@@ -14,11 +14,12 @@ import difflib
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
-from rich.cells import cell_len
-
-from accord_tools.presentation.styled_text import Paragraph, Row, Span, printed
+from accord.printable import columns
+from accord_tools.presentation.session_words import change_numbers
+from accord_tools.presentation.styled_text import Measure, Paragraph, Row, Span, printed, rows_of, text_of
 
 COMPARED = 500
 """Lines of each side that are compared one by one."""
@@ -56,28 +57,78 @@ class DiffLine(NamedTuple):
         )
 
 
-def diff_lines(old: str | None, new: str) -> list[DiffLine]:
-    """The changed lines, with a few unchanged ones around them."""
-    before, after = _lines(old or ""), _lines(new)
-    start = _shared(before, after)
-    end = _shared(before[start:][::-1], after[start:][::-1])
-    lead = max(0, start - AROUND)
-    lines = [_same(before[place], place, place) for place in range(lead, start)]
-    if lead:
-        lines.insert(0, _left_out(lead))
-    lines += _middle(before[start : len(before) - end], after[start : len(after) - end], start)
-    shift = len(after) - len(before)
-    for place in range(len(before) - end, min(len(before), len(before) - end + AROUND)):
-        lines.append(_same(before[place], place, place + shift))
-    if end > AROUND:
-        lines.append(_left_out(end - AROUND))
-    return lines
+class FileDiff:
+    """The change from one text to another; `old` is None for a file that did not exist.
 
+    >>> diff = FileDiff("one\\ntwo\\n", "one\\n2\\n")
+    >>> diff.added, diff.removed, [line.sign for line in diff.lines]
+    (1, 1, [' ', '-', '+'])
+    """
 
-def counts(lines: Sequence[DiffLine]) -> tuple[int, int]:
-    """How many lines were added and removed."""
-    added, removed = (sum(line.lines for line in lines if line.sign == sign) for sign in "+-")
-    return added, removed
+    def __init__(self, old: str | None, new: str) -> None:
+        self.is_new = old is None
+        before, after = _lines(old or ""), _lines(new)
+        if before and after and (old or "").endswith("\n") != new.endswith("\n"):
+            shorter = before if new.endswith("\n") else after
+            shorter[-1] += "  (no newline at the end)"
+        self._start = _shared(before, after)
+        self._end = _shared(before[self._start :][::-1], after[self._start :][::-1])
+        self._before, self._after = before, after
+        self._old = before[self._start : len(before) - self._end]
+        self._new = after[self._start : len(after) - self._end]
+
+    @property
+    def added(self) -> int:
+        """How many lines are new."""
+        return self._counts[0]
+
+    @property
+    def removed(self) -> int:
+        """How many lines are gone."""
+        return self._counts[1]
+
+    @property
+    def summary(self) -> list[Span]:
+        """The numbers of the change in its colours, each after two blanks."""
+        numbers = change_numbers(self.added, self.removed)
+        new: list[Span] = [("  new file", "dim")]
+        return (new if self.is_new else []) + (numbers or ([] if self.is_new else [("  unchanged", "dim")]))
+
+    @cached_property
+    def lines(self) -> Sequence[DiffLine]:
+        """The changed lines, with a few unchanged ones around them."""
+        before, start, end = self._before, self._start, self._end
+        lead = max(0, start - AROUND)
+        lines = [_left_out(lead)] if lead else []
+        lines += [_same(before[place], place, place) for place in range(lead, start)]
+        lines += _middle(self._old, self._new, start, self._opcodes)
+        shift = len(self._after) - len(before)
+        for place in range(len(before) - end, min(len(before), len(before) - end + AROUND)):
+            lines.append(_same(before[place], place, place + shift))
+        if end > AROUND:
+            lines.append(_left_out(end - AROUND))
+        return lines
+
+    @property
+    def _is_long(self) -> bool:
+        return max(len(self._old), len(self._new)) > COMPARED
+
+    @cached_property
+    def _opcodes(self) -> Sequence[tuple[str, int, int, int, int]]:
+        old, new = self._old, self._new
+        if self._is_long:
+            return [("replace", 0, len(old), 0, len(new))]
+        # A line that comes often, such as a blank one, is equal to many: it is compared beside others only.
+        often = {line for line, count in Counter(new).items() if count > OFTEN}
+        return difflib.SequenceMatcher(often.__contains__, old, new, autojunk=False).get_opcodes()
+
+    @cached_property
+    def _counts(self) -> tuple[int, int]:
+        if self._is_long:  # the lines that only one side has
+            old, new = Counter(self._old), Counter(self._new)
+            return (new - old).total(), (old - new).total()
+        changed = [it for it in self._opcodes if it[0] != "equal"]
+        return sum(it[4] - it[3] for it in changed), sum(it[2] - it[1] for it in changed)
 
 
 def unified(lines: Sequence[DiffLine]) -> list[Paragraph]:
@@ -86,13 +137,18 @@ def unified(lines: Sequence[DiffLine]) -> list[Paragraph]:
     return [_unified(line, size) for line in lines]
 
 
-def side_by_side(lines: Sequence[DiffLine], width: int) -> list[Paragraph]:
+def side_by_side(lines: Sequence[DiffLine], width: int, measure: Measure = columns) -> list[Paragraph]:
     """A diff in two columns."""
     size = len(str(max((line.new or line.old or 0 for line in lines), default=0)))
     half = (width - 1) // 2
     return [
         Paragraph(
-            [*_half(left, size, half, is_old=True), ("│", "dim"), *_half(right, size, half, is_old=False)], wrap="cut"
+            [
+                *_half(left, size, half, measure, is_old=True),
+                ("│", "dim"),
+                *_half(right, size, half, measure, is_old=False),
+            ],
+            wrap="cut",
         )
         for left, right in _pairs(lines)
     ]
@@ -110,16 +166,11 @@ def _shared(one: Sequence[str], two: Sequence[str]) -> int:
     return min(len(one), len(two))
 
 
-def _middle(old: Sequence[str], new: Sequence[str], start: int) -> Iterator[DiffLine]:
+def _middle(
+    old: Sequence[str], new: Sequence[str], start: int, changes: Sequence[tuple[str, int, int, int, int]]
+) -> Iterator[DiffLine]:
     """What lies between the lines that both sides share."""
-    changes: Sequence[tuple[str, int, int, int, int]] = [("replace", 0, len(old), 0, len(new))]
-    if max(len(old), len(new)) <= COMPARED:
-        # A line that comes often, such as a blank one, is equal to many: it is compared beside others only.
-        often = {line for line, count in Counter(new).items() if count > OFTEN}
-        matcher = difflib.SequenceMatcher(often.__contains__, old, new, autojunk=False)
-        changes = matcher.get_opcodes()
     words = WORDS
-    shift = 0
     for kind, old_from, old_to, new_from, new_to in changes:
         if kind == "equal":
             for offset in _kept(old_to - old_from):
@@ -138,7 +189,6 @@ def _middle(old: Sequence[str], new: Sequence[str], start: int) -> Iterator[Diff
             yield DiffLine("+", None, start + new_from + offset + 1, spans)
         if (more := len(added) - SHOWN) > 0:
             yield DiffLine("+", None, None, [(f"⋯ {more:,} more lines", "dim")], more)
-        shift += len(added) - len(removed)
 
 
 def _kept(count: int) -> Iterator[int | DiffLine]:
@@ -228,24 +278,16 @@ def _pairs(lines: Sequence[DiffLine]) -> Iterator[tuple[DiffLine | None, DiffLin
     yield from flush()
 
 
-def _half(line: DiffLine | None, size: int, width: int, *, is_old: bool) -> list[Span]:
+def _half(line: DiffLine | None, size: int, width: int, measure: Measure, *, is_old: bool) -> list[Span]:
     """One side of a row, exactly so wide."""
     if line is None:
         return [(" " * width, "dim")]
     fill = _FILLS.get(line.sign, "")
     number = line.old if is_old else line.new
     sign = line.sign if line.sign in _FILLS else " "
-    spans: list[Span] = [(f"{'' if number is None else number:>{size}} ", "dim"), (f"{sign} ", fill)]
-    left = width - size - 3
-    for text, style in line.spans:
-        part = text
-        while cell_len(part) > left:
-            part = part[: max(0, min(len(part) - 1, left))]
-        spans.append((part, style))
-        left -= cell_len(part)
-        if left <= 0 or part != text:
-            break
-    return [*spans, (" " * max(0, left), fill)]
+    first: Row = ((f"{'' if number is None else number:>{size}} ", "dim"), (f"{sign} ", fill))
+    row = rows_of(Paragraph(line.spans, first, wrap="crop"), width, measure)[0]
+    return [*row, (" " * max(0, width - measure(text_of(row))), fill)]
 
 
 class Hunk(NamedTuple):

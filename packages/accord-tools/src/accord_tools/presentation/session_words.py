@@ -1,4 +1,4 @@
-"""What is said of a session in the same words everywhere: usage, numbers of a change, files by their folder. PURE."""
+"""What is said of a session in the same words and signs everywhere: usage, tool calls, plans, changes, files. PURE."""
 
 from __future__ import annotations
 
@@ -6,7 +6,21 @@ import os
 
 from accord import v1
 from accord.printable import label
+from accord.session import ToolCallState
 from accord_tools.presentation.styled_text import Span
+
+TOOL_SIGNS = {
+    "pending": ("○", "dim"),
+    "in_progress": ("●", "accent"),
+    "paused": ("‖", "warning"),
+    "completed": ("✓", "good"),
+    "failed": ("✗", "bad"),
+    "cancelled": ("⊘", "dim"),
+}
+"""The sign of each status of a tool call, and its style."""
+
+STEP_SIGNS = {"completed": ("✓", "good"), "in_progress": ("▸", "accent"), "pending": ("○", "dim")}
+"""The sign of each status of a step of a plan, and its style."""
 
 SEVERITIES = {"error": "bad", "warning": "warning"}
 """The styles of notices; others are of the style `accent`."""
@@ -29,9 +43,19 @@ def usage_words(turn: v1.Usage | None, context: v1.UsageUpdate | None) -> list[s
     return words
 
 
+def tool_title(call: ToolCallState, most: int = 300) -> str:
+    """The title of a tool call, or what stands for it."""
+    return label(call.title, most) or label(call.name or call.kind, most)
+
+
 def change_numbers(added: int, removed: int) -> list[Span]:
-    """How many lines a change adds and removes, each after two blanks."""
-    return [(f"  +{added:,}", "good")] * bool(added) + [(f"  -{removed:,}", "bad")] * bool(removed)
+    """How many lines a change adds and removes, after two blanks.
+
+    >>> change_numbers(2, 1), change_numbers(0, 1)
+    ([('  +2', 'good'), (' -1', 'bad')], [('  -1', 'bad')])
+    """
+    gap = " " if added else "  "
+    return [(f"  +{added:,}", "good")] * bool(added) + [(f"{gap}-{removed:,}", "bad")] * bool(removed)
 
 
 def shortened_path(path: str, folder: str) -> str:

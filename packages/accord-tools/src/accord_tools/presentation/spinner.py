@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from accord.printable import cut
+from accord.printable import columns, cut
 from accord_tools.presentation.appearance import Appearance
 
 QUIET = 0.4
@@ -15,6 +15,13 @@ BEAT = 0.12
 LONG = 3
 """Seconds from which on the time is shown."""
 CLEAR = "\r\x1b[K"
+
+
+def spinner_line(look: Appearance, number: int, text: str, detail: str, width: int) -> str:
+    """A line that takes the place of the one before: a picture of the spinner, what goes on, and how far it is."""
+    frame = look.painted("accent", look.frames[number % len(look.frames)])
+    room = max(10, width - columns(detail) - 3)
+    return f"\r{frame} {look.painted('dim', cut(text, room) + detail)}\x1b[K"
 
 
 class Spinner:
@@ -78,10 +85,8 @@ class Spinner:
         self._timer = self._loop.call_later(BEAT, self._beat)
 
     def _draw(self, seconds: int) -> None:
-        frames = self._look.symbols.frames
-        self._frame = (self._frame + 1) % len(frames)
+        self._frame += 1
         time = f" {seconds} s" if seconds >= LONG else ""
-        text = cut(self.text, max(10, self._width() - len(time) - 3))
-        shown = f"\r{self._look.painted('accent', frames[self._frame])} {self._look.painted('dim', text + time)}\x1b[K"
+        shown = spinner_line(self._look, self._frame, self.text, time, self._width())
         self._is_drawn = True
         self._write(shown.encode(errors="replace"))

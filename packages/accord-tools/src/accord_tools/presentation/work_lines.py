@@ -19,13 +19,20 @@ from msgspec.structs import replace
 
 from accord import Unknown, v1
 from accord.printable import label, printable
-from accord.services.console.changes import FileChange
 from accord.session import ToolCallState
 from accord.session.placeholders import placeholder
 from accord.session.values import size_of
-from accord_tools.presentation.appearance import Symbols
-from accord_tools.presentation.session_words import SEVERITIES, shortened_path, usage_words
-from accord_tools.presentation.styled_text import Paragraph, Row, Span, Wrap
+from accord_tools.presentation.command_output import shortened, shown_output
+from accord_tools.presentation.diffs import FileDiff, unified
+from accord_tools.presentation.session_words import (
+    SEVERITIES,
+    STEP_SIGNS,
+    TOOL_SIGNS,
+    shortened_path,
+    tool_title,
+    usage_words,
+)
+from accord_tools.presentation.styled_text import Paragraph, Row, Span, Wrap, rows_of
 
 if TYPE_CHECKING:
     from accord import RemoteSubagent
@@ -64,14 +71,12 @@ class Work:
 
     def __init__(
         self,
-        symbols: Symbols,
         folder: str | os.PathLike[str],
         *,
         details: bool = False,
         failure_of: Callable[[str], str | None] = lambda _: None,
         is_cancelled: Callable[[v1.ToolCallId], bool] = lambda _: False,
     ) -> None:
-        self._symbols = symbols
         self._folder = os.fspath(folder)
         self._details = details
         self._failure_of = failure_of
@@ -112,7 +117,7 @@ class Work:
     def rest(self) -> Iterator[Paragraph]:
         """The tool calls that were never finished, at the end."""
         for call in self._calls.values():
-            yield self._titled(self._symbols.cancelled, "warning", call, [(" not finished", "dim")])
+            yield self._titled(TOOL_SIGNS["cancelled"], call, [(" not finished", "dim")])
         self._calls.clear()
 
     @property
@@ -137,7 +142,7 @@ class Work:
             return
         self._keep(call)
         if known is None:
-            yield self._titled(self._symbols.running, "accent", call, is_passing=True)
+            yield self._titled(STEP_SIGNS["in_progress"], call, is_passing=True)
 
     def _keep(self, call: ToolCallState) -> None:
         if size_of(call) > LARGEST:
@@ -147,58 +152,37 @@ class Work:
             del self._calls[next(iter(self._calls))]
 
     def _finished(self, call: ToolCallState) -> Iterator[Paragraph]:
-        changes = [
-            (shortened_path(it.path, self._folder), FileChange(it.old_text, it.new_text)) for it in call.diffs[:FILES]
-        ]
+        changes = [(shortened_path(it.path, self._folder), FileDiff(it.old_text, it.new_text)) for it in call.diffs]
         status, why = call.outcome(self._failure_of)
-        has_failed = status == "failed"
-        symbols: dict[str, tuple[str, str]] = {
-            "failed": (self._symbols.failed, "bad"),
-            "cancelled": (self._symbols.cancelled, "warning"),
-        }
-        symbol, style = symbols.get(status, (self._symbols.done, "good"))
-        is_alone = len(call.diffs) == 1
-        end = [("  ", ""), *self._change(*changes[0], call.title)] if is_alone else []
+        is_alone = len(changes) == 1
+        end = self._change(*changes[0], call.title) if is_alone else []
         end += [(" cancelled", "dim")] * (status == "cancelled")
         end += [(f" failed, {why}", "bad")] if why else []
-        yield self._titled(symbol, style, call, end)
-        for path, change in changes:
+        yield self._titled(TOOL_SIGNS.get(status, TOOL_SIGNS["completed"]), call, end)
+        for path, change in changes[:FILES]:
             if not is_alone:
-                yield line_of(*self._change(path, change)).under(MARGIN)
+                yield line_of(*self._change(path, change)[1:]).under(MARGIN)
             if self._details:
-                yield from _changed(change)
-        if len(call.diffs) > FILES:
-            yield line_of((f"and {len(call.diffs) - FILES:,} more files", "dim")).under(MARGIN)
-        if self._details or has_failed:
+                yield from _details(shortened(unified(change.lines[: DETAILS + 1]), DETAILS, len(change.lines)))
+        if len(changes) > FILES:
+            yield line_of((f"and {len(changes) - FILES:,} more files", "dim")).under(MARGIN)
+        if self._details or status == "failed":
             yield from self._output(call, DETAILS if self._details else FAILURE)
 
-    def _change(self, path: str, change: FileChange, title: str = "") -> list[Span]:
-        """A file and the numbers of its change; a file that the title names is not named again."""
-        named = [] if path in title else [(f"{label(path, TITLE)}  ", "")]
-        return [*named, *_numbers(change)]
+    def _change(self, path: str, change: FileDiff, title: str = "") -> list[Span]:
+        """A file and the numbers of its change, after blanks; a file that the title names is not named again."""
+        return [*([] if path in title else [("  ", ""), (label(path, TITLE), "")]), *change.summary]
 
     def _titled(
-        self,
-        symbol: str,
-        style: str,
-        call: ToolCallState,
-        end: Sequence[Span] = (),
-        *,
-        is_passing: bool = False,
+        self, sign: tuple[str, str], call: ToolCallState, end: Sequence[Span] = (), *, is_passing: bool = False
     ) -> Paragraph:
-        title = label(call.title, TITLE) or label(call.name or call.kind, TITLE)
-        return line_of((f"{symbol} ", style), (title, ""), *end, is_passing=is_passing)
+        return line_of((f"{sign[0]} ", sign[1]), (tool_title(call, TITLE), ""), *end, is_passing=is_passing)
 
     def _output(self, call: ToolCallState, most: int) -> Iterator[Paragraph]:
         for part in call.content:
             if isinstance(part, v1.Content) and not isinstance(part.content, v1.TextContent | Unknown):
                 yield line_of((placeholder(part.content), "dim")).under(MARGIN)
-        text = call.text.strip("\n")
-        lines = printable(text[: most * DETAIL_COLUMNS]).split("\n") if text else []
-        for line in lines[:most]:
-            yield line_of((line.expandtabs(4)[:DETAIL_COLUMNS], "dim"), wrap="crop").under(MARGIN)
-        if len(lines) > most or len(text) > most * DETAIL_COLUMNS:
-            yield line_of(("…", "dim")).under(MARGIN)
+        yield from _details(shown_output(call.text, most))
 
     # Plans
 
@@ -244,11 +228,7 @@ class Work:
             yield line_of((f"and {len(entries) - STEPS:,} more steps", "dim")).under(MARGIN)
 
     def _step(self, entry: v1.PlanEntry, end: Sequence[Span] = ()) -> Paragraph:
-        signs: dict[str, tuple[str, str]] = {
-            "completed": (self._symbols.done, "good"),
-            "in_progress": (self._symbols.running, "accent"),
-        }
-        symbol, style = signs.get(entry.status, (self._symbols.to_do, "dim"))
+        symbol, style = STEP_SIGNS.get(entry.status, STEP_SIGNS["pending"])
         return line_of((f"{symbol} ", style), (label(entry.content, TITLE), ""), *end)
 
     # The rest
@@ -256,7 +236,7 @@ class Work:
     def _notice(self, notice: v1.Notice) -> Paragraph:
         style = SEVERITIES.get(notice.severity, "accent")
         more = f": {label(notice.description, TITLE)}" if notice.description else ""
-        return line_of((f"{self._symbols.note} ", style), (label(notice.title, TITLE), style), (more, ""))
+        return line_of(("• ", style), (label(notice.title, TITLE), style), (more, ""))
 
     def _compaction(self, update: v1.CompactionUpdate) -> Iterator[Paragraph]:
         texts = {"in_progress": "shortening the context", "completed": "the context was shortened"}
@@ -281,7 +261,7 @@ class Work:
             yield self._noted(f"subagent {title}")
 
     def _noted(self, text: str) -> Paragraph:
-        return line_of((f"{self._symbols.note} ", "dim"), (text, "dim"))
+        return line_of(("• ", "dim"), (text, "dim"))
 
 
 def _ending(state: v1.IdleStateUpdate) -> str:
@@ -293,23 +273,10 @@ def _ending(state: v1.IdleStateUpdate) -> str:
     return "done" if state.stop_reason in (None, "end_turn") else f"done ({label(state.stop_reason, TITLE)})"
 
 
-def _numbers(change: FileChange) -> list[Span]:
-    """The numbers of a change, in its colours."""
-    spans: list[Span] = []
-    for word in change.summary.split():
-        style: str = "good" if word.startswith("+") else "bad" if word.startswith("-") else "dim"
-        spans += [(word, style), (" ", "")]
-    return spans[:-1]
-
-
-def _changed(change: FileChange) -> Iterator[Paragraph]:
-    styles: dict[str, str] = {"+": "good", "-": "bad"}
-    lines = list(islice(change.lines(), DETAILS + 1))
-    for line in lines[:DETAILS]:
-        text = printable(line[:DETAIL_COLUMNS].replace("\n", " ")).expandtabs(4)
-        yield line_of((text, styles.get(line[:1], "dim")), wrap="crop").under((*MARGIN, *MARGIN))
-    if len(lines) > DETAILS:
-        yield line_of(("…", "dim")).under((*MARGIN, *MARGIN))
+def _details(lines: Sequence[Paragraph]) -> Iterator[Paragraph]:
+    """Lines of an output or of a change, each on one row."""
+    for line in lines:
+        yield line_of(*rows_of(line._replace(wrap="crop"), DETAIL_COLUMNS)[0], wrap="crop").under(MARGIN)
 
 
 def thought_of(update: v1.SessionUpdate) -> str | None:

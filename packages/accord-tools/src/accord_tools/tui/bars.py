@@ -10,12 +10,14 @@ from rich.cells import cell_len
 
 from accord import v1
 from accord.extensions import goal_of
-from accord.printable import cut, label
+from accord.printable import label
 from accord.session import SessionState, choices_of
 from accord_tools.presentation.appearance import FRAMES
+from accord_tools.presentation.session_words import STEP_SIGNS
 from accord_tools.presentation.styled_text import Paragraph, Row, Span
 from accord_tools.tui import key_bindings
 from accord_tools.tui.attachments import described
+from accord_tools.tui.palette import rows_of
 
 if TYPE_CHECKING:
     from accord_tools.tui.chat_conversation import Conversation
@@ -76,18 +78,12 @@ def _apart(left: Sequence[Span], right: Sequence[Span], width: int) -> Row:
         kept.pop(0)
     room = width - used - sum(cell_len(text) for text, _ in kept)
     if room < 0:
-        return tuple(_cut(left, width))
+        return _cut(left, width)
     return (*left, (" " * room, ""), *kept)
 
 
-def _cut(spans: Sequence[Span], width: int) -> list[Span]:
-    shown: list[Span] = []
-    for text, style in spans:
-        part = cut(text, width) if width > 0 else ""
-        if part:
-            shown.append((part, style))
-        width -= cell_len(part)
-    return shown
+def _cut(spans: Sequence[Span], width: int) -> Row:
+    return rows_of(Paragraph(spans, wrap="cut"), width)[0]
 
 
 def tabs(conversations: Sequence[Conversation], front: Conversation | None, width: int) -> Row:
@@ -99,7 +95,7 @@ def tabs(conversations: Sequence[Conversation], front: Conversation | None, widt
         text = label(f"{number} {one.connection.name}: {one.title}", room - 4)
         spans.append((f" {text} ", "chosen" if one is front else "dim"))
         spans.append((f"{sign} ", STYLES.get(one.status, "dim")))
-    return tuple(_cut(spans, width))
+    return _cut(spans, width)
 
 
 def plan(state: SessionState, *, is_open: bool) -> list[Paragraph]:
@@ -114,10 +110,9 @@ def plan(state: SessionState, *, is_open: bool) -> list[Paragraph]:
     if not is_open:
         text = "done" if current is None else label(current.content, 300)
         return [Paragraph([(text, "")], ((heading, "accent"),), wrap="cut")]
-    signs = {"completed": ("✓", "good"), "in_progress": ("▸", "accent")}
     lines = [Paragraph([(heading.strip(), "accent")], ((" ", ""),))]
     for entry in entries[:12]:
-        sign, style = signs.get(entry.status, ("○", "dim"))
+        sign, style = STEP_SIGNS.get(entry.status, STEP_SIGNS["pending"])
         look = "dim" if entry.status == "completed" else ""
         lines.append(Paragraph([(label(entry.content, 300), look)], ((f" {sign} ", style),), wrap="cut"))
     if len(entries) > 12:
@@ -169,4 +164,4 @@ def foot(width: int) -> Row:
     for number, (key, word) in enumerate(key_bindings.footer(width)):
         spans += [("  ", "")] if number else []
         spans += [(key, "accent"), (f" {word}", "dim")]
-    return tuple(_cut(spans, width))
+    return _cut(spans, width)

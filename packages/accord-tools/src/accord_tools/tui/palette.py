@@ -16,37 +16,8 @@ from textual.filter import LineFilter
 from textual.strip import Strip
 
 from accord_tools.presentation import styled_text
+from accord_tools.presentation.appearance import ASCII_SIGNS
 from accord_tools.presentation.styled_text import Paragraph, Row
-
-_SIGNS = {
-    **dict.fromkeys("─━═┄┈▔▁⎺⎻⎼⎽", "-"),
-    **dict.fromkeys("│┃║▌▐▎▏▕┆┊", "|"),
-    **dict.fromkeys("┌┐└┘╭╮╰╯├┤┬┴┼╔╗╚╝", "+"),
-    **dict.fromkeys("▀▄█▊▋▅▆▇░▒▓", "#"),
-    **dict.fromkeys("▸▶❯›", ">"),
-    **dict.fromkeys("◀‹", "<"),
-    **dict.fromkeys("●•◆·", "*"),
-    "⊘": "-",
-    **dict.fromkeys("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", "*"),
-    "✓": "+",
-    "✗": "x",
-    "○": "o",
-    "▾": "v",
-    "…": ".",
-    "⋯": ".",
-    "±": "~",
-    "↪": ">",
-    "‖": "=",
-    "\xa0": " ",
-    "‘": "'",
-    "’": "'",
-    "“": '"',
-    "”": '"',
-    "–": "-",
-    "—": "-",
-    "←": "<",
-    "→": ">",
-}
 
 
 class AsciiFilter(LineFilter):
@@ -66,7 +37,7 @@ def _ascii(text: str) -> str:
     """
     if text.isascii():
         return text
-    return "".join(it if it.isascii() else _SIGNS.get(it, "?" * cell_len(it)) for it in text)
+    return "".join(it if it.isascii() else ASCII_SIGNS.get(it, "?" * cell_len(it)) for it in text)
 
 
 _BASE = {

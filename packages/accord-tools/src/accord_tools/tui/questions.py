@@ -16,8 +16,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from accord import FormQuestion, LinkQuestion, PermissionQuestion, RememberedAnswers, ServedSession, v1
 from accord.printable import label
 from accord.services.permissions.remembered import covered
-from accord_tools.presentation.diffs import counts, diff_lines
-from accord_tools.presentation.session_words import change_numbers, shortened_path
+from accord_tools.presentation.diffs import FileDiff
+from accord_tools.presentation.session_words import shortened_path
 from accord_tools.presentation.styled_text import Paragraph, Row, clean, plain
 from accord_tools.tui.block import Block, Look
 from accord_tools.tui.tool_block import drawn_diff
@@ -189,10 +189,10 @@ class PermissionAsked(Question):
                 it.under((("$ " if number == 0 else "  ", "dim"),), (("  ", "dim"),)) for number, it in enumerate(lines)
             ]
         for diff in question.tool_call.diffs if most is None or not self._is_shown_above else ():
-            changed = diff_lines(diff.old_text, diff.new_text)
+            change = FileDiff(diff.old_text, diff.new_text)
             name = label(shortened_path(diff.path, look.folder), 200)
-            shown.append(Paragraph([(name, "bold"), *change_numbers(*counts(changed))]))
-            drawn = drawn_diff(changed, diff.path, look.width - 6)
+            shown.append(Paragraph([(name, "bold"), *change.summary]))
+            drawn = drawn_diff(change.lines, diff.path, look.width - 6)
             shown += drawn[:most]
             if most is not None and len(drawn) > most:
                 shown.append(Paragraph([(f"… {len(drawn) - most:,} more lines; d shows all", "dim")]))

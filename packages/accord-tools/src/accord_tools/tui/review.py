@@ -13,8 +13,8 @@ from accord import AccordError
 from accord.printable import label
 from accord.services.files.encoding import NotText, decode
 from accord.services.files.journal import Change
-from accord_tools.presentation.diffs import AROUND, Hunk, diff_lines, hunks, lines_of, without
-from accord_tools.presentation.session_words import shortened_path
+from accord_tools.presentation.diffs import AROUND, FileDiff, Hunk, hunks, lines_of, without
+from accord_tools.presentation.session_words import change_numbers, shortened_path
 from accord_tools.presentation.styled_text import Paragraph
 from accord_tools.tui.block import Look
 from accord_tools.tui.palette import palette_of
@@ -39,7 +39,7 @@ _NOTHING = "   No change to review: the agent has written no file through the ch
 _NOTHING_LEFT = "   No change to review any more; esc goes back to the chat."
 
 
-class _FileChange(NamedTuple):
+class ReviewedFile(NamedTuple):
     """What was changed in one file."""
 
     old: Sequence[bytes]
@@ -140,21 +140,20 @@ class ReviewScreen(ModalScreen[None]):
             [
                 (label(shortened_path(str(path), str(self._conversation.folder)), 300), "bold"),
                 ("  new file" if change.is_new else "", "dim"),
-                (f"  +{added:,}", "good"),
-                (f"  -{removed:,}", "bad"),
+                *change_numbers(added, removed),
             ],
             ((" ", ""),),
         )
         return [heading, *shown]
 
-    def _whole(self, path: Path) -> _FileChange:
+    def _whole(self, path: Path) -> ReviewedFile:
         """All changes of a file as one."""
         changes = self._changes(path)
         before = changes[0].before
         old, new = lines_of(before or b""), lines_of(changes[-1].after)
-        return _FileChange(old, new, hunks(old, new), before is None)
+        return ReviewedFile(old, new, hunks(old, new), before is None)
 
-    def _part(self, change: _FileChange, number: int, hunk: Hunk, look: Look) -> list[Paragraph]:
+    def _part(self, change: ReviewedFile, number: int, hunk: Hunk, look: Look) -> list[Paragraph]:
         """One part of a change, with its heading."""
         is_chosen = number == min(self._hunk, len(change.hunks) - 1)
         sign = "▸" if is_chosen else " "
@@ -163,7 +162,7 @@ class ReviewScreen(ModalScreen[None]):
         start, new_start = max(0, hunk.old_from - AROUND), max(0, hunk.new_from - AROUND)
         old = decode(b"".join(change.old[start : hunk.old_to + AROUND]))
         new = decode(b"".join(change.new[new_start : hunk.new_to + AROUND]))
-        lines = [line.moved(start, new_start) for line in diff_lines(None if change.is_new else old, new)]
+        lines = [line.moved(start, new_start) for line in FileDiff(None if change.is_new else old, new).lines]
         return [
             Paragraph(),
             Paragraph([(title, "bold accent" if is_chosen else "dim")], ((" ", ""),)),

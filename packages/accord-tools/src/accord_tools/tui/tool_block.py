@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from rich.cells import cell_len
 from textual.strip import Strip
 
 from accord import Unknown, v1
@@ -14,10 +15,10 @@ from accord.printable import label
 from accord.services.permissions.subject import command_of
 from accord.session import Entry, ToolCallState
 from accord.session.placeholders import placeholder
-from accord_tools.presentation.command_output import last_lines, output_lines
-from accord_tools.presentation.diffs import DiffLine, counts, diff_lines, side_by_side, unified
+from accord_tools.presentation.command_output import last_lines, output_lines, shortened, shown_output
+from accord_tools.presentation.diffs import DiffLine, FileDiff, side_by_side, unified
 from accord_tools.presentation.highlight import highlighted_line, language_of
-from accord_tools.presentation.session_words import change_numbers, shortened_path
+from accord_tools.presentation.session_words import TOOL_SIGNS, shortened_path, tool_title
 from accord_tools.presentation.styled_text import Paragraph, Row, Span, plain
 from accord_tools.tui.block import Block, Look, TerminalView
 from accord_tools.tui.palette import all_rows
@@ -33,14 +34,6 @@ MOST_PARTS = 50
 WIDE = 120
 """Columns from which on diffs stand side by side."""
 
-_SIGNS = {
-    "pending": ("○", "dim"),
-    "in_progress": ("●", "accent"),
-    "paused": ("‖", "warning"),
-    "completed": ("✓", "good"),
-    "failed": ("✗", "bad"),
-    "cancelled": ("⊘", "dim"),
-}
 _QUIET = ("read", "search", "fetch", "think")
 """Kinds of tools whose output is only shown on demand."""
 _PATCH_HEADERS = ("diff --git ", "index ", "--- ", "+++ ", "new file mode ", "deleted file mode ")
@@ -53,7 +46,7 @@ class ToolBlock(Block):
     def __init__(self, call: ToolCallState) -> None:
         super().__init__()
         self._call = call
-        self._diffs: dict[int, tuple[object, list[DiffLine]]] = {}
+        self._diffs: dict[int, tuple[object, FileDiff]] = {}
         self._estimate = 3
 
     def update(self, entry: Entry) -> None:
@@ -117,8 +110,8 @@ class ToolBlock(Block):
     def _heading(self, look: Look, *, is_open: bool) -> Paragraph:
         call = self._call
         status, why = call.outcome(lambda terminal_id: _failure(look.terminal(terminal_id)))
-        sign, style = _SIGNS.get(status, ("•", "dim"))
-        title = label(call.title, 400) or label(call.name or call.kind, 100)
+        sign, style = TOOL_SIGNS.get(status, ("•", "dim"))
+        title = tool_title(call, 400)
         spans: list[Span] = [(title, "dim" if call.refused else "")]
         command = command_of(call)
         if command is not None:
@@ -156,26 +149,18 @@ class ToolBlock(Block):
         if not is_open and self._call.kind in _QUIET and not failed:
             return []
         most = OPEN_ROWS if is_open else FOLDED_FAILURE if failed else FOLDED_TEXT
-        text = text.strip("\n")
-        if text.startswith("```") and text.endswith("```") and "\n" in text:
-            text = text[text.index("\n") + 1 : -3].rstrip("\n")  # a fence around all of it says nothing
-        count = text.count("\n") + 1
-        text = text if count <= most + 1 else "\n".join(text.split("\n", most)[:most])
-        lines = output_lines(text, most + 1) if "\x1b" in text else plain(text, "dim", wrap="fold")
-        return _part(lines, most, count)
+        return [line.under(_BLANK) for line in shown_output(text, most)]
 
     def _diff(self, number: int, diff: v1.Diff, look: Look, *, is_open: bool) -> list[Paragraph]:
         known = self._diffs.get(number)
         if known is None or known[0] is not diff:
-            known = self._diffs[number] = (diff, diff_lines(diff.old_text, diff.new_text))
-        lines = known[1]
-        spans: list[Span] = [(label(shortened_path(diff.path, look.folder), 200), "bold")]
-        spans += [("  new file", "dim")] if diff.old_text is None else []
-        spans += change_numbers(*counts(lines))
-        most = FOLDED_DIFF if self._call.is_finished else ASKED_DIFF
-        heading = Paragraph(spans, (("   ± ", "dim"),), _BLANK)
-        most = OPEN_ROWS if is_open else most
-        return [heading, *_part(drawn_diff(lines, diff.path, look.width - 5, most + 1), most, len(lines))]
+            known = self._diffs[number] = (diff, FileDiff(diff.old_text, diff.new_text))
+        change = known[1]
+        path = label(shortened_path(diff.path, look.folder), 200)
+        heading = Paragraph([(path, "bold"), *change.summary], (("   ± ", "dim"),), _BLANK)
+        most = OPEN_ROWS if is_open else FOLDED_DIFF if self._call.is_finished else ASKED_DIFF
+        drawn = drawn_diff(change.lines, diff.path, look.width - 5, most + 1)
+        return [heading, *_part(drawn, most, len(change.lines))]
 
 
 def drawn_diff(lines: Sequence[DiffLine], path: str, width: int, most: int = OPEN_ROWS) -> list[Paragraph]:
@@ -186,18 +171,12 @@ def drawn_diff(lines: Sequence[DiffLine], path: str, width: int, most: int = OPE
         for line in lines[:most]
     ]
     is_mixed = any(line.sign == "-" for line in lines)
-    return side_by_side(coloured, width) if width >= WIDE and is_mixed else unified(coloured)
+    return side_by_side(coloured, width, cell_len) if width >= WIDE and is_mixed else unified(coloured)
 
 
 def _part(lines: Sequence[Paragraph], most: int, count: int = 0) -> list[Paragraph]:
     """Some of these lines, indented, and how many more there are; `count` if not all are given."""
-    shown = [line.under(_BLANK) for line in lines[:most]]
-    more = max(count, len(lines)) - most
-    if more == 1:
-        return [line.under(_BLANK) for line in lines]
-    if more > 0:
-        shown.append(Paragraph([(f"… {more:,} more lines", "dim")]).under(_BLANK))
-    return shown
+    return [line.under(_BLANK) for line in shortened(lines, most, count)]
 
 
 def _patch(diff: Any, look: Look, most: int) -> list[Paragraph]:
