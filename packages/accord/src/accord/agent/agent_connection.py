@@ -22,7 +22,7 @@ from accord.agent.prompt_queue import CANCELLED
 from accord.agent.public_error import public_store_error, taken
 from accord.agent.remote_client import ClientLink, ConnectedClient
 from accord.agent.session import Session, SessionSurroundings
-from accord.agent.turn import AddedPrompt, RunningTurn, Turn, background_turn, meant_by
+from accord.agent.turn import AddedPrompt, Turn, background_turn, meant_by
 from accord.capabilities import Capabilities
 from accord.engine.context import Context
 from accord.engine.handlers import Handlers
@@ -323,17 +323,16 @@ class AgentConnection:
         place = session._turns.place()
         if (task := asyncio.current_task()) is not None:
             task.set_name(f"session/prompt in session {session.id}")
-        running = RunningTurn(session, context, place)
-        turn = Turn(running, request)
+        turn = Turn(session, context, place, request)
         context.on_cancel(place.cancel)
         place.when_taken(functools.partial(self._add_to_turn, session, turn, receipt))
-        place.when_overdue(functools.partial(self._answer_without, running, turn, receipt))
+        place.when_overdue(functools.partial(self._answer_without, turn, receipt))
         try:
             with place:
                 if await place.comes():
                     if receipt is not None:
-                        receipt.begins(running, turn, place)
-                    place.stop_reason = await self._work(running, turn, receipt)
+                        receipt.begins(turn)
+                    place.stop_reason = await self._work(turn, receipt)
             if place.joins is not None and receipt is None:
                 place.stop_reason = await place.ended()
         except StoreError as error:
@@ -343,10 +342,10 @@ class AgentConnection:
                 # Version 2: a session that is not active here is not found.
                 raise taken(session.id, NOT_FOUND) from error
             raise public_store_error(error, session.id) from error
-        return self._response(running, turn, place.stop_reason)
+        return self._response(turn, place.stop_reason)
 
-    def _response(self, running: RunningTurn, turn: Turn, stop_reason: str) -> v1.PromptResponse:
-        usage = running.spent if self._agent.unstable else None
+    def _response(self, turn: Turn, stop_reason: str) -> v1.PromptResponse:
+        usage = turn._spent if self._agent.unstable else None
         return v1.PromptResponse(cast("StopReason", stop_reason), usage, meta=turn.answer_meta or None)
 
     async def _add_to_turn(self, session: Session, turn: Turn, receipt: PromptReceipt | None) -> AddedPrompt:
@@ -354,30 +353,30 @@ class AgentConnection:
         await session._begin_turn(turn.prompt, receipt)
         return AddedPrompt(turn.prompt, turn.meta)
 
-    async def _work(self, running: RunningTurn, turn: Turn, receipt: PromptReceipt | None = None) -> str:
-        session = running.session
-        running.endpoints = self._providers.current
+    async def _work(self, turn: Turn, receipt: PromptReceipt | None = None) -> str:
+        session = turn.session
+        turn._endpoints = self._providers.current
         await session._begin_turn(turn.prompt, receipt)
         try:
             try:
-                async with running.tasks:
+                async with turn._tasks:
                     stop_reason = await self._agent.answer(turn)
             except BaseExceptionGroup as group:
                 raise meant_by(group) from None
             if stop_reason == REFUSAL:
                 await session._forget_turn()
         finally:
-            running.end()
+            turn._end()
             await session.save()
         return stop_reason
 
-    def _answer_without(self, running: RunningTurn, turn: Turn, receipt: PromptReceipt | None) -> None:
+    def _answer_without(self, turn: Turn, receipt: PromptReceipt | None) -> None:
         """Answer a prompt whose work does not end though it was cancelled."""
-        running.end()
+        turn._end()
         if receipt is not None:
-            receipt.is_overdue(running, turn)
+            receipt.is_overdue()
             return
-        running.context.answer(self._response(running, turn, CANCELLED))
+        turn.context.answer(self._response(turn, CANCELLED))
 
     def _cancel(self, notification: v1.CancelNotification) -> None:
         self._lifecycle.cancel(notification.session_id)

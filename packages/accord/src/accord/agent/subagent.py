@@ -1,4 +1,4 @@
-"""`RunningSubagent`: a subagent at work, as its connection sees it. The author holds its face, the `Subagent`.
+"""`Subagent`: a subagent at work.
 
 A subagent is a turn in a session of its own, which the client may read and, if the author allows it, cancel. What the
 author's code does with it (`say`, `tool`, `ask`, ...) is what it does with a turn; only the way out is another:
@@ -17,7 +17,7 @@ updates and questions end with the turn that it works in. Only the word that it 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
@@ -32,7 +32,7 @@ from accord.agent.remote_client import SessionClient
 from accord.agent.replay_tree import subagent_id, update_head
 from accord.agent.session import StateT
 from accord.agent.tool import Tool
-from accord.agent.turn import ASKS_THE_USER, RunningTurn, Turn, meant_by
+from accord.agent.turn import ASKS_THE_USER, Turn, TurnRequests, meant_by
 from accord.arguments import check_text, content_block
 from accord.dialects.dialect import Activity, End, Failure
 from accord.errors import ConnectionClosed, StoreError
@@ -82,7 +82,7 @@ class WayOut(Protocol):
 class OwnSession:
     """A subagent with a session of its own, for clients that show subagents."""
 
-    def __init__(self, parent: RunningTurn, subagent: v1.SessionId) -> None:
+    def __init__(self, parent: Turn, subagent: v1.SessionId) -> None:
         session = parent.session
         client, dialect = session._link.client, session._link.client.dialect()
         requester = client.requester_for(session, dialect)
@@ -95,7 +95,7 @@ class OwnSession:
 
     async def begin(self, introduction: Introduction) -> None:
         # The announcement comes before anything that names the subagent.
-        await self._parent.send(introduction.update(self._id))
+        await self._parent._send(introduction.update(self._id))
         self._report("running")
         if introduction.prompt:
             await self.message(introduction.prompt, to_subagent=True)
@@ -104,10 +104,10 @@ class OwnSession:
         await self.updates.send(update)
 
     async def retitle(self, title: str) -> None:
-        await self._parent.send(v1.SubagentUpdate(self._id, title))
+        await self._parent._send(v1.SubagentUpdate(self._id, title))
 
     async def stand(self, state: v1.StateUpdate) -> None:
-        await self._parent.send(v1.SubagentUpdate(self._id, state=state))
+        await self._parent._send(v1.SubagentUpdate(self._id, state=state))
         self._report("running" if state is RUNNING else "requires_action")
 
     def _report(self, activity: Activity, end: End | None = None) -> None:
@@ -118,40 +118,40 @@ class OwnSession:
 
     async def message(self, content: Sequence[ContentBlock], *, to_subagent: bool) -> None:
         """Show a message between the two sessions, in both: each side has an id of its own for it."""
-        outer, inner = (v1.MessageId(self._parent.new_id("x")) for _ in range(2))
-        parent = self._parent.link.session_id
+        outer, inner = (v1.MessageId(self._parent._new_id("x")) for _ in range(2))
+        parent = self._parent._link.session_id
         blocks = list(content)
         if to_subagent:
             sent = v1.SessionMessage(outer, recipient_session_id=self._id, content=blocks)
             received = v1.SessionMessage(inner, sender_session_id=parent, sender_message_id=outer, content=blocks)
-            await self._parent.send(sent)
+            await self._parent._send(sent)
             await self.updates.send(received)
         else:
             sent = v1.SessionMessage(inner, recipient_session_id=parent, content=blocks)
             received = v1.SessionMessage(outer, sender_session_id=self._id, sender_message_id=inner, content=blocks)
             await self.updates.send(sent)
-            await self._parent.send(received)
+            await self._parent._send(received)
 
     async def end(self, state: v1.IdleStateUpdate) -> None:
         error = state.error
         failure = None if error is None else Failure(error.code, error.message, error.data)
         self._report("idle", End(stop_reason=state.stop_reason or "end_turn", usage=state.usage, failure=failure))
         # Also after the turn: a client must not see a subagent at work for ever.
-        await self._parent.updates.send(v1.SubagentUpdate(self._id, state=state))
+        await self._parent._updates.send(v1.SubagentUpdate(self._id, state=state))
 
 
 class OneToolCall:
     """A subagent as a tool call of its session, for clients that do not know subagents."""
 
-    def __init__(self, parent: RunningTurn, as_tool: Callable[[], Tool]) -> None:
-        self.link = parent.link
-        self.updates = parent.updates
+    def __init__(self, parent: Turn, title: str) -> None:
+        self.link = parent._link
+        self.updates = parent._updates
         self._parent = parent
-        self._as_tool = as_tool
+        self._title = title
         self._tool: Tool
 
     async def begin(self, introduction: Introduction) -> None:
-        self._tool = await self._as_tool().__aenter__()
+        self._tool = await self._parent.tool(self._title, kind="other").__aenter__()
         if introduction.prompt:
             await self._tool.raw_input({"prompt": _text_of(introduction.prompt)})
 
@@ -159,7 +159,7 @@ class OneToolCall:
         if isinstance(update, v1.AgentMessageChunk):
             await self._grow(update.content)
         elif isinstance(update, v1.ToolCall | v1.ToolCallProgress | v1.Notice):
-            await self._parent.send(update)
+            await self._parent._send(update)
 
     async def _grow(self, content: ContentBlock) -> None:
         if isinstance(content, v1.TextContent):
@@ -185,100 +185,19 @@ class OneToolCall:
         await self._tool.__aexit__(None, None, None)
 
 
-class RunningSubagent(RunningTurn):
-    """What one subagent runs and asks, and its end."""
+class SubagentRequests(TurnRequests):
+    """The requests of one subagent; while a question is open, the subagent waits for its user."""
 
-    __slots__ = ("_cancelling", "_open_questions", "_parent", "_task", "_way_out", "id", "is_stopped")
+    __slots__ = ("_open_questions", "_way_out")
 
-    def __init__(self, parent: RunningTurn, subagent: v1.SessionId, way_out: WayOut) -> None:
-        super().__init__(parent.session, parent.context, parent._place)
-        self.id = subagent
-        self.link, self.updates = way_out.link, way_out.updates
-        self.plans = SessionPlans(self.updates.client_shows)
-        self.send: Callable[[SessionUpdate], Coroutine[Any, Any, None]] = way_out.send
-        self.send_given: Callable[[SessionUpdate], Coroutine[Any, Any, None]] = way_out.send
-        self._parent = parent
+    def __init__(self, parent: Turn, way_out: WayOut) -> None:
+        super().__init__(parent.session, parent._place, way_out.link)
         self._way_out = way_out
-        self._task: asyncio.Task[Any] | None = None
-        self._cancelling = 0
-        self.is_stopped = False
-        """Whether the user has cancelled it alone."""
         self._open_questions = 0
 
-    def new_id(self, kind: str) -> str:
-        """An id that nothing else in the session has: without subagents, it is an id of the session that started it."""
-        return self._parent.new_id(kind)
-
-    # Its life
-
-    async def begin(self, introduction: Introduction) -> None:
-        """Announce it; from here on it is at work."""
-        task = asyncio.current_task()
-        self._task, self._cancelling = task, 0 if task is None else task.cancelling()
-        await self._way_out.begin(introduction)
-        self._parent.inner.append(self)
-        if introduction.is_cancellable:
-            self.session._subagents[self.id] = self.stop
-        await self.tasks.__aenter__()
-
-    def stop(self) -> None:
-        """Cancel it, because the user wants that: its block ends, and the code after the block goes on."""
-        if self._task is not None and not self.is_stopped:
-            self.is_stopped = True
-            self._task.cancel()
-
-    async def leave(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool:
-        """Wait for what it has started, and say how it ended; returns whether the error is dealt with."""
-        raised = error
-        try:
-            await self.tasks.__aexit__(kind, error, trace)
-        except BaseExceptionGroup as group:
-            raised = meant_by(group)
-        except BaseException as other:
-            raised = other
-        self.session._subagents.pop(self.id, None)
-        was_stopped = self._was_stopped(raised)
-        await self._ended(v1.IdleStateUpdate("cancelled") if was_stopped else self._idle(raised))
-        if was_stopped or raised is None or raised is error:
-            return was_stopped
-        raise raised from None
-
-    def _was_stopped(self, error: BaseException | None) -> bool:
-        """Whether this error is the cancellation that `stop` has made. The task may have been cancelled twice."""
-        if not self.is_stopped or self._task is None:
-            return False
-        others = self._task.uncancel() > self._cancelling
-        return isinstance(error, asyncio.CancelledError) and not others
-
-    def _idle(self, error: BaseException | None) -> v1.IdleStateUpdate:
-        if error is None:
-            return v1.IdleStateUpdate("end_turn", self.spent)
-        if isinstance(error, asyncio.CancelledError):
-            return v1.IdleStateUpdate("cancelled", self.spent)
-        return v1.IdleStateUpdate("error", self.spent, public_error(error))
-
-    async def _ended(self, state: v1.IdleStateUpdate) -> None:
-        self.end()
-        if self in self._parent.inner:
-            self._parent.inner.remove(self)
-        with suppress(ConnectionClosed, StoreError, RuntimeError):  # the error of the block says more
-            await self._way_out.end(state)
-
-    # What it tells and asks
-
-    async def retitle(self, title: str) -> None:
-        """Tell the client a better title."""
-        await self._way_out.retitle(title)
-
-    async def message(self, content: Sequence[ContentBlock], *, to_subagent: bool) -> None:
-        """Show a message between the subagent and the session that started it."""
-        await self._way_out.message(content, to_subagent=to_subagent)
-
     async def request(self, request: Request[ResultT], *, force: bool = False) -> ResultT:
-        """Send the client any request; while it is a question, the subagent waits for its user."""
-        if not _is_question(request):
+        """Send the client any request. It is cancelled when the subagent ends, whichever task sent it."""
+        if not issubclass(type(request), ASKS_THE_USER):
             return await super().request(request, force=force)
         self._open_questions += 1
         if self._open_questions == 1:
@@ -300,15 +219,33 @@ class Subagent(Turn[StateT]):
     goes on to the code around the block.
     """
 
-    def __init__(self, running: RunningSubagent, introduction: Introduction, end_message: Callable[[], None]) -> None:
-        super().__init__(running, v1.PromptRequest(running.id, list(introduction.prompt)))
-        self.id: v1.SessionId = running.id
+    def __init__(self, parent: Turn[StateT], introduction: Introduction) -> None:
+        self.id: v1.SessionId = subagent_id(parent.session.id, parent._new_id("s"))
         """The id of its session; a client that shows no subagents does not know it."""
         self.title = introduction.title
         """What the user reads; `retitle` changes it."""
-        self._subagent = running
+        way_out: WayOut
+        if parent._link.client.capabilities.has("subagents"):
+            way_out = OwnSession(parent, self.id)
+        else:
+            way_out = OneToolCall(parent, self.title)
+        super().__init__(
+            parent.session,
+            parent.context,
+            parent._place,
+            v1.PromptRequest(self.id, list(introduction.prompt)),
+            link=way_out.link,
+            updates=way_out.updates,
+            requests=SubagentRequests(parent, way_out),
+        )
+        self._send = self._send_given = way_out.send
+        self._plans = SessionPlans(self._updates.client_shows)
+        self._parent = parent
+        self._way_out = way_out
         self._introduction = introduction
-        self._end_message_around = end_message
+        self._task: asyncio.Task[Any] | None = None
+        self._cancelling = 0
+        self._is_stopped = False
 
     def __repr__(self) -> str:
         return f"Subagent({self.title!r}, id={self.id!r})"
@@ -316,13 +253,13 @@ class Subagent(Turn[StateT]):
     @property
     def was_cancelled(self) -> bool:
         """Whether the user has cancelled it alone; the code after its block can tell by this."""
-        return self._subagent.is_stopped
+        return self._is_stopped
 
     async def retitle(self, title: str) -> None:
         """Say better what it does."""
         check_text("subagent.retitle()", title)
         self.title = title
-        await self._subagent.retitle(title)
+        await self._way_out.retitle(title)
 
     async def instruct(self, content: str | v1.ContentBlock) -> None:
         """Show a message from the session that started it: more for it to do."""
@@ -335,18 +272,69 @@ class Subagent(Turn[StateT]):
     async def _message(self, call: str, content: str | v1.ContentBlock, *, to_subagent: bool) -> None:
         block = content_block(call, content)
         self.end_message()
-        self._end_message_around()
-        await self._subagent.message([block], to_subagent=to_subagent)
+        self._parent.end_message()
+        await self._way_out.message([block], to_subagent=to_subagent)
+
+    def _new_id(self, kind: str) -> str:
+        """An id that nothing else in the session has: without subagents, it is an id of the session that started it."""
+        return self._parent._new_id(kind)
+
+    # Its beginning and its end
 
     async def __aenter__(self) -> Self:
-        self._end_message_around()
-        await self._subagent.begin(self._introduction)
+        self._parent.end_message()
+        task = asyncio.current_task()
+        self._task, self._cancelling = task, 0 if task is None else task.cancelling()
+        await self._way_out.begin(self._introduction)
+        self._parent._inner.append(self)
+        if self._introduction.is_cancellable:
+            self.session._subagents[self.id] = self._stop
+        await self._tasks.__aenter__()
         return self
+
+    def _stop(self) -> None:
+        """Cancel it, because the user wants that: its block ends, and the code after the block goes on."""
+        if self._task is not None and not self._is_stopped:
+            self._is_stopped = True
+            self._task.cancel()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
-        return await self._subagent.leave(kind, error, trace)
+        raised = error
+        try:
+            await self._tasks.__aexit__(kind, error, trace)
+        except BaseExceptionGroup as group:
+            raised = meant_by(group)
+        except BaseException as other:
+            raised = other
+        self.session._subagents.pop(self.id, None)
+        was_stopped = self._was_stopped(raised)
+        await self._ended(v1.IdleStateUpdate("cancelled") if was_stopped else self._idle(raised))
+        if was_stopped or raised is None or raised is error:
+            return was_stopped
+        raise raised from None
+
+    def _was_stopped(self, error: BaseException | None) -> bool:
+        """Whether this error is the cancellation that `_stop` has made. The task may have been cancelled twice."""
+        if not self._is_stopped or self._task is None:
+            return False
+        others = self._task.uncancel() > self._cancelling
+        return isinstance(error, asyncio.CancelledError) and not others
+
+    def _idle(self, error: BaseException | None) -> v1.IdleStateUpdate:
+        if error is None:
+            return v1.IdleStateUpdate("end_turn", self._spent)
+        if isinstance(error, asyncio.CancelledError):
+            return v1.IdleStateUpdate("cancelled", self._spent)
+        return v1.IdleStateUpdate("error", self._spent, public_error(error))
+
+    async def _ended(self, state: v1.IdleStateUpdate) -> None:
+        self._end()
+        if self in self._parent._inner:
+            self._parent._inner.remove(self)
+        with suppress(ConnectionClosed, StoreError, RuntimeError):  # the error of the block says more
+            await self._way_out.end(state)
 
 
 class SubagentRecord(Record):
@@ -377,18 +365,6 @@ class SubagentRecord(Record):
 
     def _entry(self, encoded: bytes) -> bytes:
         return self._entry_of(self._subagent, encoded)
-
-
-def way_out_for(parent: RunningTurn, as_tool: Callable[[], Tool]) -> tuple[v1.SessionId, WayOut]:
-    """A subagent's id, and how this client is shown it."""
-    subagent = subagent_id(parent.session.id, parent.new_id("s"))
-    if parent.link.client.capabilities.has("subagents"):
-        return subagent, OwnSession(parent, subagent)
-    return subagent, OneToolCall(parent, as_tool)
-
-
-def _is_question(request: object) -> bool:
-    return isinstance(request, ASKS_THE_USER)
 
 
 def _text_of(content: Sequence[ContentBlock]) -> str:

@@ -16,7 +16,8 @@ from accord.agent.agent_capabilities import text_of
 from accord.agent.model_providers import Current, endpoint_of
 from accord.agent.plan import PlanChange, PlanDocument, TurnPlan
 from accord.agent.prompt_queue import CANCELLED, QueuedPrompt
-from accord.agent.remote_client import RemoteClient
+from accord.agent.record import SessionUpdates
+from accord.agent.remote_client import RemoteClient, SessionClient
 from accord.agent.session import Session, StateT
 from accord.agent.session_activity import DetachedTool
 from accord.agent.tool import CommandParts, Location, Tool, ToolSurroundings
@@ -36,80 +37,32 @@ ResultT = TypeVar("ResultT")
 ASKS_THE_USER = (v1.RequestPermissionRequest, v1.CreateElicitationRequest)
 
 
-class RunningTurn:
-    """What one turn runs and asks, and its end. As an `Requester`, it sends requests that end with the turn."""
+class TurnRequests:
+    """The requests of one turn, which end with it. It is the `Requester` of what the author's function holds."""
 
-    __slots__ = (
-        "_asking",
-        "_made",
-        "_name",
-        "_place",
-        "_questions",
-        "beside",
-        "context",
-        "endpoints",
-        "inner",
-        "link",
-        "plans",
-        "send",
-        "send_given",
-        "session",
-        "spent",
-        "tasks",
-        "updates",
-    )
+    __slots__ = ("_asking", "_link", "_place", "_questions", "_session", "beside")
 
-    def __init__(self, session: Session, context: Context, place: QueuedPrompt, name: str = "") -> None:
-        self.session = session
-        self._name = name
-        """What tells the ids of this work from those of others that belong to the same prompt."""
-        self.context = context
-        self.updates = session._updates
-        """What the session tells its client, in the turn and after it."""
-        self.link = session._link
-        """What requests to the client need."""
-        self.plans = session._plans
-        """The plans that the session shows."""
-        self.inner: list[RunningTurn] = []
-        """The subagents of the turn that are at work; they end with it."""
-        self.tasks = asyncio.TaskGroup()
-        """What runs beside the author's function."""
-        self.send: Callable[[v1.SessionUpdate], Coroutine[Any, Any, None]] = session._updates.send
-        """Sends an update; an error once the turn is over."""
-        self.send_given: Callable[[v1.SessionUpdate], Coroutine[Any, Any, None]] = session._updates.send_given
-        """Sends an update that an author made; an error once the turn is over."""
-        self.spent: v1.Usage | None = None
-        """The tokens that the answer reports."""
-        self.endpoints: Current = {}
-        """Where the models of each provider are, as it was when the turn began."""
+    def __init__(self, session: Session, place: QueuedPrompt, link: SessionClient) -> None:
         self.beside = 0
         """How many tasks work beside the author's function."""
+        self._session = session
+        self._place = place
+        self._link = link
         self._questions = 0
         """How many questions to the user are open."""
-        self._place = place
         self._asking: set[asyncio.Task[Any]] = set()
-        self._made = 0
-
-    def new_id(self, kind: str) -> str:
-        """An id for a message or a tool call, which nothing else in the session has."""
-        self._made += 1
-        return self.session._record.id_for(f"{self._name}{kind}{self._made}")
-
-    async def taken(self) -> Any | None:
-        """The next prompt that the turn takes from those that wait; None if there is none."""
-        return await self._place.taken()
 
     async def request(self, request: Request[ResultT], *, force: bool = False) -> ResultT:
         """Send the client any request. It is cancelled when the turn ends, whichever task sent it."""
         if not issubclass(type(request), ASKS_THE_USER):
-            return await self._while_it_lasts(self.link.requester.request(request, force=force))
+            return await self._while_it_lasts(self._link.requester.request(request, force=force))
         if self._place.is_cancelled:
             # prompt-turn, Cancellation: the client has answered all open questions; do not ask its user again.
             raise asyncio.CancelledError
         self._questions += 1
         try:
             with self._waiting_for_user():
-                return await self._while_it_lasts(self.link.requester.request(request, force=force))
+                return await self._while_it_lasts(self._link.requester.request(request, force=force))
         finally:
             self._questions -= 1
 
@@ -117,22 +70,15 @@ class RunningTurn:
         """The session waits for its user, if each of the turn's tasks does."""
         if self._questions <= self.beside:
             return nullcontext()
-        return self.session._activity.waiting_for_user()
+        return self._session._activity.waiting_for_user()
 
-    def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Do this beside the author's function."""
-        task = self.tasks.create_task(work)
-        self.beside += 1
-        task.add_done_callback(self._one_less_beside)
-        return task
-
-    def _one_less_beside(self, _: asyncio.Task[Any]) -> None:
+    def one_less_beside(self, _: asyncio.Task[Any]) -> None:
         self.beside -= 1
 
     async def request_raw(self, method: str, params: Json = None, *, session_id: str | None = None) -> Json:
         """The same, in plain JSON values."""
-        session_id = session_id or self.session.id
-        return await self._while_it_lasts(self.link.requester.request_raw(method, params, session_id=session_id))
+        session_id = session_id or self._session.id
+        return await self._while_it_lasts(self._link.requester.request_raw(method, params, session_id=session_id))
 
     async def _while_it_lasts(self, asking: Awaitable[T]) -> T:
         task = asyncio.current_task()
@@ -144,11 +90,8 @@ class RunningTurn:
         finally:
             self._asking.discard(task)
 
-    def end(self) -> None:
-        """Refuse updates from now on and cancel open requests: the function has returned."""
-        self.send = self.send_given = _too_late
-        for subagent in self.inner:
-            subagent.end()
+    def cancel(self) -> None:
+        """Cancel the open requests, but the current task's."""
         current = asyncio.current_task()
         for task in self._asking:
             if task is not current:
@@ -252,8 +195,19 @@ class Turn(Elicits, Generic[StateT]):
     error: the answer is on its way. `turn.session.send` may speak later.
     """
 
-    def __init__(self, running: RunningTurn, request: v1.PromptRequest) -> None:
-        self.session: Session[StateT] = running.session
+    def __init__(
+        self,
+        session: Session[StateT],
+        context: Context,
+        place: QueuedPrompt,
+        request: v1.PromptRequest,
+        *,
+        name: str = "",
+        link: SessionClient | None = None,
+        updates: SessionUpdates | None = None,
+        requests: TurnRequests | None = None,
+    ) -> None:
+        self.session: Session[StateT] = session
         """The session, which outlasts the turn."""
         self.prompt = request.prompt
         """The prompt as it came: blocks of text, links, images and so on."""
@@ -265,14 +219,37 @@ class Turn(Elicits, Generic[StateT]):
         """The `_meta` of the prompt."""
         self.answer_meta: dict[str, Json] = {}
         """What the answer's `_meta` will hold."""
-        self.context = running.context
+        self.context = context
         """The context of the request on the low level: the peer and the request's id."""
-        self.client = RemoteClient(running.link, running)
+        self._link = link = link or session._link
+        """What requests to the client need."""
+        self._requests = requests or TurnRequests(session, place, link)
+        self.client = RemoteClient(link, self._requests)
         """What the client lends: files and terminals."""
         self._client = self.client
-        self._scope = {"session_id": running.link.session_id}
-        self._running = running
-        self._dialect = running.updates.dialect
+        self._scope = {"session_id": link.session_id}
+        self._place = place
+        self._name = name
+        """What tells the ids of this work from those of others that belong to the same prompt."""
+        self._made = 0
+        """How many ids were made."""
+        self._updates = updates = updates or session._updates
+        """What the session tells its client, in the turn and after it."""
+        self._send: Callable[[v1.SessionUpdate], Coroutine[Any, Any, None]] = updates.send
+        """Sends an update; an error once the turn is over."""
+        self._send_given: Callable[[v1.SessionUpdate], Coroutine[Any, Any, None]] = updates.send_given
+        """Sends an update that an author made; an error once the turn is over."""
+        self._dialect = updates.dialect
+        self._plans = session._plans
+        """The plans that the session shows."""
+        self._inner: list[Turn] = []
+        """The subagents of the turn that are at work; they end with it."""
+        self._tasks = asyncio.TaskGroup()
+        """What runs beside the author's function."""
+        self._spent: v1.Usage | None = None
+        """The tokens that the answer reports."""
+        self._endpoints: Current = {}
+        """Where the models of each provider are, as it was when the turn began."""
         self._speaker: type[object] | None = None
         self._message_id = v1.MessageId("")
 
@@ -306,7 +283,7 @@ class Turn(Elicits, Generic[StateT]):
         It takes them one by one, and ends when none waits: call it again between two steps of the work. A prompt that
         the turn does not take becomes a turn of its own.
         """
-        while (added := await self._running.taken()) is not None:
+        while (added := await self._place.taken()) is not None:
             self.end_message()
             yield added
 
@@ -324,7 +301,7 @@ class Turn(Elicits, Generic[StateT]):
         if self._speaker is not dialect.agent_chunk:
             self._begin_message(dialect.agent_chunk)
         # Not an `async def` of its own: a model's answer is thousands of these.
-        return self._running.send(dialect.agent_chunk(block, self._message_id))
+        return self._send(dialect.agent_chunk(block, self._message_id))
 
     async def message(self, *content: str | v1.ContentBlock) -> SentMessage:
         """Say this as a message of its own; what is returned replaces it or takes it back.
@@ -335,7 +312,7 @@ class Turn(Elicits, Generic[StateT]):
         """
         self.end_message()
         blocks = message_blocks("turn.message()", content)
-        message = SentMessage(self._running.send, self._dialect, lambda: self._running.new_id("m"))
+        message = SentMessage(self._send, self._dialect, lambda: self._new_id("m"))
         await message.replace(*blocks)
         return message
 
@@ -347,7 +324,7 @@ class Turn(Elicits, Generic[StateT]):
         )
         if self._speaker is not dialect.thought_chunk:
             self._begin_message(dialect.thought_chunk)
-        await self._running.send(dialect.thought_chunk(block, self._message_id))
+        await self._send(dialect.thought_chunk(block, self._message_id))
 
     async def say_as_user(self, content: str | v1.ContentBlock) -> None:
         """Say something in the user's name."""
@@ -355,7 +332,7 @@ class Turn(Elicits, Generic[StateT]):
         block = dialect.block(content_block("turn.say_as_user()", content))
         if self._speaker is not dialect.user_chunk:
             self._begin_message(dialect.user_chunk)
-        await self._running.send(dialect.user_chunk(block, self._message_id))
+        await self._send(dialect.user_chunk(block, self._message_id))
 
     def end_message(self) -> None:
         """What is said next is another message."""
@@ -366,22 +343,22 @@ class Turn(Elicits, Generic[StateT]):
         check_extensible_word("turn.notice(severity=...)", severity, SEVERITIES)
         if not self.client.capabilities.has("session.notices"):
             return False
-        await self._running.send(v1.Notice(severity, title, description))
+        await self._send(v1.Notice(severity, title, description))
         return True
 
     async def send(self, update: v1.SessionUpdate) -> None:
         """Send an update of any kind, such as one that has no method here."""
         check_update("turn.send()", update)
-        await self._running.send_given(update)
+        await self._send_given(update)
 
     def _begin_message(self, speaker: type[object]) -> None:
         # prompt-turn, Message IDs: the chunks of one message share an id, and the next message has another.
         self._speaker = speaker
-        self._message_id = v1.MessageId(self._running.new_id("m"))
+        self._message_id = v1.MessageId(self._new_id("m"))
 
     async def _send_unchecked(self, update: v1.SessionUpdate) -> None:
         """Send an update of ours, whose values were checked when they were given."""
-        await self._running.send(update)
+        await self._send(update)
 
     # Working
 
@@ -403,13 +380,13 @@ class Turn(Elicits, Generic[StateT]):
         """
         if id is not None:
             check_text("turn.plan_document(id)", id)
-        plan_id = v1.PlanId(id or self._running.new_id("p"))
+        plan_id = v1.PlanId(id or self._new_id("p"))
         document = PlanDocument(self._send_plan, plan_id, lambda path: (self.cwd / path).as_uri())
         await document.replace(content)
         return document
 
     async def _send_plan(self, change: PlanChange) -> None:
-        await self._running.send(self._running.plans.fitted(change))
+        await self._send(self._plans.fitted(change))
 
     def tool(
         self,
@@ -434,23 +411,23 @@ class Turn(Elicits, Generic[StateT]):
         clients of version 2; those of version 1 see an ordinary tool call.
         """
         check_text("turn.tool()", title)
-        tool_call_id = v1.ToolCallId(id or self._running.new_id("t"))
-        session = self._running.session
+        tool_call_id = v1.ToolCallId(id or self._new_id("t"))
+        session = self.session
         detached = None
         if background or cancellable:
             detached = DetachedTool(
                 session._activity, session._cancels, in_background=background, cancellable=cancellable
             )
         surroundings = ToolSurroundings(
-            session=self._running.link,
+            session=self._link,
             client=self.session.client if background else self.client,
-            requester=self._running.link.requester if background else self._running,
+            requester=self._link.requester if background else self._requests,
             permissions=self.session.permissions,
             end_message=self.end_message,
-            send=self._running.updates.send if background else self._send_unchecked,
+            send=self._updates.send if background else self._send_unchecked,
             cancelled_status=self._dialect.cancelled_status,
             can_pause=self._dialect.can_pause,
-            command=CommandParts(self.client, self._dialect, session._cancels, self._running.updates.send),
+            command=CommandParts(self.client, self._dialect, session._cancels, self._updates.send),
             detached=detached,
         )
         return Tool(surroundings, tool_call_id, title, kind=kind, name=name, locations=locations, raw_input=raw_input)
@@ -479,18 +456,12 @@ class Turn(Elicits, Generic[StateT]):
         `prompt` is what it is told to do. With `cancellable`, the user may cancel it alone: its block ends, and the
         code after the block goes on. A client that shows no subagents shows a tool call with what the subagent says.
         """
-        from accord.agent.subagent import (  # few agents have subagents
-            Introduction,
-            RunningSubagent,
-            Subagent,
-            way_out_for,
-        )
+        from accord.agent.subagent import Introduction, Subagent  # few agents have subagents
 
         check_text("turn.subagent()", title)
         blocks = [] if prompt is None else [content_block("turn.subagent(prompt)", prompt)]
         introduction = Introduction(title, description, cancellable, blocks)
-        subagent, way_out = way_out_for(self._running, lambda: self.tool(title, kind="other"))
-        return Subagent(RunningSubagent(self._running, subagent, way_out), introduction, self.end_message)
+        return Subagent(self, introduction)
 
     async def usage(
         self, used: int, size: int | None, cost: float | v1.Cost | None = None, currency: str = "USD"
@@ -506,7 +477,7 @@ class Turn(Elicits, Generic[StateT]):
         price = v1.Cost(cost, currency) if isinstance(cost, float | int) else cost
         update = v1.UsageUpdate(used, size, price)
         check_sendable("turn.usage()", update)
-        await self._running.send(update)
+        await self._send(update)
         return True
 
     def tokens(self, input: int, output: int, *, total: int | None = None, thought: int | None = None) -> None:  # noqa: A002
@@ -514,20 +485,37 @@ class Turn(Elicits, Generic[StateT]):
 
         This is only proposed: the answer holds it where the agent says `unstable=True`.
         """
-        self._running.spent = v1.Usage(input + output if total is None else total, input, output, thought)
+        self._spent = v1.Usage(input + output if total is None else total, input, output, thought)
 
     def provider(self, provider_id: str) -> Endpoint | None:
         """Where the models of this provider are reached; None while the client has it disabled.
 
         It stays the same for the whole turn. When the client has set another endpoint, do not send your own key there.
         """
-        return endpoint_of(self._running.endpoints, provider_id, "turn.provider()")
+        return endpoint_of(self._endpoints, provider_id, "turn.provider()")
 
     def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Do this beside what the turn does. The turn ends only when it is done, and a cancel ends both."""
         if not asyncio.iscoroutine(work):
             raise wrong_type("turn.start()", "a coroutine, such as work(turn)", work)
-        return self._running.start(work)
+        task = self._tasks.create_task(work)
+        self._requests.beside += 1
+        task.add_done_callback(self._requests.one_less_beside)
+        return task
+
+    # What its connection does with it
+
+    def _new_id(self, kind: str) -> str:
+        """An id for a message or a tool call, which nothing else in the session has."""
+        self._made += 1
+        return self.session._record.id_for(f"{self._name}{kind}{self._made}")
+
+    def _end(self) -> None:
+        """Refuse updates from now on and cancel open requests: the function has returned."""
+        self._send = self._send_given = _too_late
+        for subagent in self._inner:
+            subagent._end()
+        self._requests.cancel()
 
 
 # Work that an agent begins by itself is a stretch of foreground work like a turn, without a prompt: it has a place in
@@ -542,15 +530,15 @@ async def background_turn(session: Session) -> AsyncGenerator[Turn]:
     if session._turns.runs_in(task):
         raise RuntimeError("session.work() inside a turn would wait for that turn; use the turn itself")
     place = session._turns.place_for_own_work()
-    running = RunningTurn(session, Context(session._updates.peer), place, session._name_of_work())
-    turn = Turn(running, v1.PromptRequest(session.id, []))
+    request = v1.PromptRequest(session.id, [])
+    turn = Turn(session, Context(session._updates.peer), place, request, name=session._name_of_work())
     has_begun = is_over = is_stopped = False
 
     def ended(error: BaseException | None) -> bool:
         nonlocal is_over
         if not is_over:
             is_over = True
-            running.end()
+            turn._end()
             failure = None if not isinstance(error, Exception) else _failure(error)
             reason = CANCELLED if place.is_cancelled or is_stopped else "end_turn"
             session._activity.idle(End(stop_reason=reason, meta=turn.answer_meta or None, failure=failure))
@@ -563,7 +551,7 @@ async def background_turn(session: Session) -> AsyncGenerator[Turn]:
             place.when_overdue(lambda: _ignore(ended(None)))
             session._activity.working()
             try:
-                async with running.tasks:
+                async with turn._tasks:
                     yield turn
             except BaseExceptionGroup as group:
                 raise meant_by(group) from None
@@ -571,7 +559,7 @@ async def background_turn(session: Session) -> AsyncGenerator[Turn]:
                 is_stopped = not place.is_cancelled
                 raise
             finally:
-                running.end()
+                turn._end()
                 await session.save()
     if not has_begun:
         raise RuntimeError("the session was closed before its own work could begin")

@@ -26,13 +26,13 @@ from accord.agent.agent_capabilities import as_declared_in_version_1
 from accord.agent.agent_definition import AgentDefinition
 from accord.agent.authentication import Authentication
 from accord.agent.lifecycle import Lifecycle, SessionList, asks_to_watch
-from accord.agent.prompt_queue import CANCELLED, QueuedPrompt
+from accord.agent.prompt_queue import CANCELLED
 from accord.agent.public_error import public_store_error
 from accord.agent.remote_client import ConnectedClient
 from accord.agent.replay_tree import update_head
 from accord.agent.session import Session
 from accord.agent.session_config import offered
-from accord.agent.turn import RunningTurn, Turn
+from accord.agent.turn import Turn
 from accord.capabilities import Capabilities
 from accord.dialects.dialect import End, Failure
 from accord.dialects.v1_handlers_on_v2 import handlers_on_v2, in_v1, interceptors_on_v2
@@ -57,13 +57,13 @@ class PromptReceipt:
         """What the store refused while the work went on."""
         self._context = context
         self._unstable = unstable
-        self._work: tuple[RunningTurn, Turn, QueuedPrompt] | None = None
+        self._turn: Turn | None = None
         """The work that the prompt begins; None if it joins a turn that runs, which tells of its own end."""
         self._is_over = False
 
-    def begins(self, running: RunningTurn, turn: Turn, place: QueuedPrompt) -> None:
+    def begins(self, turn: Turn) -> None:
         """The prompt is going to begin this work."""
-        self._work = running, turn, place
+        self._turn = turn
 
     def kept(self, session: Session, message_id: str, echo: bytes) -> None:
         """The prompt is kept: echo it, answer it, and tell of the end of its work when that comes."""
@@ -71,30 +71,30 @@ class PromptReceipt:
         session._updates.report_encoded(echo)
         self.answer = v2.PromptResponse(v2.MessageId(message_id))
         self._context.answer(self.answer)
-        if self._work is not None:
-            running, turn, place = self._work
-            place.at_end(lambda error: self._ended(running, turn, place.stop_reason, error))
+        if (turn := self._turn) is not None:
+            place = turn._place
+            place.at_end(lambda error: self._ended(turn, place.stop_reason, error))
 
-    def is_overdue(self, running: RunningTurn, turn: Turn) -> None:
+    def is_overdue(self) -> None:
         """The work was cancelled and does not end: the session is idle without it."""
-        if self.answer is not None:
-            self._ended(running, turn, CANCELLED, None)
+        if self.answer is not None and self._turn is not None:
+            self._ended(self._turn, CANCELLED, None)
 
-    def _ended(self, running: RunningTurn, turn: Turn, stop_reason: str, error: BaseException | None) -> bool:
+    def _ended(self, turn: Turn, stop_reason: str, error: BaseException | None) -> bool:
         """Tell that the session is idle; returns whether that tells of the error."""
         if isinstance(error, StoreError):
             self.store_error = error
-            error = public_store_error(error, running.session.id)
+            error = public_store_error(error, turn.session.id)
         if isinstance(error, asyncio.CancelledError):
             stop_reason, error = CANCELLED, None
         if not self._is_over:
             self._is_over = True
-            running.session._activity.idle(
+            turn.session._activity.idle(
                 End(
                     stop_reason=stop_reason,
-                    usage=running.spent if self._unstable else None,
+                    usage=turn._spent if self._unstable else None,
                     meta=turn.answer_meta or None,
-                    failure=None if error is None else Failure(*running.context.failure(error)),
+                    failure=None if error is None else Failure(*turn.context.failure(error)),
                 )
             )
         return error is None or isinstance(error, Exception)
