@@ -222,7 +222,8 @@ def is_spoken(message: type[Request[Any] | Notification], versions: Collection[i
         return True
     from accord.schema import v2
 
-    return 2 in versions and any(getattr(v2, cls.__name__, None) is cls for cls in message.__mro__)
+    shared = (cls for cls in message.__mro__ if cls.__module__.startswith("accord.schema.v1"))
+    return 2 in versions and any(getattr(v2, cls.__name__, None) is cls for cls in shared)
 
 
 def version_of(message: type[Request[Any] | Notification]) -> int | None:
