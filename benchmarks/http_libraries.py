@@ -14,8 +14,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from accord.http.h1_reader import RequestReader
-from accord.http.h2_link import Link
+from accord.h2.h2_connection import H2Connection
+from accord.http.h1 import RequestReader
 from accord.transports.websocket_frames import Frames, masking, texts
 
 ROUNDS, EACH = 7, 4_000
@@ -139,7 +139,7 @@ RESPONSE_FIELDS = ((b":status", b"202"), (b"content-length", b"0"), (b"date", b"
 
 def our_exchange() -> Sequence[Callable[[], object]]:
     client, server = (
-        Link(is_client=is_client, stream_window=1 << 16, connection_window=1 << 18, streams=100)
+        H2Connection(is_client=is_client, stream_window=1 << 16, connection_window=1 << 18, streams=100)
         for is_client in (True, False)
     )
 

@@ -19,9 +19,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from accord.http.h1 import RequestHead
-from accord.http.h1_reader import RequestReader
-from accord.http.server.websocket import Upgrade
+from accord.http.h1 import RequestHead, RequestReader
+from accord.http.server.websocket_server import Upgrade
 from accord.transports.transport_interface import End, Receiver
 from accord.transports.websocket_frames import masking, texts
 from accord.transports.websocket_transport import Framed

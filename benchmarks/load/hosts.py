@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from accord.hosts.directory import Beat, directory_of
-from accord.hosts.view import HostRow
+from accord.hosts.host_table import Beat, HostRow
+from accord.hosts.hosts import directory_of
 from benchmarks.load.processes import Process, cpu_seconds, memory, process
 
 

@@ -13,8 +13,8 @@ import sys
 from collections import Counter
 
 import accord
-from accord.http.server.limits import ServerLimits
 from accord.http.server.serve import Server
+from accord.http.server.server_limits import ServerLimits
 from accord.store.postgres.url import is_postgres
 from benchmarks.contract import parse
 

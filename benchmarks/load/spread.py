@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from itertools import count
 
 from accord.http import HttpTransport
-from accord.http.client.pool import Requests
-from accord.http.client.socket import Broken, Response
+from accord.http.client.client_socket import Broken, Response
+from accord.http.client.connection_pool import ConnectionPool
 
 
-class SpreadRequests(Requests):
+class SpreadPool(ConnectionPool):
     """Connections to several hosts. A host that cannot be reached is passed over."""
 
     def __init__(self, urls: Sequence[str], first: int) -> None:
         super().__init__(urls[0], http2=False)
-        self._ways = [Requests(url, http2=False) for url in urls]
+        self._ways = [ConnectionPool(url, http2=False) for url in urls]
         self._turns = count(first)
 
     async def request(self, method: str, headers: Sequence[tuple[str, str]], body: bytes = b"") -> Response:
@@ -40,7 +40,7 @@ class SpreadTransport(HttpTransport):
 
     def __init__(self, urls: Sequence[str], first: int) -> None:
         super().__init__(urls[0], http2=False)
-        self._requests = SpreadRequests(urls, first)
+        self._requests = SpreadPool(urls, first)
 
     @property
     def host(self) -> str:

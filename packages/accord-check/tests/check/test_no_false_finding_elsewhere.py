@@ -18,7 +18,7 @@ import jwt
 import pytest
 
 from accord.http import UrlTarget, serving
-from accord.http.server.hosting import CommandHost
+from accord.http.server.agent_host import CommandHost
 from accord_check.agent.agent_run import check_agent
 from accord_check.agent.settings import DEMO, Prompts
 from accord_check.report import Report

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 AGENTS, TRANSPORTS, STORES = "accord.agents", "accord.transports", "accord.stores"
 
 OWN: Mapping[str, Mapping[str, str]] = {
-    TRANSPORTS: dict.fromkeys(("http", "https", "ws", "wss"), "accord.http.client.urls:url_target"),
+    TRANSPORTS: dict.fromkeys(("http", "https", "ws", "wss"), "accord.http.client.url_target:url_target"),
     STORES: {
         "memory": "accord.store.store_url:memory_store",
         "sqlite": "accord.store.store_url:sqlite_store",

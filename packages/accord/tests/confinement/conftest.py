@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from accord.confinement import cgroups
-from accord.confinement.group import Group
+from accord.confinement import cgroup
+from accord.confinement.cgroup import ControlGroup
 
 CONTAINERS = """
 [containers]
@@ -34,7 +34,7 @@ runroot = "{folder}/run"
 def kernel_group(tmp_path):
     """A control group of version 2 that the test may use, and that is removed with all that is in it."""
     mounts = Path("/proc/self/mountinfo")
-    root = cgroups.mounted(mounts.read_text()) if mounts.exists() else None
+    root = cgroup.mounted(mounts.read_text()) if mounts.exists() else None
     if root is None:
         pytest.skip("this test needs control groups of version 2")
     folder = root / f"accord-test-{os.getpid()}-{tmp_path.name}"
@@ -45,7 +45,7 @@ def kernel_group(tmp_path):
     yield folder
     for below in folder.iterdir():
         if below.is_dir():
-            Group(below).remove_now()
+            ControlGroup(below).remove_now()
     folder.rmdir()
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from accord.confinement import cgroups, scopes
-from accord.confinement.cgroups import needed, settings
-from accord.confinement.containers import Container, command_in_container
-from accord.confinement.limits import ProcessLimits
+from accord.confinement import cgroup
+from accord.confinement.cgroup import needed, settings
+from accord.confinement.container import Container, command_in_container
+from accord.confinement.process_limits import ProcessLimits
 
 
 @pytest.mark.parametrize(
@@ -58,9 +58,9 @@ def test_a_control_group_gets_what_is_limited_and_no_more():
 
 
 def test_a_scope_gets_what_is_limited():
-    assert scopes.properties(ProcessLimits()) == []
-    assert scopes.properties(ProcessLimits(cpus=0.001 * 10)) == ["CPUQuota=1%"]
-    command = scopes.command_in_scope("a.scope", ProcessLimits(memory="1M"), ["x", "--", "y"], is_root=True)
+    assert cgroup.properties(ProcessLimits()) == []
+    assert cgroup.properties(ProcessLimits(cpus=0.001 * 10)) == ["CPUQuota=1%"]
+    command = cgroup.command_in_scope("a.scope", ProcessLimits(memory="1M"), ["x", "--", "y"], is_root=True)
     assert command[:3] == ["systemd-run", "--scope", "--quiet"]
     assert command[-4:] == ["--", "x", "--", "y"]
 
@@ -79,7 +79,7 @@ def test_a_container_is_told_names_of_variables_and_never_their_values():
 def test_where_the_file_system_of_control_groups_is():
     version_1 = "31 23 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory"
     version_2 = "42 31 0:39 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw"
-    assert cgroups.mounted(version_1) is None
-    found = cgroups.mounted(f"{version_1}\n{version_2}")
+    assert cgroup.mounted(version_1) is None
+    found = cgroup.mounted(f"{version_1}\n{version_2}")
     assert found is not None
     assert found.as_posix() == "/sys/fs/cgroup/unified"

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from accord.confinement.limits import ProcessLimits
+from accord.confinement.process_limits import ProcessLimits
 from accord.http import CommandHost
 
 

@@ -56,7 +56,7 @@ async def main(
     connections=10_000,
 ):
     def ready(server):
-        print(server.url, server.app.elsewhere.id, flush=True)
+        print(server.url, server.app.cluster.id, flush=True)
 
     kept = PostgresStore(store, schema=schema) if is_postgres(store) else store
     hosts = accord.Hosts(directory, key=key, schema=schema, weight=weight, lease=lease, **(tls or {}))

@@ -9,8 +9,8 @@ import sys
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from accord import v1
-from accord.http.client.pool import Requests
-from accord.http.client.socket import Broken
+from accord.http.client.client_socket import Broken
+from accord.http.client.connection_pool import ConnectionPool
 from tests.hosts.balancer import Balancer
 from tests.http.talking import DEADLINE, Editor, transport_to
 
@@ -31,7 +31,7 @@ async def editor_on(url, way="http1", **options):
 
 async def post(url, body=INITIALIZE):
     """The status, the headers and the text of the answer to a POST."""
-    asking = Requests(url, http2=False)
+    asking = ConnectionPool(url, http2=False)
     try:
         response = await asking.request("POST", JSON, body)
         return response.status, dict(response.headers), (await response.body(1 << 20)).decode()
@@ -86,7 +86,7 @@ class HostProcess:
 
     async def ask(self, method, headers=(), body=b"", path="/acp"):
         """The status and the text of the answer to one request."""
-        asking = Requests(self.url.replace("/acp", path), http2=False)
+        asking = ConnectionPool(self.url.replace("/acp", path), http2=False)
         try:
             response = await asking.request(method, list(headers), body)
             return response.status, (await response.body(1 << 20)).decode()

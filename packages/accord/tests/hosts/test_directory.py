@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import accord
-from accord.hosts.directory import Beat, directory_of
-from accord.hosts.view import HostRow
+from accord.hosts.host_table import Beat, HostRow
+from accord.hosts.hosts import directory_of
 from accord.store.base import StoreError
 from tests.http.talking import DEADLINE
 from tests.store.postgres_server import Relay

@@ -5,8 +5,8 @@ import sqlite3
 
 import pytest
 
-from accord.hosts.directory import Beat, directory_of
-from accord.hosts.view import HostRow
+from accord.hosts.host_table import Beat, HostRow
+from accord.hosts.hosts import directory_of
 from tests.hosts.test_directory import expired
 from tests.http.processes import accord_once
 

@@ -25,9 +25,9 @@ from hypothesis.stateful import (
 )
 
 from accord.errors import StoreError
-from accord.hosts.directory import REMEMBERED, Directory, directory_of
-from accord.hosts.membership import JUDGES_AFTER, Membership
-from accord.hosts.view import HostRow, new_host_id
+from accord.hosts.host_table import REMEMBERED, Directory, HostRow, new_host_id
+from accord.hosts.hosts import directory_of
+from accord.hosts.this_host import JUDGES_AFTER, Membership
 from accord.store.base import StoredSession
 from accord.store.postgres.store import PostgresStore
 from accord.store.sqlite import SqliteStore

@@ -102,7 +102,7 @@ async def test_hosts_answer_behind_the_nginx_of_the_documents(tmp_path, way):
         start = lambda: serving(an_agent(), hosts=accord.Hosts(tmp_path / "hosts.sqlite3"))  # noqa: E731
         hosts = [await stack.enter_async_context(start()) for _ in range(3)]
         for host in hosts:
-            await eventually(lambda host=host: len(host.app.elsewhere.peers.ready()) == 2)
+            await eventually(lambda host=host: len(host.app.cluster.peers.ready()) == 2)
         addresses = {f"10.0.3.{number}:8000": _address(host.url) for number, host in enumerate(hosts, 7)}
         url = await stack.enter_async_context(nginx_before(documented("hosts.md", addresses), tmp_path))
         editor = await stack.enter_async_context(editor_on(url, way))

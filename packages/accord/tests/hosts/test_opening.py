@@ -9,12 +9,12 @@ import accord
 from accord import v1
 from accord.engine.handlers import Handlers
 from accord.engine.peer import Peer
-from accord.hosts.directory import listed_hosts
+from accord.hosts.hosts import listed_hosts
 from accord.hosts.peers import PATH
 from accord.hosts.signed_forward import Signer
-from accord.hosts.sqlite_directory import SqliteDirectory
-from accord.http.client.pool import Requests
-from accord.http.server.hosting import Host
+from accord.hosts.sqlite_hosts import SqliteDirectory
+from accord.http.client.connection_pool import ConnectionPool
+from accord.http.server.agent_host import Host
 from accord.http.server.serve import serving
 from tests.hosts.hosting import INITIALIZE, JSON, HostProcesses, editor_on
 from tests.http.talking import DEADLINE, an_agent
@@ -30,7 +30,7 @@ async def opened_by(sender, receiver, directory):
         key = await table.key()
     signer = Signer([key], lambda: sender.id)
     forward = signer.forward(receiver.id, time.monotonic(), body=INITIALIZE)  # all processes here have one clock
-    asking = Requests(f"http://{row.address}{PATH}", http2=False)
+    asking = ConnectionPool(f"http://{row.address}{PATH}", http2=False)
     try:
         headers = [*JSON, ("accord-hop", signer.sign(forward, "POST", PATH, dict(JSON)))]
         response = await asking.request("POST", headers, INITIALIZE)
@@ -96,8 +96,8 @@ async def test_a_connection_whose_client_leaves_while_it_is_opened_elsewhere_end
         serving(slow, hosts=accord.Hosts(directory)) as agents,
         serving(an_agent(), hosts=accord.Hosts(directory, weight=0)) as front,
     ):
-        await eventually(front.app.elsewhere.peers.ready)
-        asking = Requests(front.url, http2=False)
+        await eventually(front.app.cluster.peers.ready)
+        asking = ConnectionPool(front.url, http2=False)
         opening = asyncio.ensure_future(asking.request("POST", JSON, INITIALIZE))
         async with asyncio.timeout(DEADLINE):
             await slow.asked.wait()

@@ -7,9 +7,9 @@ import ssl
 import pytest
 
 import accord
-from accord.hosts.peer_tls import PeerTls
-from accord.http.client.pool import Requests
-from accord.http.client.socket import Broken
+from accord.hosts.peers import PeerTls
+from accord.http.client.client_socket import Broken
+from accord.http.client.connection_pool import ConnectionPool
 from tests.hosts.certificates import Authority
 from tests.hosts.hosting import HostProcesses, editor_on
 from tests.http.talking import an_agent
@@ -84,13 +84,13 @@ async def test_the_peer_port_refuses_programs_without_a_certificate_of_the_ca(tm
         tmp_path / "hosts.sqlite3", peer_certificate=certificate, peer_ca=authority.certificate, name="refusing"
     )
     async with accord.http.serving(an_agent(), hosts=hosts) as server:
-        [row] = server.app.elsewhere.membership.view.hosts.values()
+        [row] = server.app.cluster.membership.view.hosts.values()
 
         async def health(*own):
             tls = ssl.create_default_context(cafile=authority.certificate)
             if own:
                 tls.load_cert_chain(*own)
-            asking = Requests(f"https://{row.address}/healthz", tls=tls, http2=False)
+            asking = ConnectionPool(f"https://{row.address}/healthz", tls=tls, http2=False)
             try:
                 return (await (await asking.request("GET", [])).body(1024)).decode()
             finally:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from accord import v1
-from accord.http.client.pool import Requests
+from accord.http.client.connection_pool import ConnectionPool
 from tests.hosts.hosting import editor_on
 from tests.http.processes import accord_once, serving_process
 from tests.http.talking import DEADLINE
@@ -85,7 +85,7 @@ async def figures(url, are_there):
     """The figures that a process tells, when all processes have found each other."""
     async with asyncio.timeout(DEADLINE):
         while True:
-            asking = Requests(url.replace("/acp", "/metrics"), http2=False)
+            asking = ConnectionPool(url.replace("/acp", "/metrics"), http2=False)
             try:
                 text = (await (await asking.request("GET", [])).body(1 << 20)).decode()
             finally:

@@ -4,8 +4,8 @@ from random import Random
 
 import pytest
 
-from accord.hosts.forwarding import returned_headers
-from accord.hosts.view import HostRow, View, host_id_of, new_host_id
+from accord.hosts.forwarder import returned_headers
+from accord.hosts.host_table import HostRow, HostTable, host_id_of, new_host_id
 
 
 def test_only_the_protocols_headers_come_back():
@@ -31,12 +31,12 @@ def row(name, load=0.0, state="live", connections=0):
     ids=["alone", "equal", "a little more", "too much", "the better of two", "draining", "only forwards"],
 )
 def test_a_place_is_chosen(me, others, chosen):
-    assert [host.id for host in View(others).better_than(me, others, Random(1))] == chosen
+    assert [host.id for host in HostTable(others).better_than(me, others, Random(1))] == chosen
 
 
 def test_what_was_placed_since_the_last_beat_counts():
     host = row("a", load=0.1, connections=10)
-    view = View([host])
+    view = HostTable([host])
     for _ in range(10):
         view.placed(host)
     assert view.load(host) == pytest.approx(0.2)

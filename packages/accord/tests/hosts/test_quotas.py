@@ -7,13 +7,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 import accord
-from accord.hosts.directory import Beat, directory_of
-from accord.hosts.view import HostRow
+from accord.hosts.host_table import Beat, HostRow
+from accord.hosts.hosts import directory_of
 from accord.http import MeasuredHost, Quotas, SharedHost, serving
-from accord.http.server.counted_turns import CountedTurns
-from accord.http.server.owner_counts import LocalCounts, new_use
-from accord.http.server.owner_gate import OwnerGate
-from accord.http.server.quotas import Bucket
+from accord.http.server.owner_quotas import Bucket, CountedTurns, LocalCounts, OwnerGate, new_use
 from accord.http.server.validation import Refusal
 from accord.metrics import ServerMetrics
 from accord_tools.cli.exit_codes import WrongUsage

@@ -8,7 +8,7 @@ import pytest
 import accord
 from accord import v1
 from accord.http import SharedHost, serving
-from accord.http.sharing.conversation import SharedConversation
+from accord.http.server.shared_conversation import SharedConversation
 from tests.hosts.hosting import HostProcesses, editor_on
 from tests.http.talking import DEADLINE, WAYS, an_agent
 from tests.waiting import eventually
@@ -439,7 +439,7 @@ def test_requests_to_open_a_session_wait_until_the_agent_has_opened_it():
 
 
 def test_a_session_whose_log_is_too_long_is_replayed_by_the_agent_after_its_turn(monkeypatch):
-    monkeypatch.setattr("accord.http.sharing.session.MOST_LOG", 10)
+    monkeypatch.setattr("accord.http.server.shared_session.MOST_LOG", 10)
     talk = Talk()
     talk.begin(1)
     number = talk.prompt(1, 10)[0][1]["id"]

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 import accord
+from accord.h2.h2_frames import DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PREFACE, RST_STREAM, H2FrameReader
 from accord.hosts.peers import HEALTH, METRICS, PATH
 from accord.hosts.signed_forward import (
     AHEAD,
@@ -20,8 +21,7 @@ from accord.hosts.signed_forward import (
     TakenNonces,
     forwarded_headers,
 )
-from accord.http.h2_frames import DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PREFACE, RST_STREAM, FrameReader
-from accord.http.server.hosting import Host
+from accord.http.server.agent_host import Host
 from accord.http.server.serve import serving
 from accord.jsonrpc.wire_messages import encode_response, parse
 from accord.transports.transport_interface import Receiver
@@ -196,7 +196,7 @@ class Attacker:
     """Everything between two hosts: reads what one sends, and sends to the other what it likes."""
 
     def __init__(self, server, agent):
-        host = server.app.elsewhere.membership.host
+        host = server.app.cluster.membership.host
         self.receiver, self.agent = host.id, agent
         self._address = host.address.rsplit(":", 1)
         self._signer = Signer([KEY], lambda: "sender")
@@ -240,7 +240,7 @@ class Attacker:
     async def http2(self, frames, *, ends=True):
         """Send these frames; whether they were accepted. Unless they end a request, nonsense follows."""
         reader, writer = await asyncio.open_connection(*self._address)
-        read = FrameReader(expects_preface=False)
+        read = H2FrameReader(expects_preface=False)
         try:
             async with asyncio.timeout(DEADLINE):
                 writer.write(PREFACE + frame(4, 0, 0, b"") + frames + (b"" if ends else b"\xff" * 40_000))
@@ -420,7 +420,7 @@ async def two_hosts(tmp_path):
         return accord.Hosts(tmp_path / "hosts.sqlite3", key=KEY, **more)
 
     async with serving(an_agent(), hosts=hosts()) as agents, serving(an_agent(), hosts=hosts(weight=0)) as front:
-        await eventually(front.app.elsewhere.peers.ready)
+        await eventually(front.app.cluster.peers.ready)
         yield agents, front
 
 

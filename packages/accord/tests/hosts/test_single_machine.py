@@ -65,5 +65,5 @@ def test_one_process_imports_nothing_for_many(what, tmp_path):
 
 def test_a_host_imports_what_it_needs_but_no_database_that_it_does_not_use(tmp_path):
     found = modules_of(HOSTED, tmp_path)
-    assert "accord.hosts.group" in found
+    assert "accord.hosts.this_host" in found
     assert "asyncpg" not in found

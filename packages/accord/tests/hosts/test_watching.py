@@ -6,7 +6,7 @@ import pytest
 
 import accord
 from accord import v1
-from accord.http.client.pool import Requests
+from accord.http.client.connection_pool import ConnectionPool
 from tests.hosts.hosting import INITIALIZE, JSON, HostProcesses, editor_on
 from tests.http.talking import DEADLINE
 from tests.waiting import eventually
@@ -105,7 +105,7 @@ async def test_an_observer_cannot_use_a_controller_s_connection_through_another_
 
 async def opened(host):
     """The id of a connection that a controller has opened on this host."""
-    asking = Requests(host.url, http2=False)
+    asking = ConnectionPool(host.url, http2=False)
     try:
         response = await asking.request("POST", [*JSON, *CONTROLLER.items()], INITIALIZE)
         await response.body(1 << 20)

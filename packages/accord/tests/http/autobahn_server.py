@@ -3,9 +3,8 @@
 import asyncio
 import sys
 
-from accord.http.h1 import RequestHead
-from accord.http.h1_reader import RequestReader
-from accord.http.server.websocket import Upgrade
+from accord.http.h1 import RequestHead, RequestReader
+from accord.http.server.websocket_server import Upgrade
 from accord.transports.transport_interface import Receiver
 from accord.transports.websocket_transport import Framed
 

@@ -17,9 +17,9 @@ from websockets.frames import Frame, Opcode
 import accord
 from accord import v1
 from accord.http import ServerLimits, serving
-from accord.http.client.pool import Requests
-from accord.http.server.calls import Calls
-from accord.http.server.connection import HttpConnection
+from accord.http.client.connection_pool import ConnectionPool
+from accord.http.server.http_connection import HttpConnection
+from accord.http.server.unanswered_requests import UnansweredRequests
 from accord.http.server.validation import Refusal
 from accord.jsonrpc.wire_messages import encode_response
 from tests.http.talking import DEADLINE, WAYS, Editor, an_agent, editor_of, nobody_is_connected, transport_to
@@ -78,7 +78,7 @@ async def test_a_session_over_the_limit_of_a_connection_is_refused(way):
 
 
 def test_a_session_that_was_refused_or_loaded_again_does_not_count():
-    calls = Calls(sessions=1)
+    calls = UnansweredRequests(sessions=1)
     load = b'{"jsonrpc":"2.0","id":%d,"method":"session/load","params":{"sessionId":"%s","cwd":"/","mcpServers":[]}}'
     assert calls.websocket_received(load % (1, b"a")) is None
     calls.websocket_sent(b'{"jsonrpc":"2.0","id":1,"error":{"code":-32002,"message":"no"}}')
@@ -156,7 +156,7 @@ async def test_an_initialize_whose_client_disconnects_leaves_no_connection():
 
 async def test_a_refused_body_does_not_end_its_http2_connection():
     async with serving(an_agent()) as server:
-        requests = Requests(server.url, http2=True)
+        requests = ConnectionPool(server.url, http2=True)
         connections = set()
         try:
             for content_type, status in (("text/plain", 415), ("application/json", 413), ("application/json", 400)):

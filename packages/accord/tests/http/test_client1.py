@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from accord.http import serving as serving_agent
-from accord.http.client.http1 import Http1
-from accord.http.client.socket import UNREAD, Broken, ClientSocket
+from accord.http.client.client_socket import UNREAD, Broken, ClientSocket
+from accord.http.client.connection_pool import Http1Client
 from tests.http.talking import an_agent, editor_of, transport_to
 from tests.waiting import eventually
 
@@ -33,7 +33,7 @@ async def serving(serve):
             writer.transport.abort() if writer.transport.get_write_buffer_size() else writer.close()
 
     async with await asyncio.start_server(until_it_ends, "127.0.0.1", 0) as listening:
-        connection = Http1(await ClientSocket.open("127.0.0.1", listening.sockets[0].getsockname()[1], None, 10))
+        connection = Http1Client(await ClientSocket.open("127.0.0.1", listening.sockets[0].getsockname()[1], None, 10))
         try:
             yield connection
         finally:
@@ -188,7 +188,7 @@ async def test_opening_a_session_looks_at_few_connections_however_many_are_open(
 
     def count(frame, event, argument):
         nonlocal looks
-        looks += event == "call" and frame.f_code is Http1.is_usable.fget.__code__
+        looks += event == "call" and frame.f_code is Http1Client.is_usable.fget.__code__
 
     async with serving_agent(an_agent()) as server, editor_of(transport_to(server.url, "http1")) as editor:
         for _ in range(60):

@@ -16,8 +16,8 @@ from websockets.exceptions import ConnectionClosed as Closed
 
 import accord
 from accord.http import App, ServerLimits, serving
-from accord.http.h1_reader import RequestReader
-from accord.http.server.http1 import PREFACE
+from accord.http.h1 import RequestReader
+from accord.http.server.http1_server import PREFACE
 from accord.transports.websocket_frames import (
     CLOSE,
     PING,

@@ -21,9 +21,9 @@ from accord import Peer, RemoteAgent, RemoteSession, Session, memory_pair, v1
 from accord.agent.agent_connection import AgentConnection
 from accord.engine.connection import Connection
 from accord.http import App, serving
-from accord.http.server.connection import HttpConnection
+from accord.http.server.http_connection import HttpConnection
 from accord.http.server.streams import Streams
-from accord.http.server.websocket import ServerSocket
+from accord.http.server.websocket_server import ServerSocket
 from accord.jsonrpc.line_frames import FrameReader
 from accord.transports.memory_transport import MemoryTransport
 from accord.transports.stdio_transport import StdioTransport

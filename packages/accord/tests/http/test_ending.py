@@ -11,7 +11,7 @@ from websockets.asyncio.client import connect
 
 import accord
 from accord.http import serving
-from accord.http.client.pool import Requests
+from accord.http.client.connection_pool import ConnectionPool
 from tests.http.processes import serving_process
 from tests.http.talking import DEADLINE, an_agent, editor_of, transport_to
 
@@ -41,7 +41,7 @@ def an_agent_that_waits(until):
 
 
 async def status_of(url, method="GET", headers=(), body=b""):
-    requests = Requests(url)
+    requests = ConnectionPool(url)
     try:
         async with asyncio.timeout(DEADLINE):
             response = await requests.request(method, list(headers), body)
@@ -94,7 +94,7 @@ async def test_websockets_are_closed_with_1001_when_the_server_ends():
 @pytest.mark.parametrize("http2", [False, True])
 async def test_event_streams_are_completed_when_the_server_ends(http2):
     async with serving(an_agent()) as server:
-        requests = Requests(server.url, http2=http2)
+        requests = ConnectionPool(server.url, http2=http2)
         opened = await requests.request("POST", [("content-type", "application/json")], INITIALIZE)
         await opened.body(10_000)
         connection = ("acp-connection-id", opened.header("acp-connection-id"))

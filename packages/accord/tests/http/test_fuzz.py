@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from accord.http import App, ServerLimits, serving
-from accord.http.client.pool import Requests
+from accord.http.client.connection_pool import ConnectionPool
 from accord.transports.transport_interface import End
 from tests.http.talking import DEADLINE, an_agent, editor_of, nobody_is_connected, transport_to
 
@@ -361,7 +361,7 @@ async def test_junk_on_a_socket_does_not_affect_other_connections(pytestconfig, 
     limits = ServerLimits(body=100_000, idle=2.0, arrival=1.0, heartbeat=0.5, abandoned=1.0)
     async with serving(an_agent(), limits=limits) as server, editor_of(transport_to(server.url, "websocket")) as beside:
         session = await beside.open_session()
-        health = Requests(server.url.replace("/acp", "/healthz"))
+        health = ConnectionPool(server.url.replace("/acp", "/healthz"))
         for seed in programs:
             try:
                 await thrown(server, Junk(seed))

@@ -6,8 +6,15 @@ import weakref
 
 import pytest
 
-from accord.http.server import garbage
-from accord.http.server.garbage import LEAST_ENDED, LEAST_NEW, NEVER, OF_A_CONNECTION, Garbage, collected_for
+from accord.http.server import serve as serve_module
+from accord.http.server.serve import (
+    LEAST_ENDED,
+    LEAST_NEW,
+    NEVER,
+    OF_A_CONNECTION,
+    GarbagePolicy,
+    garbage_collected_for,
+)
 
 
 class Connections:
@@ -35,7 +42,7 @@ class Connections:
 )
 def test_it_looks_after_connections_have_ended_and_for_what_no_connection_accounts_for(connections, ended, new, is_due):
     server = Connections()
-    deciding = Garbage(server)
+    deciding = GarbagePolicy(server)
     server.connections, server.ended = connections, ended
     assert deciding.is_due(new) is is_due
     deciding.collected()
@@ -44,7 +51,7 @@ def test_it_looks_after_connections_have_ended_and_for_what_no_connection_accoun
 
 def test_connections_that_are_closed_account_for_nothing():
     server = Connections(open_=1_000)
-    deciding = Garbage(server)
+    deciding = GarbagePolicy(server)
     server.connections = 0
     assert deciding.is_due(LEAST_NEW)
 
@@ -55,10 +62,10 @@ class Cyclic:
 
 
 async def test_old_garbage_goes_once_connections_have_ended_and_not_before(monkeypatch):
-    monkeypatch.setattr(garbage, "LOOK_EVERY", 0)
+    monkeypatch.setattr(serve_module, "GARBAGE_EVERY", 0)
     server = Connections()
     gone = asyncio.Event()
-    with collected_for(server):
+    with garbage_collected_for(server):
         assert gc.get_threshold()[2] == NEVER
         old = Cyclic()
         gc.collect()  # now it belongs to the oldest generation
@@ -73,7 +80,7 @@ async def test_old_garbage_goes_once_connections_have_ended_and_not_before(monke
 
 async def test_the_collector_is_afterwards_as_it_was():
     before = gc.get_threshold()
-    with collected_for(Connections()):
+    with garbage_collected_for(Connections()):
         assert gc.get_threshold() == (*before[:2], NEVER)
     assert gc.get_threshold() == before
 
@@ -82,7 +89,7 @@ async def test_a_program_that_collects_by_itself_goes_on_to_do_so():
     before = gc.get_threshold()
     gc.disable()
     try:
-        with collected_for(Connections()):
+        with garbage_collected_for(Connections()):
             assert gc.get_threshold() == before
             assert not gc.isenabled()
     finally:

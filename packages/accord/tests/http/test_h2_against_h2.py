@@ -8,8 +8,15 @@ import hpack
 from h2.settings import SettingCodes
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from accord.http.h2_events import Arrived, Failed, Reset, Room, Started
-from accord.http.h2_frames import (
+from accord.h2.h2_connection import (
+    ConnectionFailed,
+    DataReceived,
+    H2Connection,
+    HeadReceived,
+    StreamReset,
+    WindowChanged,
+)
+from accord.h2.h2_frames import (
     CONTINUATION,
     DATA,
     END_HEADERS,
@@ -28,7 +35,6 @@ from accord.http.h2_frames import (
     number_bytes,
     settings_payload,
 )
-from accord.http.h2_link import Link
 
 unhurried = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 """For machines that are shared."""
@@ -64,7 +70,7 @@ class Ours:
     """Our end."""
 
     def __init__(self, *, is_client):
-        self.link = Link(is_client=is_client, stream_window=WINDOW, connection_window=ALL, streams=STREAMS)
+        self.link = H2Connection(is_client=is_client, stream_window=WINDOW, connection_window=ALL, streams=STREAMS)
         self.got = Messages()
         self.unsent = {}
 
@@ -89,13 +95,13 @@ class Ours:
     def read(self, data):
         for event in self.link.receive(data):
             match event:
-                case Started(stream, head, ends):
+                case HeadReceived(stream, head, ends):
                     self.got.fields[stream] = [field for field in head.fields if field[0] != b"host"]
                     self.got.note(stream, b"", ends=ends)
-                case Arrived(stream, part, counted, ends):
+                case DataReceived(stream, part, counted, ends):
                     self.got.note(stream, part, ends=ends)
                     self.link.acknowledge(stream, counted)
-                case Failed(detail):
+                case ConnectionFailed(detail):
                     raise AssertionError(detail)
                 case _:
                     pass
@@ -286,19 +292,19 @@ FRAMES = st.one_of(
 
 def judged_by_us(frames):
     """The requests and bodies that arrive, and whether anything was refused."""
-    link = Link(is_client=False, stream_window=WINDOW, connection_window=ALL, streams=STREAMS)
+    link = H2Connection(is_client=False, stream_window=WINDOW, connection_window=ALL, streams=STREAMS)
     got, refused = {}, False
     for data in frames:
         for event in link.receive(data):
             match event:
-                case Started(stream, _, ends):
+                case HeadReceived(stream, _, ends):
                     got[stream] = [b"", ends]
-                case Arrived(stream, part, _, ends):
+                case DataReceived(stream, part, _, ends):
                     got[stream][0] += part
                     got[stream][1] = ends
-                case Failed():
+                case ConnectionFailed():
                     refused = True
-                case Reset(_, _, detail):
+                case StreamReset(_, _, detail):
                     refused = refused or bool(detail)
                 case _:
                     pass
@@ -353,12 +359,12 @@ def test_no_bytes_cause_an_error_of_python_and_cuts_change_nothing(parts, cut, i
     data = (b"" if is_client else PREFACE) + frame(SETTINGS, 0, 0) + b"".join(parts)
 
     def outcome(size):
-        link = Link(is_client=is_client, stream_window=WINDOW, connection_window=ALL, streams=STREAMS)
+        link = H2Connection(is_client=is_client, stream_window=WINDOW, connection_window=ALL, streams=STREAMS)
         events, written = [], b""
         for at in range(0, len(data), size):
             events += link.receive(data[at : at + size])
             written += link.output()
-        return [event for event in events if not isinstance(event, Room)], written
+        return [event for event in events if not isinstance(event, WindowChanged)], written
 
     assert outcome(cut) == outcome(len(data))
 
@@ -366,7 +372,7 @@ def test_no_bytes_cause_an_error_of_python_and_cuts_change_nothing(parts, cut, i
 @settings(unhurried, max_examples=300)
 @given(st.binary(max_size=200), st.lists(BLOCKS, max_size=3))
 def test_any_header_block_is_read_or_refused(noise, blocks):
-    link = Link(is_client=False, stream_window=WINDOW, connection_window=ALL, streams=STREAMS)
+    link = H2Connection(is_client=False, stream_window=WINDOW, connection_window=ALL, streams=STREAMS)
     link.receive(PREFACE + frame(SETTINGS, 0, 0))
     for number, it in enumerate([*blocks, noise, noise]):
         link.receive(frame(HEADERS, END_HEADERS | END_STREAM, 2 * number + 1, it))

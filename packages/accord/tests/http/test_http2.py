@@ -22,9 +22,9 @@ from h2.events import (
 from h2.settings import SettingCodes, Settings
 
 from accord.http import ServerLimits, serving
-from accord.http.client.pool import Requests
-from accord.http.server import http2
-from accord.http.server.allowance import REQUEST
+from accord.http.client.connection_pool import ConnectionPool
+from accord.http.server import http2_server
+from accord.http.server.http2_server import REQUEST
 from tests.http.talking import DEADLINE, an_agent, editor_of, transport_to
 from tests.waiting import eventually
 
@@ -284,7 +284,7 @@ async def test_a_connection_whose_client_was_not_sent_its_id_ends_at_once(server
 
 
 async def test_a_client_that_reads_no_answers_to_its_frames_is_disconnected(server, client, monkeypatch, caplog):
-    monkeypatch.setattr(http2, "MOST_UNREAD", 10_000)
+    monkeypatch.setattr(http2_server, "MOST_UNREAD", 10_000)
     number = client.ask("POST", body=b"x", end=False, content_type="text/plain")
     await client.until(is_reset(number))
     client.writer.transport.pause_reading()
@@ -359,7 +359,7 @@ async def test_a_request_that_is_cancelled_resets_its_stream_at_once():
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
-        requests = Requests(f"http://127.0.0.1:{port}/acp", http2=True)
+        requests = ConnectionPool(f"http://127.0.0.1:{port}/acp", http2=True)
         request = asyncio.create_task(requests.request("GET", []))
         await asyncio.wait_for(asked.wait(), DEADLINE)
         request.cancel()

@@ -13,7 +13,7 @@ import pytest
 
 import accord
 from accord.http import HttpTransport, serving
-from accord.http.client import http2
+from accord.http.client import http2_client
 from tests.http.counting import HERE
 from tests.http.cutting import Cutter
 from tests.http.talking import DEADLINE, an_agent, editor_of, nobody_is_connected, transport_to
@@ -153,7 +153,7 @@ async def until_it_is_held_up(server, other):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads a process's memory from /proc")
 async def test_a_client_that_stops_reading_pauses_only_its_own_agent(way, tmp_path, monkeypatch):
-    monkeypatch.setattr(http2, "STREAM_WINDOW", 16 * 1024)  # never acknowledged, while nothing is read
+    monkeypatch.setattr(http2_client, "STREAM_WINDOW", 16 * 1024)  # never acknowledged, while nothing is read
     async with remote(IN_THE_SERVER, tmp_path) as server:
         transport = transport_to(server.url, way)
         async with editor_of(transport) as stopped, editor_of(transport_to(server.url, way)) as other:

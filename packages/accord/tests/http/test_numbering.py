@@ -6,7 +6,7 @@ import itertools
 import pytest
 
 from accord.http import HttpTransport
-from accord.http.ordering import EACH, HELD, InOrder
+from accord.http.message_numbers import EACH, HELD, InOrder
 from accord.http.sse import EventReader
 from accord.jsonrpc.line_frames import Oversized
 from tests.http.numbering import numbering, update
@@ -17,7 +17,7 @@ LONG = "x" * 100_000
 
 
 async def test_reading_stops_when_the_first_message_never_arrives(monkeypatch):
-    monkeypatch.setattr("accord.http.client.arrivals.MISSING", 1.0)
+    monkeypatch.setattr("accord.http.message_numbers.MISSING", 1.0)
 
     async def without_the_first(stream, session):
         for number in itertools.count(2):
@@ -68,7 +68,7 @@ def test_small_early_messages_count_towards_the_bound():
 
 
 async def test_a_server_that_names_too_many_sessions_ends_the_connection(monkeypatch):
-    monkeypatch.setattr("accord.http.client.transport.STREAMS", 20)
+    monkeypatch.setattr("accord.http.client.http_transport.STREAMS", 20)
 
     async def speak(stream, session):
         for number in range(100 if session is None else 0):

@@ -8,9 +8,9 @@ import pytest
 import accord
 from accord import v1
 from accord.http import Access, Observer, SharedHost, serving
-from accord.http.client.pool import Requests
-from accord.http.server.hosting import Host
-from accord.http.server.observing import RIGHTS, Observing, Right
+from accord.http.client.connection_pool import ConnectionPool
+from accord.http.server.agent_host import Host
+from accord.http.server.observer_transport import RIGHTS, ObserverRights, Right
 from accord.jsonrpc.wire_messages import RequestFrame, ResponseFrame, encode_request, encode_response, parse
 from accord.schema.methods import methods
 from accord.transports.transport_interface import Receiver
@@ -118,7 +118,7 @@ async def test_an_observer_cannot_open_sessions_of_an_agent_that_cannot_be_watch
 
 
 async def test_an_observer_cannot_use_the_connection_of_a_controller(url):
-    asking = Requests(url, http2=False)
+    asking = ConnectionPool(url, http2=False)
     initialize = b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}'
     kinds = [("content-type", "application/json"), ("accept", "application/json, text/event-stream")]
     try:
@@ -240,7 +240,7 @@ async def test_an_observer_that_closes_a_session_ends_no_turn(way):
 @pytest.fixture
 def observing():
     """The filter of an observer whose agent can be watched."""
-    it = Observing()
+    it = ObserverRights()
     assert it.received(encode_request(0, "initialize", b'{"protocolVersion":1}')).passed is not None
     it.sent(b'{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1,"_meta":{"accord.dev/watch":true}}}')
     return it
@@ -298,7 +298,7 @@ def test_an_answer_of_an_observer_is_an_error_for_the_agent(observing):
 
 
 def test_only_the_answer_to_its_own_initialize_says_that_sessions_can_be_watched():
-    it = Observing()
+    it = ObserverRights()
     it.sent(b'{"jsonrpc":"2.0","id":0,"result":{"_meta":{"accord.dev/watch":true}}}')
     load_it = encode_request(1, "session/load", b'{"sessionId":"s","cwd":"/p"}')
     assert it.received(load_it).passed is None

@@ -3,14 +3,14 @@
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from accord.http.client.calls import ClientCalls, News, Route
+from accord.http.client.post_queue import ClientRequests, PostRoute, SessionNews
 from accord.http.headers import session_of
-from accord.http.ordering import MOST_MISSING, InOrder, Once
+from accord.http.message_numbers import MOST_MISSING, InOrder, Once
 from accord.http.server import validation
 from accord.http.server.access import Access, is_loopback, names_of
-from accord.http.server.calls import Calls, Sent
-from accord.http.server.initialize_answer import with_connection_id
+from accord.http.server.http_connection import with_connection_id
 from accord.http.server.streams import NotKept, Streams
+from accord.http.server.unanswered_requests import StreamRoute, UnansweredRequests
 from accord.http.server.validation import AnswersBadly, Ends, Opens, Posts, Reads, Refusal, session_of_posted
 from accord.http.sse import EventReader, TooLong, announcement, event
 from accord.jsonrpc.wire_messages import parse
@@ -43,7 +43,7 @@ def frames(streams, stream):
 
 def put(streams, *sent, calls=None):
     """What the agent sends, as a connection puts it into its streams."""
-    calls = calls or Calls()
+    calls = calls or UnansweredRequests()
     for frame in sent:
         streams.put(frame, calls.sent(parse(frame)))
 
@@ -146,7 +146,7 @@ def test_a_message_goes_over_the_stream_of_its_session():
 
 @pytest.mark.requirement("http.stream.carries-answers")
 def test_an_answer_goes_over_the_stream_of_its_request():
-    streams, calls = Streams(), Calls()
+    streams, calls = Streams(), UnansweredRequests()
     calls.received(call(1, "session/prompt", "one"), "one")
     calls.received(call(2, "session/load", "two"), "two")
     calls.received(call(3, "session/new"), None)
@@ -157,9 +157,9 @@ def test_an_answer_goes_over_the_stream_of_its_request():
 
 
 def test_a_fork_opens_the_session_that_it_makes_and_not_the_one_that_it_copies():
-    calls = Calls(sessions=2)
+    calls = UnansweredRequests(sessions=2)
     calls.received(call(1, "session/fork", "source"), "source")
-    assert calls.sent(parse(answer(1, b'{"sessionId":"copy"}'))) == Sent("source", "copy", closes=False)
+    assert calls.sent(parse(answer(1, b'{"sessionId":"copy"}'))) == StreamRoute("source", "copy", closes=False)
     calls.received(call(2, "session/load", "copy"), "copy")
     assert calls.sessions == 1
     calls.received(call(3, "session/load", "source"), "source")
@@ -167,7 +167,7 @@ def test_a_fork_opens_the_session_that_it_makes_and_not_the_one_that_it_copies()
 
 
 def test_a_request_that_is_sent_again_under_its_id_counts_once():
-    calls, idle = Calls(sessions=5), []
+    calls, idle = UnansweredRequests(sessions=5), []
     calls.on_idle = lambda: idle.append(calls.is_busy)
     for _ in range(2):
         calls.received(call(1, "session/new"), None)
@@ -178,22 +178,22 @@ def test_a_request_that_is_sent_again_under_its_id_counts_once():
 
 
 def test_a_cancel_waits_in_the_queue_of_the_request_that_it_cancels():
-    calls = ClientCalls()
-    assert calls.sent(call(1, "session/prompt", "one")) == Route("one", "one")
+    calls = ClientRequests()
+    assert calls.sent(call(1, "session/prompt", "one")) == PostRoute("one", "one")
     cancel = parse(b'{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":1}}')
-    assert calls.sent(cancel) == Route(None, "one")
+    assert calls.sent(cancel) == PostRoute(None, "one")
     calls.received(parse(answer(1)), "one")
-    assert calls.sent(cancel) == Route(None, None)
+    assert calls.sent(cancel) == PostRoute(None, None)
 
 
 def test_a_client_learns_from_answers_which_sessions_are_open():
-    calls = ClientCalls()
+    calls = ClientRequests()
     calls.sent(call(1, "session/new"))
-    assert calls.received(parse(answer(1, b'{"sessionId":"one"}')), None) == News(named="one")
+    assert calls.received(parse(answer(1, b'{"sessionId":"one"}')), None) == SessionNews(named="one")
     for number, error in ((2, True), (3, False)):
         calls.sent(call(number, "session/close", "one"))
         frame = b'{"jsonrpc":"2.0","id":%d,"error":{"code":-1,"message":""}}' % number if error else answer(number)
-        assert calls.received(parse(frame), "one") == (News() if error else News(closed="one"))
+        assert calls.received(parse(frame), "one") == (SessionNews() if error else SessionNews(closed="one"))
 
 
 def test_messages_are_numbered_across_the_streams():
@@ -259,7 +259,7 @@ def posts(body, session=None):
 
 @pytest.mark.requirement("http.session-missing")
 def test_a_message_and_its_header_name_the_same_session():
-    calls = Calls()
+    calls = UnansweredRequests()
     body = b'{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{"sessionId":"one"}}'
     assert session_of_posted(posts(body, "one"), calls) == "one"
     assert refused(session_of_posted, posts(body), calls) == 400
@@ -267,9 +267,9 @@ def test_a_message_and_its_header_name_the_same_session():
 
 
 def test_the_answer_to_a_sessions_request_names_that_session():
-    calls = Calls()
+    calls = UnansweredRequests()
     asked = b'{"jsonrpc":"2.0","id":9,"method":"fs/read_text_file","params":{"sessionId":"one","path":"/x"}}'
-    assert calls.sent(parse(asked)) == Sent("one")
+    assert calls.sent(parse(asked)) == StreamRoute("one")
     assert refused(session_of_posted, posts(answer(9), "two"), calls) == 400
     assert session_of_posted(posts(answer(9), "one"), calls) == "one"
     assert session_of_posted(posts(answer(9)), calls) == "one"  # its id says enough

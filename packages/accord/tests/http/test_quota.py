@@ -9,7 +9,7 @@ import pytest
 
 import accord
 from accord.http import Access, ServerLimits, serving
-from accord.http.server import room
+from accord.http.server import request_body
 from accord.http.server.request_body import RequestBody
 from tests.http.processes import ACCORD
 from tests.http.talking import DEADLINE, WAYS, an_agent, editor_of, transport_to
@@ -123,7 +123,7 @@ async def test_a_body_for_which_no_room_comes_is_refused_and_may_be_repeated():
 
 
 async def test_a_body_that_arrives_slowly_gives_way_to_one_that_waits(monkeypatch):
-    monkeypatch.setattr(room, "HELD", 0.0)
+    monkeypatch.setattr(request_body, "HELD", 0.0)
     async with (
         serving(an_agent(), limits=ServerLimits(bodies=1_000_000)) as server,
         a_line(server) as slow,
@@ -155,7 +155,7 @@ async def test_a_body_that_waits_for_a_deaf_agent_gives_way_to_other_clients(mon
         assert (await first.answer())[0] == 202
         await second.send(post(body, identity))
         await until(lambda: link._waiting.size == len(body))
-        monkeypatch.setattr(room, "HELD", 0.0)
+        monkeypatch.setattr(request_body, "HELD", 0.0)
         await other.send(post(b"x" * 2_000_000))
         assert (await second.answer())[0] == 503
         assert (await other.answer())[0] == 400
@@ -187,7 +187,7 @@ async def test_a_body_without_a_length_takes_room_for_the_largest_until_it_is_re
 
 
 async def test_a_refused_body_is_freed_without_the_garbage_collector(monkeypatch):
-    monkeypatch.setattr(room, "HELD", 0.0)
+    monkeypatch.setattr(request_body, "HELD", 0.0)
     limits = ServerLimits(waiting=1_000_000, bodies=3_000_000, opening=3_000_000)
     body = json.dumps({"jsonrpc": "2.0", "method": "x", "params": {"a": "y" * 800_000}}).encode()
     async with (

@@ -9,11 +9,11 @@ import pytest
 from accord import Handlers, Peer, v1
 from accord.errors import PeerError, ProtocolError
 from accord.http import serving
-from accord.http.client.pool import Requests
+from accord.http.client.connection_pool import ConnectionPool
 from accord.http.headers import CONNECTION_ID, EVENTS, JSON
+from accord.http.server.agent_host import Host
 from accord.http.server.app import App
-from accord.http.server.hosting import Host
-from accord.http.server.limits import ServerLimits
+from accord.http.server.server_limits import ServerLimits
 from accord.testing import ScriptedPeer
 from tests.http.talking import DEADLINE, transport_to
 
@@ -123,7 +123,7 @@ async def test_a_malformed_answer_fails_its_request(http):
 async def test_event_streams_over_the_limit_of_an_http2_connection_use_another():
     body = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}'
     async with serving(App(Asking(), limits=ServerLimits(streams=3))) as server:
-        requests = Requests(server.url, http2=True)
+        requests = ConnectionPool(server.url, http2=True)
         reading = []
         try:
             async with asyncio.timeout(DEADLINE):

@@ -7,8 +7,7 @@ import h11
 import pytest
 
 from accord.http import serving
-from accord.http.h1 import Bad, RequestHead
-from accord.http.h1_reader import BodyPart, RequestReader
+from accord.http.h1 import Bad, BodyPart, RequestHead, RequestReader
 from tests.http.shapes import HIDDEN, SHAPES
 from tests.http.talking import an_agent
 from tests.http.test_proxy import NGINX, free_ports, listens

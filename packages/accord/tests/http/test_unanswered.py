@@ -11,8 +11,8 @@ from h2.connection import H2Connection
 from accord.errors import INVALID_REQUEST
 from accord.http import ServerLimits, serving
 from accord.http.server.asgi_websocket import AsgiWebSocket
-from accord.http.server.calls import Calls
-from accord.http.server.connection import HttpConnection
+from accord.http.server.http_connection import HttpConnection
+from accord.http.server.unanswered_requests import UnansweredRequests
 from accord.http.server.validation import Posts, Refusal
 from accord.jsonrpc.wire_messages import encode_response, parse
 from accord.transports.transport_interface import Receiver
@@ -181,7 +181,7 @@ async def test_an_unanswered_request_over_the_limit_is_429():
 
 
 def test_unanswered_prompts_and_closes_are_bounded_and_refused_with_an_error():
-    calls = Calls(sessions=1, requests=2)
+    calls = UnansweredRequests(sessions=1, requests=2)
     assert calls.websocket_received(prompt(1)) is None
     assert calls.websocket_received(call(2, "session/close", sessionId="s")) is None
     refusal = json.loads(calls.websocket_received(prompt(3)))
@@ -192,7 +192,7 @@ def test_unanswered_prompts_and_closes_are_bounded_and_refused_with_an_error():
 
 
 def test_the_oldest_requests_of_an_agent_are_forgotten_past_the_limit():
-    calls = Calls(requests=2)
+    calls = UnansweredRequests(requests=2)
     for number in 1, 2, 3:
         calls.sent(parse(call(number, "session/request_permission", sessionId=f"s{number}")))
     assert [calls.session_of_ours(number) for number in (1, 2, 3)] == [None, "s2", "s3"]

@@ -10,7 +10,7 @@ import pytest
 import accord
 from accord.extras import install_command
 from accord.http import HttpTransport, serving
-from accord.http.server.http1 import PREFACE
+from accord.http.server.http1_server import PREFACE
 from tests.http.talking import DEADLINE, an_agent, editor_of, transport_to
 
 

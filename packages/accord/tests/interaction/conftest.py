@@ -37,7 +37,7 @@ from accord.engine.peer import Peer
 from accord.hosts.hosts import Hosts
 from accord.http import HttpTransport, serving
 from accord.http.headers import session_of
-from accord.http.server.hosting import Host
+from accord.http.server.agent_host import Host
 from accord.jsonrpc.wire_messages import RequestFrame, ResponseFrame, parse
 from accord.schema import codec, v1
 from accord.testing import ScriptedPeer

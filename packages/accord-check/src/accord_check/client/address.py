@@ -21,8 +21,8 @@ from accord.http.headers import (
     SESSION_ID,
     session_of,
 )
+from accord.http.server.agent_host import Host
 from accord.http.server.asgi import OWN_BODY, Event, Receive, Scope, Send, headers_of
-from accord.http.server.hosting import Host
 from accord.jsonrpc.line_frames import Oversized
 from accord.jsonrpc.wire_messages import NotificationFrame, RequestFrame, parse
 from accord.transports.transport_interface import End, Receiver, Transport

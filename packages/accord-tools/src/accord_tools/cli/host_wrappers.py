@@ -17,11 +17,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accord.http.server.hosting import Host, Hosted, host_of
+from accord.http.server.agent_host import Host, Hosted, host_of
 from accord.transports.wrapped_transport import RecordedTransport
 
 if TYPE_CHECKING:
-    from accord.http.server.owner_gate import OwnerGate
+    from accord.http.server.owner_quotas import OwnerGate
     from accord.trace import Observer
     from accord.transports.transport_interface import End, Transport
 

@@ -46,7 +46,7 @@ from accord_tools.cli.trace_options import recorded_trace, trace_arguments
 
 if TYPE_CHECKING:
     from accord.http import ServerLimits
-    from accord.http.server.hosting import Hosted
+    from accord.http.server.agent_host import Hosted
     from accord.http.server.serve import Server
     from accord_tools.configuration.agent_settings import AgentSettings
 
@@ -245,7 +245,7 @@ def run(options: argparse.Namespace) -> int:
 def _in_processes(
     count: int, options: argparse.Namespace, hosted: Hosted, serving: Callable[..., Coroutine[Any, Any, None]]
 ) -> int:
-    from accord.http.server.hosting import host_of
+    from accord.http.server.agent_host import host_of
     from accord.http.server.serve import url_of
 
     scheme = "https" if options.certificate else "http"
@@ -282,7 +282,7 @@ def _measured(
 
 async def _reloading(hosted: Hosted, folder: Path, serving: Callable[[Hosted], Coroutine[Any, Any, None]]) -> None:
     """Serve, and end the connections whenever a file below this folder changes."""
-    from accord.http.server.hosting import host_of
+    from accord.http.server.agent_host import host_of
     from accord_tools.cli.host_wrappers import ReloadingHost, end_on_change, snapshot
 
     def tell(file: str, ended: int) -> None:

@@ -18,10 +18,10 @@ from accord_tools.cli.exit_codes import WrongUsage, exit_code, one_line
 
 if TYPE_CHECKING:
     from accord import Hosts
-    from accord.confinement.containers import Container
-    from accord.confinement.limits import ProcessLimits
+    from accord.confinement.container import Container
+    from accord.confinement.process_limits import ProcessLimits
     from accord.http import Quotas
-    from accord.http.server.hosting import Hosted
+    from accord.http.server.agent_host import Hosted
     from accord.http.server.serve import Server
 
 # What each owner may use
@@ -98,7 +98,7 @@ def confinement_arguments(parser: argparse.ArgumentParser) -> None:
 
 def process_limits_of(options: argparse.Namespace) -> ProcessLimits | None:
     """The limits that the options name, or None; raises WrongUsage."""
-    from accord.confinement.limits import ProcessLimits
+    from accord.confinement.process_limits import ProcessLimits
 
     try:
         limits = ProcessLimits(memory=options.memory, cpus=options.cpus, tasks=options.tasks)
@@ -113,7 +113,7 @@ def container_of(options: argparse.Namespace) -> Container | None:
         if options.container_folder or options.container_network or options.container_engine:
             raise WrongUsage("--container-folder, --container-network and --container-engine go with --container IMAGE")
         return None
-    from accord.confinement.containers import Container
+    from accord.confinement.container import Container
 
     folders = [Path(folder).absolute() for folder in options.container_folder]
     return Container(options.container, folders, options.container_engine, options.container_network)
@@ -186,7 +186,7 @@ def shared_host(hosted: Hosted, options: argparse.Namespace) -> Hosted:
             raise WrongUsage("--detached requires --shared")
         return hosted
     from accord.http import SharedHost
-    from accord.http.sharing.shared_host import DETACHED
+    from accord.http.server.shared_host import DETACHED
 
     try:
         return SharedHost(hosted, detached=DETACHED if options.detached is None else float(options.detached))
@@ -284,7 +284,7 @@ def run_processes(
 
     `serve` serves until a signal, and takes what is different in each process: `listening`, `hosts` and `on_ready`.
     """
-    from accord.hosts.processes import CAN_FORK, Lifeline, Processes
+    from accord.hosts.server_processes import CAN_FORK, Lifeline, ServerProcesses
     from accord.http.server.serve import listening_socket
 
     if not CAN_FORK:
@@ -305,7 +305,7 @@ def run_processes(
                 return exit_code(error)
             return 0
 
-        group = Processes(count, run, lambda line: print_error(f"accord serve: {line}"))
+        group = ServerProcesses(count, run, lambda line: print_error(f"accord serve: {line}"))
         return group.run(lambda: say_where(url_of(listening)))
 
 

@@ -69,7 +69,7 @@ def readable_trace(path: str) -> Generator[None]:
 
 def size_option(what: str, text: str) -> int:
     """A size such as 64M, in bytes; `what` names the option in an error."""
-    from accord.confinement.limits import bytes_in
+    from accord.confinement.process_limits import bytes_in
 
     if not (found := bytes_in(text)):
         raise WrongUsage(

@@ -3,13 +3,13 @@
     CommandHost(["my-agent"], limits=ProcessLimits(memory="2G", cpus=2, tasks=512))
     CommandHost(["my-agent"], limits=ProcessLimits(memory="2G"), container=Container("my/image"))
 
-The kernel keeps the limits, so all that an agent starts counts together. `choosing` chooses the way:
+The kernel keeps the limits, so all that an agent starts counts together. There are three ways:
 
 | module | the way | where |
 |---|---|---|
-| `cgroups`, `group` | a control group of its own for each agent | Linux, where a group is delegated to the server |
-| `scopes` | a scope of systemd | Linux, where systemd runs and no group is delegated |
-| `containers` | a container | where podman or docker is |
+| `cgroup` | a control group of its own for each agent | Linux, where a group is delegated to the server |
+| `cgroup` | a scope of systemd | Linux, where systemd runs and no group is delegated |
+| `container` | a container | where podman or docker is |
 
 Where none is there, a server with limits does not start. Nothing here depends on an agent or on HTTP.
 """

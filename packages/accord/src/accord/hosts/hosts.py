@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 
 from accord.arguments import check_text
 from accord.errors import AccordError
-from accord.hosts.directory import Directory, directory_of
+from accord.hosts.host_table import Directory, HostRow, new_host_id
 from accord.hosts.signed_forward import LEAST_KEY
-from accord.hosts.view import HostRow, new_host_id
-from accord.http.server.serve import listener_of, listening_socket
+from accord.store.postgres.url import is_postgres
 
 if TYPE_CHECKING:
-    from accord.hosts.group import HostGroup
-    from accord.http.server.elsewhere import Joinable
+    from accord.hosts.this_host import ThisHost
+    from accord.http.server.cluster import ClusterApp
 
 LEASE = 5.0
 """Seconds without a beat after which a host may be declared dead."""
@@ -79,12 +78,15 @@ class Hosts:
         self._ca = peer_ca
 
     @asynccontextmanager
-    async def joined(self, app: Joinable) -> AsyncGenerator[None]:
+    async def joined(self, app: ClusterApp) -> AsyncGenerator[None]:
         """Let this application be one host of the service for as long as the block lasts."""
-        from accord.hosts.group import HostGroup  # here, so that `accord.Hosts` alone loads no extra
         from accord.hosts.peer_app import PeerApp
-        from accord.hosts.peer_tls import PeerTls
-        from accord.hosts.shared_counts import shared
+        from accord.hosts.peers import PeerTls
+        from accord.hosts.this_host import (
+            ThisHost,  # here, so that `accord.Hosts` alone loads no extra
+            shared,
+        )
+        from accord.http.server.serve import listener_of, listening_socket
 
         tls = None if self._certificate is None else PeerTls(self._certificate, self._certificate_key, self._ca)
         async with directory_of(self.directory, self._schema) as directory:
@@ -93,7 +95,7 @@ class Hosts:
             try:
                 host = HostRow(new_host_id(), f"{self._address[0]}:{listening.getsockname()[1]}", self._name)
                 table = directory.quotas()
-                group = HostGroup(
+                group = ThisHost(
                     app,
                     directory,
                     host,
@@ -127,15 +129,15 @@ class Hosts:
 
 
 @asynccontextmanager
-async def _joined(group: HostGroup, app: Joinable) -> AsyncGenerator[None]:
+async def _joined(group: ThisHost, app: ClusterApp) -> AsyncGenerator[None]:
     beating: asyncio.Task[None] | None = None
     try:
         await group.membership.join()
         beating = asyncio.create_task(group.membership.run(), name="accord hosts: beat")
-        app.elsewhere = group
+        app.cluster = group
         yield
     finally:
-        app.elsewhere = None
+        app.cluster = None
         if beating is not None:
             beating.cancel()
             await asyncio.wait([beating])
@@ -164,3 +166,28 @@ def _at_least(what: str, value: float, least: float) -> float:
     if not value >= least:
         raise ValueError(f"Hosts({what}=...) must be at least {least:g}, got {value}")
     return float(value)
+
+
+def directory_of(where: str | Path, schema: str) -> Directory:
+    """The directory in a PostgreSQL database, by its URL, or in a SQLite file, by its path."""
+    if is_postgres(where):
+        from accord.hosts.postgres_hosts import PostgresDirectory
+
+        return PostgresDirectory(str(where), schema)
+    from accord.hosts.sqlite_hosts import SqliteDirectory
+
+    return SqliteDirectory(Path(where))
+
+
+async def listed_hosts(where: str | Path, schema: str) -> list[HostRow]:
+    """The hosts in a directory that is only read, the oldest first; raises StoreError."""
+    if is_postgres(where):
+        directory = directory_of(where, schema)
+    else:
+        from accord.hosts.sqlite_hosts import SqliteDirectory
+
+        directory = SqliteDirectory(Path(where), is_read_only=True)
+    try:
+        return await directory.hosts()
+    finally:
+        await directory.close()

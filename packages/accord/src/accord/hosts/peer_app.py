@@ -21,14 +21,14 @@ from accord.hosts.signed_forward import (
     forwarded_headers,
 )
 from accord.http.server.asgi import Receive, Scope, Send, header_pairs, headers_of, path_of
-from accord.http.server.elsewhere import FORWARDED, HOP, Joinable, Signed
-from accord.http.server.limits import ServerLimits
+from accord.http.server.cluster import FORWARDED, HOP, ClusterApp, Signed
+from accord.http.server.server_limits import ServerLimits
 
 
 class PeerApp:
     """Passes signed requests on, in the name of the owner for whom they are signed."""
 
-    def __init__(self, app: Joinable, path: str, signer: Signer) -> None:
+    def __init__(self, app: ClusterApp, path: str, signer: Signer) -> None:
         self._app = app
         self._path = path
         self._signer = signer

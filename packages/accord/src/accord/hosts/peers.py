@@ -1,4 +1,4 @@
-"""The peers of a host: the connections to each, and whether it answers.
+"""The other hosts as seen from this one: the connections to each, whether it answers, and TLS with it.
 
 Each peer is asked for its health every fifth of a lease. After three fifths without an answer it counts as silent:
 requests that are under way to it are ended, and new ones are refused at once, until it answers again. A forwarded POST
@@ -6,6 +6,14 @@ has no other deadline, because it may have to wait while the agent is paused.
 
 Its answer proves that it has the key, and tells its monotonic clock, for which requests to it are signed. So nothing is
 sent to a process that merely has the address, and nothing depends on the wall clocks of the machines.
+
+With TLS, a host proves with its certificate that it is reached at the address that the table of hosts names. With a CA
+of the hosts' own, each side of a connection requires a certificate of that CA, so that no other program of the network
+can connect.
+
+Certificates are short-lived, and whoever renews them replaces the files. So the files are looked at with each beat, and
+loaded again when they have changed; connections that are opened from then on use them. Files that are just being
+written, or do not fit together, change nothing: the certificate that was loaded before stays in use.
 """
 
 from __future__ import annotations
@@ -16,15 +24,85 @@ import ssl
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import TypeVar
 
 from accord._internal.tasks import Tasks
-from accord.hosts.directory import BEATS
+from accord.errors import AccordError
+from accord.hosts.host_table import BEATS, HostRow, HostTable, not_answering
 from accord.hosts.signed_forward import BadSignature, SignedForward, Signer, forwarded_headers
-from accord.hosts.view import HostRow, View, not_answering
-from accord.http.client.pool import Requests
-from accord.http.client.socket import Broken, Response
-from accord.http.server.elsewhere import HOP
+from accord.http.client.client_socket import Broken, Response
+from accord.http.client.connection_pool import ConnectionPool
+from accord.http.server.cluster import HOP
+from accord.http.server.serve import load_certificate, server_tls
+
+log = logging.getLogger("accord.hosts")
+
+
+class PeerTls:
+    """The contexts for both sides of connections between hosts; raises AccordError if a file cannot be used."""
+
+    def __init__(
+        self, certificate: str | Path, key: str | Path | None = None, authority: str | Path | None = None
+    ) -> None:
+        self._certificate = certificate
+        self._key = key
+        self._authority = authority
+        self.server = server_tls(certificate, key)
+        """Accepts connections of other hosts."""
+        self.client = ssl.create_default_context() if authority is None else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        """Opens connections to other hosts; trusts the system's CAs if no other is given."""
+        self.client.minimum_version = ssl.TLSVersion.TLSv1_2
+        if authority is not None:
+            self.server.verify_mode = ssl.CERT_REQUIRED
+        self._load(self.client)
+        self._trust()
+        self._loaded = self._stamps()
+
+    def renew(self) -> None:
+        """Load the files again if they have changed."""
+        found = self._stamps()
+        if found == self._loaded:
+            return
+        self._loaded = found
+        try:
+            # Into fresh contexts first: a certificate and a key that do not fit together must not replace others.
+            for context in ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), self.server, self.client:
+                self._load(context)
+            self._trust()
+        except AccordError as error:
+            log.warning("%s; the certificate that was loaded before stays in use", error)
+        else:
+            log.info("the certificate for other hosts was loaded again: %s", self._certificate)
+
+    def _load(self, context: ssl.SSLContext) -> None:
+        load_certificate(context, self._certificate, self._key, passphrase=_no_passphrase)
+
+    def _trust(self) -> None:
+        if self._authority is None:
+            return
+        try:
+            for context in self.server, self.client:
+                context.load_verify_locations(self._authority)
+        except OSError as error:
+            reason = "not a PEM certificate" if isinstance(error, ssl.SSLError) else error.strerror
+            raise AccordError(f"cannot use the CA certificate {self._authority}: {reason}") from error
+
+    def _stamps(self) -> list[tuple[int, int, int] | None]:
+        return [_stamp(Path(file)) for file in (self._certificate, self._key, self._authority) if file is not None]
+
+
+def _no_passphrase() -> str:
+    return ""  # a question at the terminal would stop this host
+
+
+def _stamp(file: Path) -> tuple[int, int, int] | None:
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
 
 SILENT = 0.6
 """Leases of silence after which a peer is no longer asked."""
@@ -47,7 +125,7 @@ T = TypeVar("T")
 log = logging.getLogger("accord.hosts")
 
 
-class Peer:
+class PeerHost:
     """Another host, and the connections to it."""
 
     def __init__(
@@ -78,9 +156,9 @@ class Peer:
         self._problem = ""
         """Why it does not answer, if that was logged."""
 
-    def _requests(self, path: str) -> Requests:
+    def _requests(self, path: str) -> ConnectionPool:
         scheme = "http" if self.tls is None else "https"
-        return Requests(f"{scheme}://{self.host.address}{path}", tls=self.tls, http2=False)
+        return ConnectionPool(f"{scheme}://{self.host.address}{path}", tls=self.tls, http2=False)
 
     @property
     def answers(self) -> bool:
@@ -137,7 +215,7 @@ class Peer:
             with suppress(Broken):
                 await asking.close()
 
-    async def _told(self, asking: Requests, target: str, question: SignedForward, most: int) -> str:
+    async def _told(self, asking: ConnectionPool, target: str, question: SignedForward, most: int) -> str:
         """The text that it answers; raises Broken or TimeoutError."""
         signature = self._signer.sign(question, "GET", target, {})
         async with asyncio.timeout(self._lease * 2 / BEATS):
@@ -192,7 +270,7 @@ class Peer:
         await self._questions.close()
 
 
-class Peers:
+class PeerHosts:
     """The peers in the latest view. `on_silent` is called with the id of one that does not answer, or is over."""
 
     def __init__(
@@ -202,11 +280,11 @@ class Peers:
         self._tls = tls
         self._signer = signer
         self._on_silent = on_silent
-        self._peers: dict[str, Peer] = {}
+        self._peers: dict[str, PeerHost] = {}
         self._tasks = Tasks(asyncio.get_running_loop())
         self._watching: dict[str, asyncio.Task[None]] = {}
 
-    def follow(self, view: View, me: str) -> None:
+    def follow(self, view: HostTable, me: str) -> None:
         """Watch the hosts of this view, and leave those that are over."""
         living = {host.id: host for host in view.hosts.values() if host.id != me and not host.is_over}
         for host in living.values():
@@ -219,18 +297,18 @@ class Peers:
             self._tasks.start(self._peers.pop(gone).close(), "accord hosts: leave a peer")
 
     def _begin(self, host: HostRow) -> None:
-        peer = self._peers[host.id] = Peer(host, self._lease, self._tls, self._signer, self._on_silent)
+        peer = self._peers[host.id] = PeerHost(host, self._lease, self._tls, self._signer, self._on_silent)
         self._watching[host.id] = self._tasks.start(peer.watch(), f"accord hosts: watch {host.id}")
 
-    def get(self, host: str) -> Peer | None:
+    def get(self, host: str) -> PeerHost | None:
         """The peer with this id, if it is not over."""
         return self._peers.get(host)
 
-    def all(self) -> list[Peer]:
+    def all(self) -> list[PeerHost]:
         """The peers that are not over."""
         return list(self._peers.values())
 
-    def ready(self) -> list[Peer]:
+    def ready(self) -> list[PeerHost]:
         """The peers that open new connections."""
         return [peer for peer in self._peers.values() if peer.answers and peer.host.state == "live"]
 

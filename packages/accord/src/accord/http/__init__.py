@@ -16,34 +16,33 @@ from typing import TYPE_CHECKING
 from accord._internal.lazy_names import on_first_use
 
 if TYPE_CHECKING:
-    from accord.confinement.containers import Container as Container
-    from accord.confinement.limits import ProcessLimits as ProcessLimits
-    from accord.http.client.transport import HttpTransport as HttpTransport
-    from accord.http.client.urls import UrlTarget as UrlTarget, connect_transport as connect_transport
+    from accord.confinement.container import Container as Container
+    from accord.confinement.process_limits import ProcessLimits as ProcessLimits
+    from accord.http.client.http_transport import HttpTransport as HttpTransport
+    from accord.http.client.url_target import UrlTarget as UrlTarget, connect_transport as connect_transport
     from accord.http.server.access import Access as Access, Observer as Observer
+    from accord.http.server.agent_host import CommandHost as CommandHost, MeasuredHost as MeasuredHost
     from accord.http.server.app import App as App, app as app
-    from accord.http.server.hosting import CommandHost as CommandHost
-    from accord.http.server.limits import ServerLimits as ServerLimits
-    from accord.http.server.measured_host import MeasuredHost as MeasuredHost
-    from accord.http.server.quotas import Quotas as Quotas
+    from accord.http.server.owner_quotas import Quotas as Quotas
     from accord.http.server.serve import serve as serve, serving as serving
-    from accord.http.sharing.shared_host import SharedHost as SharedHost
+    from accord.http.server.server_limits import ServerLimits as ServerLimits
+    from accord.http.server.shared_host import SharedHost as SharedHost
 
 _HOMES = {
     "Access": "server.access",
     "App": "server.app",
-    "CommandHost": "server.hosting",
-    "Container": "server.hosting",
-    "HttpTransport": "client.transport",
-    "MeasuredHost": "server.measured_host",
+    "CommandHost": "server.agent_host",
+    "Container": "server.agent_host",
+    "HttpTransport": "client.http_transport",
+    "MeasuredHost": "server.agent_host",
     "Observer": "server.access",
-    "ProcessLimits": "server.hosting",
-    "Quotas": "server.quotas",
-    "ServerLimits": "server.limits",
-    "SharedHost": "sharing.shared_host",
-    "UrlTarget": "client.urls",
+    "ProcessLimits": "server.agent_host",
+    "Quotas": "server.owner_quotas",
+    "ServerLimits": "server.server_limits",
+    "SharedHost": "server.shared_host",
+    "UrlTarget": "client.url_target",
     "app": "server.app",
-    "connect_transport": "client.urls",
+    "connect_transport": "client.url_target",
     "serve": "server.serve",
     "serving": "server.serve",
 }

@@ -1,6 +1,8 @@
-"""The transport's header names, and the parts of a message that decide its route. PURE."""
+"""Names on the wire: headers, media types, versions of HTTP; and the parts of a message that decide its route."""
 
 from __future__ import annotations
+
+from importlib.util import find_spec
 
 import msgspec
 from msgspec import Raw
@@ -44,12 +46,12 @@ def session_of(params: Raw | bytes | None) -> str | None:
         return None
 
 
-class _Version(msgspec.Struct):
+class _InitializeResult(msgspec.Struct):
     version: int | None = msgspec.field(default=None, name="protocolVersion")
 
 
 # Made at import: msgspec's first look at a class is not safe in two threads.
-_read_version = msgspec.json.Decoder(_Version).decode
+_read_version = msgspec.json.Decoder(_InitializeResult).decode
 
 
 def protocol_version_of(result: Raw | None) -> str | None:
@@ -59,3 +61,17 @@ def protocol_version_of(result: Raw | None) -> str | None:
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
     return None if version is None else str(version)
+
+
+PROTOCOLS = ("h2", "http/1.1")
+"""What TLS offers (ALPN), the preferred first."""
+
+
+def has_http2() -> bool:
+    """Whether the extra `http2` is installed."""
+    return find_spec("hpack") is not None
+
+
+def offered() -> list[str]:
+    """The protocols that TLS offers with what is installed."""
+    return [name for name in PROTOCOLS if name != "h2" or has_http2()]

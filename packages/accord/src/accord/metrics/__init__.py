@@ -5,10 +5,9 @@
         ...                                      # the server answers GET /metrics in the Prometheus text format
     metrics.export(meter)                        # and to OpenTelemetry
 
-A measured host looks at the messages of its connections, so a server without metrics does nothing for them. `server`
-owns what is counted, `instruments` how, `conversation` which message means what.
+A measured host looks at the messages of its connections, so a server without metrics does nothing for them.
 """
 
-from accord.metrics.server import ServerMetrics
+from accord.metrics.server_metrics import ServerMetrics
 
 __all__ = ["ServerMetrics"]

@@ -15,14 +15,14 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from accord._internal.light_event import LightEvent
-from accord.http.client.socket import Broken, Response
-from accord.http.silence import Silence
+from accord.http.client.client_socket import Broken, Response
+from accord.http.idle_timer import IdleTimer
 from accord.http.sse import EventReader, ServerSentEvent, TooLong
 from accord.jsonrpc.wire_messages import ResponseFrame, parse
 from accord.transports.transport_interface import End
 
 SILENCE = 45.0
-"""Seconds of silence after which a stream counts as broken; our server sends a comment every 15 seconds."""
+"""Seconds of idle_timer after which a stream counts as broken; our server sends a comment every 15 seconds."""
 
 AWAY = frozenset({502, 503, 504})
 """The statuses with which a server, or a proxy in front of it, refuses for now."""
@@ -36,7 +36,7 @@ REFUSAL_SHOWN = 300
 log = logging.getLogger("accord.http")
 
 
-class Patience:
+class Backoff:
     """Pauses between attempts that grow longer, until `seconds` are over."""
 
     def __init__(self, seconds: float) -> None:
@@ -124,10 +124,10 @@ class EventStream:
     async def run(self) -> None:
         """Read the stream, and resume it when it breaks, until the session or the connection ends."""
         try:
-            patience = Patience(self._transport.reconnect_within)
+            patience = Backoff(self._transport.reconnect_within)
             while await self._once():
                 if self._progress:
-                    patience = Patience(self._transport.reconnect_within)
+                    patience = Backoff(self._transport.reconnect_within)
                 if not await patience.another():
                     self._give_up("did not resume a stream in time")
                     return
@@ -177,16 +177,16 @@ class EventStream:
                 if self._is_waiting:
                     deadline.reschedule(0)
 
-            silence = Silence(SILENCE, stop_waiting)
+            idle_timer = IdleTimer(SILENCE, stop_waiting)
             try:
-                await self._read_chunks(response, events, silence.heard)
+                await self._read_chunks(response, events, idle_timer.touch)
             finally:
-                silence.stop()
+                idle_timer.stop()
 
-    async def _read_chunks(self, response: Response, events: EventReader, heard: Callable[[], None]) -> None:
+    async def _read_chunks(self, response: Response, events: EventReader, touch: Callable[[], None]) -> None:
         while True:
             await self._transport.may_read.wait()
-            heard()  # the server was not silent while nothing was read
+            touch()  # the server was not silent while nothing was read
             self._is_waiting = True
             try:
                 chunk = await anext(response.chunks)
@@ -238,7 +238,7 @@ class EventStream:
 
 
 def _nothing() -> None:
-    """What is done on a message of a server whose silence says nothing."""
+    """What is done on a message of a server whose idle_timer says nothing."""
 
 
 def wished_pause(response: Response) -> float:

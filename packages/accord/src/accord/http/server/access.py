@@ -1,4 +1,4 @@
-"""Access control: bearer tokens, origins of browser pages, and host names. PURE.
+"""Access control: bearer tokens, origins of browser pages (CORS), and host names. PURE.
 
 A browser lets any page send requests to this machine. So a request from a page (it has an `Origin` header) is allowed
 only if its origin was listed. A request to a loopback server must name the loopback in its `Host` header: another name
@@ -7,6 +7,14 @@ could belong to an attacker who points it at this machine later ("DNS rebinding"
 Pages of the server's own origin need not be listed: their origin is the host and port of the `Host` header. This holds
 only if the server's names are known, because any name can be pointed here, and only if `Host` has a port, because
 proxies often send a plain `localhost` for every request.
+
+For a page of another origin, a browser asks first (a *preflight*, OPTIONS without a token) and then lets the page send
+its request; it shows the page a response, and of its headers those that are listed here, only if the response names the
+page's origin. So every response to an admitted origin names it, refusals too: the page can then say why it was refused.
+An origin that is not listed gets 403 and no such header.
+
+Cookies are allowed, because the TypeScript SDK's client lets its browser send them (the protocol wants them returned to
+load balancers). That gives a page no rights: this server reads no cookie, and a page sends its token itself.
 """
 
 from __future__ import annotations
@@ -21,6 +29,7 @@ from typing import TypeAlias, cast
 
 import msgspec
 
+from accord.http.headers import CONNECTION_ID, LAST_EVENT_ID, MESSAGE, NUMBERED, PROTOCOL_VERSION, SESSION_ID
 from accord.http.server.validation import Headers, Refusal
 
 
@@ -238,3 +247,42 @@ def _name(host: str) -> str | None:
     """The name in a `Host` header, which may have a port, and brackets around an IPv6 address; None if malformed."""
     found = _HOST.fullmatch(host.lower())
     return None if found is None else found["address"] or found["name"]
+
+
+Fields = tuple[tuple[str, str], ...]
+
+_REMEMBERED = 600
+"""Seconds for which a browser may remember an answer to a preflight."""
+
+_SENT = ("accept", "authorization", "content-type", CONNECTION_ID, SESSION_ID, PROTOCOL_VERSION, LAST_EVENT_ID, MESSAGE)
+_SHOWN = (CONNECTION_ID, SESSION_ID, NUMBERED, "retry-after")
+
+
+def is_preflight(method: str, headers: dict[str, str]) -> bool:
+    """Whether a browser asks with this request what a page may send."""
+    return method == "OPTIONS" and "origin" in headers and "access-control-request-method" in headers
+
+
+def cors_headers(origin: str | None) -> Fields:
+    """The headers that let a page of this origin read a response; none if no origin is admitted."""
+    if origin is None:
+        return ()
+    return (
+        ("access-control-allow-origin", origin),
+        ("access-control-allow-credentials", "true"),
+        ("access-control-expose-headers", ", ".join(_SHOWN)),
+        ("vary", "Origin"),
+    )
+
+
+def preflight_headers(headers: dict[str, str]) -> Fields:
+    """The headers that answer a preflight of an admitted origin."""
+    answer = (
+        ("access-control-allow-methods", "GET, POST, DELETE"),
+        ("access-control-allow-headers", ", ".join(_SENT)),
+        ("access-control-max-age", str(_REMEMBERED)),
+    )
+    # Private Network Access: a page of a public site may reach a server on this machine only if that agrees.
+    if headers.get("access-control-request-private-network") == "true":
+        return (*answer, ("access-control-allow-private-network", "true"))
+    return answer

@@ -22,9 +22,10 @@ from accord._internal.light_event import LightEvent
 from accord._internal.tasks import Tasks, first_of
 from accord.errors import INTERNAL_ERROR, ConnectionClosed
 from accord.http.headers import CONNECTION_ID, JSON, NUMBERED
-from accord.http.server import cors, elsewhere, validation
-from accord.http.server.access import Access, Observer, owner_of
+from accord.http.server import validation
+from accord.http.server.access import Access, Observer, cors_headers, is_preflight, owner_of, preflight_headers
 from accord.http.server.access_log import AccessRecord
+from accord.http.server.agent_host import Hosted, host_of
 from accord.http.server.asgi import (
     ON_LEAVE,
     OWN_BODY,
@@ -38,27 +39,28 @@ from accord.http.server.asgi import (
     path_of,
 )
 from accord.http.server.asgi_websocket import AsgiWebSocket
-from accord.http.server.connection import HttpConnection, StreamReader
-from accord.http.server.elsewhere import Elsewhere, OtherHost, Passed
-from accord.http.server.guarded import GuardedTransport
-from accord.http.server.hosting import Hosted, host_of
-from accord.http.server.initialize_answer import with_connection_id
-from accord.http.server.limits import ServerLimits
-from accord.http.server.observed import ObservedTransport
-from accord.http.server.owner_counts import Use
-from accord.http.server.owner_gate import OwnerGate
-from accord.http.server.quota import Processes
-from accord.http.server.quotas import Quotas
-from accord.http.server.request_body import RequestBody
-from accord.http.server.responder import Responder
-from accord.http.server.room import Bodies
+from accord.http.server.cluster import (
+    Cluster,
+    ForwardedRequest,
+    OtherHost,
+    forward_request,
+    is_forwarded,
+    note_user,
+    open_on_other_host,
+    place_of_socket,
+    signature_of,
+)
+from accord.http.server.http_connection import HttpConnection, Responder, StreamReader, with_connection_id
+from accord.http.server.observer_transport import ObserverTransport
+from accord.http.server.owner_quotas import OwnerGate, ProcessCounts, Quotas, QuotaTransport, Use
+from accord.http.server.request_body import BodyMemory, RequestBody
+from accord.http.server.server_limits import ServerLimits
 from accord.http.server.validation import AnswersBadly, Ends, Headers, Opens, Posts, Reads, Refusal
 from accord.jsonrpc.wire_messages import ResponseFrame, encode_error, parse
-from accord.metrics.merging import merged
 from accord.transports.transport_interface import End, Transport
 
 if TYPE_CHECKING:
-    from accord.http.server.websocket import ServerSocket
+    from accord.http.server.websocket_server import ServerSocket
     from accord.metrics import ServerMetrics
 
 LOOK_EVERY = 5.0
@@ -117,14 +119,14 @@ class App:
         self._access = access or Access()
         self.limits = limits or ServerLimits()
         """The limits on sizes, counts and times."""
-        self.elsewhere: Elsewhere | None = None
+        self.cluster: Cluster | None = None
         """The other hosts of this service; None for a single server."""
         self.gate = None if quotas is None else OwnerGate(quotas)
         """Admits what each owner uses; None without quotas."""
         self._counts_turns = self.gate is not None and not self.host.count_turns(self.gate)
         """Whether turns are counted at the connections."""
-        self._processes = Processes(self.limits.processes, self.limits.owner_processes)
-        self._bodies = Bodies(self.limits.bodies)
+        self._processes = ProcessCounts(self.limits.processes, self.limits.owner_processes)
+        self._bodies = BodyMemory(self.limits.bodies)
         self._links: dict[str, HttpConnection] = {}
         self._ended: dict[tuple[str, str], str] = {}
         """Why the latest agents ended by themselves, by the owner and the id of their connection."""
@@ -167,12 +169,12 @@ class App:
         self._closed = True
         if self._looking is not None:
             self._looking.cancel()
-        if self.elsewhere is not None:
-            await self.elsewhere.drain()
+        if self.cluster is not None:
+            await self.cluster.drain()
         await asyncio.gather(*(self._end(link, grace) for link in self._open()))
         await self._unless_hurried(self.host.close(grace), grace + ENDING)
-        if self.elsewhere is not None:
-            await self.elsewhere.leave()
+        if self.cluster is not None:
+            await self.cluster.leave()
         if self._tasks is not None:
             await self._unless_hurried(asyncio.gather(*self._tasks.running, return_exceptions=True), ENDING)
             await self._tasks.end(AT_ONCE if self._hurried.is_set() else ENDING)
@@ -233,10 +235,10 @@ class App:
         responder = Responder(record, send)
         at_once = scope.get("extensions", {}).get(OWN_BODY)
         on_leave: OnLeave | None = scope.get("extensions", {}).get(ON_LEAVE)
-        signed = elsewhere.signature_of(scope)
+        signed = signature_of(scope)
         digest = None if signed is None else signed.digest
         body = RequestBody(headers, receive, self.limits, self._bodies, at_once, digest=digest)
-        responder.more = cors.readable_by(self._access.admitted_origin(headers))
+        responder.more = cors_headers(self._access.admitted_origin(headers))
         try:
             if path_of(scope) == "/healthz":
                 await self._tell_health(responder)
@@ -246,22 +248,22 @@ class App:
                 await self._tell_metrics(metrics, responder)
                 return
             self._check_path(scope)
-            if cors.is_preflight(scope["method"], headers):
+            if is_preflight(scope["method"], headers):
                 self._access.check_sender(headers)
-                await responder.respond(200, b"", *cors.allowed(headers))
+                await responder.respond(200, b"", *preflight_headers(headers))
                 return
             self._note_user(record, scope, headers)
-            if self.gate is not None and record.method == "POST" and not elsewhere.is_forwarded(scope):
+            if self.gate is not None and record.method == "POST" and not is_forwarded(scope):
                 await self.gate.spend(record.user)
-            if self.elsewhere is not None and await elsewhere.forwarded(
-                self.elsewhere, scope, headers, body, responder, receive
+            if self.cluster is not None and await forward_request(
+                self.cluster, scope, headers, body, responder, receive
             ):
                 return
             match await validation.read(scope["method"], headers, lambda: self._read_body(headers, body, record)):
                 case Opens() as request:
-                    if self.elsewhere is not None:
-                        passed = Passed("POST", headers, request.body, record.user, responder, receive)
-                        if await elsewhere.opened(self.elsewhere, scope, passed, is_shared=self.host.is_shared):
+                    if self.cluster is not None:
+                        passed = ForwardedRequest("POST", headers, request.body, record.user, responder, receive)
+                        if await open_on_other_host(self.cluster, scope, passed, is_shared=self.host.is_shared):
                             return
                     sender = "" if signed is None else signed.sender
                     await self._initialize(request, body, responder, receive, on_leave, sender)
@@ -286,8 +288,8 @@ class App:
                 self.host.metrics.note_request(record.status)
 
     def _note_user(self, record: AccessRecord, scope: Scope, headers: Headers) -> None:
-        if self.elsewhere is not None:
-            elsewhere.note_user(record, scope, headers, self._access)
+        if self.cluster is not None:
+            note_user(record, scope, headers, self._access)
             return
         user = self._access.user(headers)
         record.user, record.observes = owner_of(user), isinstance(user, Observer)
@@ -303,8 +305,10 @@ class App:
         if responder.record.method not in ("GET", "HEAD"):
             raise Refusal(405, "method not allowed; use GET or HEAD")
         text = metrics.text()
-        if self.elsewhere is not None:
-            text = merged([text, *await self.elsewhere.metrics()])
+        if self.cluster is not None:
+            from accord.metrics.server_metrics import merged  # here, because a server without metrics loads none
+
+            text = merged([text, *await self.cluster.metrics()])
         await responder.respond(200, text.encode(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     def metrics_text(self) -> str:
@@ -410,10 +414,10 @@ class App:
         await receive()  # websocket.connect
         try:
             self._check_path(scope)
-            elsewhere.note_user(record, scope, headers, self._access)
+            note_user(record, scope, headers, self._access)
             owner = record.user
             shared = self.host.is_shared
-            other = await elsewhere.place_of_socket(self.elsewhere, scope, owner, is_shared=shared)
+            other = await place_of_socket(self.cluster, scope, owner, is_shared=shared)
             record.connection, use = await self._admitted(owner) if other is None else (other.id, None)
         except Refusal as refusal:
             record.status = refusal.status
@@ -458,7 +462,7 @@ class App:
             )
         if self.host.starts_processes:
             self._processes.check(owner)
-        return secrets.token_urlsafe(24) if self.elsewhere is None else self.elsewhere.new_id()
+        return secrets.token_urlsafe(24) if self.cluster is None else self.cluster.new_id()
 
     def _serve(
         self,
@@ -474,7 +478,7 @@ class App:
             self._tasks = Tasks(asyncio.get_running_loop())
             self._looking = asyncio.create_task(self._look(), name="accord http: look for unused connections")
         self._processes.begin(owner)
-        seen = ObservedTransport(link) if observes else link
+        seen = ObserverTransport(link) if observes else link
         if other is not None:
             serving = other.relay(seen, owner)
         else:
@@ -486,7 +490,7 @@ class App:
     def _guarded(self, link: Transport, owner: str, *, is_http: bool) -> Transport:
         if self.gate is None or not self.gate.guards():
             return link
-        return GuardedTransport(link, owner, self.gate, counts_messages=not is_http, counts_turns=self._counts_turns)
+        return QuotaTransport(link, owner, self.gate, counts_messages=not is_http, counts_turns=self._counts_turns)
 
     async def _serve_one(
         self,

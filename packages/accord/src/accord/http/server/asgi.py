@@ -5,17 +5,32 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from functools import lru_cache
-from typing import Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 from urllib.parse import unquote
 
-from accord.http.h1 import Fields
 from accord.http.headers import CONNECTION_ID, LAST_EVENT_ID, MESSAGE, PROTOCOL_VERSION, SESSION_ID
+
+if TYPE_CHECKING:
+    from accord.http.h1 import Fields
+    from accord.http.server.server_limits import ServerLimits
 
 Event: TypeAlias = MutableMapping[str, Any]
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Event]]
 Send: TypeAlias = Callable[[Event], Awaitable[None]]
 Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class Served(Protocol):
+    """An application that brings the limits of its server."""
+
+    @property
+    def limits(self) -> ServerLimits:
+        """The server's limits."""
+        ...
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
+
 
 OWN_SOCKET = "accord.socket"
 """The ASGI extension with which our own server hands over the socket itself, instead of an event for each frame."""

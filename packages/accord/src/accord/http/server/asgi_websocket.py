@@ -11,8 +11,8 @@ from typing import Any
 
 from accord._internal.light_event import LightEvent
 from accord._internal.tasks import first_of, within
-from accord.http.server.calls import Calls
-from accord.http.server.limits import ServerLimits
+from accord.http.server.server_limits import ServerLimits
+from accord.http.server.unanswered_requests import UnansweredRequests
 from accord.transports.socket_buffers import OutputQueue
 from accord.transports.transport_interface import End, Receiver, Transport
 from accord.transports.websocket_frames import ABNORMAL, GOING_AWAY, INTERNAL_ERROR, NORMAL, TOO_BIG
@@ -30,7 +30,7 @@ class AsgiWebSocket(Transport):
         limits: ServerLimits | None = None,
     ) -> None:
         self.limits = limits or ServerLimits()
-        self.calls = Calls(self.limits.sessions, self.limits.requests)
+        self.calls = UnansweredRequests(self.limits.sessions, self.limits.requests)
         self.received = self.sent = 0
         """Bytes of messages."""
         self.code = 0

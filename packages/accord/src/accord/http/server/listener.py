@@ -7,23 +7,189 @@ a connection ──▶ Http1Connection ──┬──▶ the application      H
                                    └──▶ Http2Connection      HTTP/2, by ALPN or by its preface (extra `http2`)
 
 end ──▶ accept no more, close idle connections, wait a moment for the rest, then abort all that are left
+
+TLS connections are counted and bounded from the moment they are accepted. asyncio's own server gives each accepted
+connection a TLS object and a buffer of 256 KiB, and tells the application about it only when the handshake is done. A
+client that begins no handshake is then invisible and takes 300 KiB.
+
+The rule: a connection whose handshake is not done is *pending*. It counts towards `ServerLimits.sockets`, has
+`ServerLimits.handshake` seconds, and is no more than a socket until its first byte arrives. When the limit is reached,
+the oldest pending connection is closed in favour of the new one, so that idle sockets do not keep honest clients out.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import math
 import socket
 import ssl
-from collections.abc import Coroutine
+from asyncio.sslproto import SSLProtocol
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from accord._internal.tasks import Tasks
 from accord.http.h1 import RequestHead
-from accord.http.server.http1 import Http1Connection
-from accord.http.server.limits import ServerLimits
-from accord.http.server.supervisor import Served, Supervised
-from accord.http.server.tls import BACKLOG, TlsAcceptor
-from accord.http.server.websocket import Upgrade
+from accord.http.server.asgi import Served
+from accord.http.server.http1_server import Http1Connection
+from accord.http.server.server_limits import ServerLimits
+from accord.http.server.tcp_connection import TcpConnection
+from accord.http.server.websocket_server import Upgrade
+
+BACKLOG = 1024
+"""Connections that the system keeps for us until they are accepted."""
+
+RETRY = 1.0
+"""Seconds until the next attempt to accept, when the system is out of descriptors or memory."""
+
+log = logging.getLogger("accord.http")
+
+
+# `SSLProtocol` and `max_size` have public names, the same from Python 3.11 to 3.14, though asyncio's reference does not
+# describe them. The documented ways (`start_tls`, `ssl=`) make this protocol with 256 KiB a connection. If a later
+# Python renames `max_size`, connections work as before and take that memory; the test of their memory then fails.
+class TlsProtocol(SSLProtocol):
+    """asyncio's TLS protocol with a buffer of two TLS records instead of 256 KiB for each connection."""
+
+    max_size = 2 * (16 * 1024 + 256)  # RFC 8446, 5.2: a record has at most 2^14 + 256 bytes
+
+
+class TlsAcceptor:
+    """Accepts connections on one socket and does their TLS handshakes.
+
+    `protocol` makes the protocol of a connection, whose `connection_made` is called when the handshake is done.
+    `has_room` says whether one more connection may be open, pending ones included.
+    """
+
+    def __init__(
+        self,
+        listening: socket.socket,
+        tls: ssl.SSLContext,
+        *,
+        deadline: float,
+        protocol: Callable[[], asyncio.BaseProtocol],
+        has_room: Callable[[], bool],
+    ) -> None:
+        self._listening = listening
+        self._tls = tls
+        self._deadline = deadline
+        self._protocol = protocol
+        self._has_room = has_room
+        self._loop = asyncio.get_running_loop()
+        self._tasks = Tasks(self._loop)
+        self._pending: dict[socket.socket, asyncio.Task[None]] = {}
+        """The connections with an unfinished handshake, oldest first, and the task of each."""
+        self._sockets: dict[object, socket.socket] = {}
+        """The sockets of connections in a handshake, by the protocol that each will have."""
+
+    @property
+    def pending(self) -> int:
+        """How many connections have an unfinished handshake."""
+        return len(self._pending)
+
+    def start(self) -> None:
+        """Begin to accept."""
+        self._listening.listen(BACKLOG)
+        self._accepting = asyncio.create_task(self._accept(), name="accord http: accept TLS connections")
+
+    def made(self, connection: object) -> None:
+        """Note that the handshake of this connection is done, so that it is no longer pending."""
+        if (accepted := self._sockets.pop(connection, None)) is not None:
+            self._pending.pop(accepted, None)
+
+    async def close(self) -> None:
+        """Accept no more, and close all pending connections."""
+        self._accepting.cancel()
+        await asyncio.wait([self._accepting])
+        self._listening.close()
+        await self._tasks.end(self._deadline)
+        for left in self._pending:  # accepted, but cancelled before the task's first step
+            left.close()
+
+    async def _accept(self) -> None:
+        while True:
+            try:
+                accepted, _ = await self._loop.sock_accept(self._listening)
+            except ConnectionError:
+                continue  # the client left before it was accepted
+            except OSError as error:
+                log.warning("cannot accept a connection: %s; trying again in %g s", error.strerror, RETRY)
+                await asyncio.sleep(RETRY)
+                continue
+            if self._make_room():
+                self._pending[accepted] = self._tasks.start(self._open(accepted), "accord http: TLS handshake")
+            else:
+                accepted.close()
+            await asyncio.sleep(0)  # a flood of connections must not stop everything else
+
+    def _make_room(self) -> bool:
+        if not self._has_room() and self._pending:
+            self._pending.pop(next(iter(self._pending))).cancel()
+        return self._has_room()
+
+    async def _open(self, accepted: socket.socket) -> None:
+        try:
+            async with asyncio.timeout(self._deadline):
+                await self._first_byte(accepted)
+                await self._handshake(accepted)
+        except TimeoutError:
+            log.info("a TLS handshake took longer than %g seconds: its connection is closed", self._deadline)
+        except OSError as error:  # an SSLError is one
+            log.info("a TLS handshake failed: %s", error.strerror or error)
+        finally:
+            self._pending.pop(accepted, None)
+
+    async def _first_byte(self, accepted: socket.socket) -> None:
+        arrived = self._loop.create_future()
+        try:
+            self._loop.add_reader(accepted, _resolve, arrived)
+        except NotImplementedError:  # Windows: only the deadline and the limit apply
+            return
+        try:
+            await arrived
+        except BaseException:
+            self._loop.remove_reader(accepted)
+            accepted.close()
+            raise
+        self._loop.remove_reader(accepted)
+
+    async def _handshake(self, accepted: socket.socket) -> None:
+        connection = self._protocol()
+        self._sockets[connection] = accepted
+        try:
+            if isinstance(self._loop, asyncio.BaseEventLoop):
+                await self._handshake_of_asyncio(accepted, connection)
+            else:  # uvloop's TLS buffer takes no memory until it is used
+                await self._loop.connect_accepted_socket(
+                    lambda: connection, accepted, ssl=self._tls, ssl_handshake_timeout=self._deadline
+                )
+        finally:
+            self._sockets.pop(connection, None)
+
+    async def _handshake_of_asyncio(self, accepted: socket.socket, connection: asyncio.BaseProtocol) -> None:
+        done = self._loop.create_future()
+        transport, _ = await self._loop.connect_accepted_socket(
+            lambda: TlsProtocol(
+                self._loop,
+                connection,
+                self._tls,
+                done,
+                server_side=True,
+                ssl_handshake_timeout=math.ceil(self._deadline),
+            ),
+            accepted,
+        )
+        try:
+            await done
+        except BaseException:
+            transport.abort()
+            raise
+
+
+def _resolve(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
 
 ENDING = 2.0
 """Seconds that each step of `Listener.end` may take."""
@@ -47,7 +213,7 @@ class Listener:
                 has_room=lambda: self._has_room,
             )
         self._tasks = Tasks(asyncio.get_running_loop())
-        self._connections: set[Supervised] = set()
+        self._connections: set[TcpConnection] = set()
         """The connections that speak HTTP."""
         self._sockets: set[asyncio.Transport] = set()
         """The connections that became a WebSocket."""
@@ -76,7 +242,7 @@ class Listener:
     def _has_room(self) -> bool:
         return self.open < self.app.limits.sockets
 
-    def takes(self, connection: Supervised) -> bool:
+    def takes(self, connection: TcpConnection) -> bool:
         """Count this connection, unless the server ends or has `ServerLimits.sockets` of them; whether it was."""
         if self._acceptor is not None:
             self._acceptor.made(connection)
@@ -85,7 +251,7 @@ class Listener:
         self._connections.add(connection)
         return True
 
-    def forget(self, connection: Supervised) -> None:
+    def forget(self, connection: TcpConnection) -> None:
         """Count this connection no longer: it has ended, or became a WebSocket or HTTP/2."""
         self._connections.discard(connection)
 
@@ -93,7 +259,7 @@ class Listener:
         """Run this for a request; `end` waits for it."""
         self._tasks.start(work, "accord http request")
 
-    def upgrade(self, connection: Supervised, transport: asyncio.Transport, head: RequestHead, rest: bytes) -> None:
+    def upgrade(self, connection: TcpConnection, transport: asyncio.Transport, head: RequestHead, rest: bytes) -> None:
         """Make this connection a WebSocket, if the application accepts it; `rest` is what follows the request."""
         self.forget(connection)
         self._sockets.add(transport)  # before the task's first step, or the connection would not count until then
@@ -105,9 +271,9 @@ class Listener:
         finally:
             self._sockets.discard(transport)
 
-    def speak_http2(self, connection: Supervised, transport: asyncio.Transport, data: bytes) -> None:
+    def speak_http2(self, connection: TcpConnection, transport: asyncio.Transport, data: bytes) -> None:
         """Speak HTTP/2 on this connection; `data` is what has been received of it."""
-        from accord.http.server.http2 import Http2Connection
+        from accord.http.server.http2_server import Http2Connection
 
         self.forget(connection)
         speaking = Http2Connection(self)

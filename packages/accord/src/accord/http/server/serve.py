@@ -1,36 +1,113 @@
 """Runs the server: opens its socket, loads its certificate, and ends it on a signal (extra `http`).
 
 `listener` handles the connections. TCP keep-alive detects clients that vanish without closing their connection.
+
+The server decides itself when Python looks for cyclic garbage. Python looks at all objects whenever their number has
+grown by a quarter. With thousands of connections that takes seconds, in which the server does nothing else: clients
+wait, and other hosts declare it dead. A connection leaves garbage only when it ends. So the server looks once as many
+connections have ended as half of those that are open, or once there are many new objects that no open connection
+accounts for. Young objects are collected as always.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import socket
 import ssl
-from collections.abc import AsyncGenerator, Callable
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from accord._internal.tasks import to_the_end
 from accord.arguments import wrong_type
 from accord.errors import AccordError
 from accord.extras import missing_extra
-from accord.http.http2_extra import offered
+from accord.http.headers import offered
 from accord.http.server.access import Access, is_loopback, names_of
+from accord.http.server.agent_host import Hosted
 from accord.http.server.app import App
-from accord.http.server.elsewhere import Joins
-from accord.http.server.garbage import collected_for
-from accord.http.server.hosting import Hosted
-from accord.http.server.limits import ServerLimits
-from accord.http.server.quotas import Quotas
-from accord.http.server.supervisor import Served
+from accord.http.server.asgi import Served
+from accord.http.server.cluster import ClusterSettings
+from accord.http.server.owner_quotas import Quotas
+from accord.http.server.server_limits import ServerLimits
 from accord.running import on_signals
 
 if TYPE_CHECKING:
     from accord.http.server.listener import Listener
+
+GARBAGE_EVERY = 1.0
+"""Seconds between two decisions."""
+
+LEAST_ENDED = 500
+"""Connections that must have ended."""
+
+OF_A_CONNECTION = 2_000
+"""Objects that an open connection accounts for. It has some 800, and half as many for its streams on other hosts."""
+
+LEAST_NEW = 1_000_000
+"""Objects that no connection accounts for; they take about 100 MB."""
+
+NEVER = 2**31 - 1
+
+
+class Counted(Protocol):
+    """A server whose connections are counted: `App`."""
+
+    ended: int
+    """How many connections have ended since it was made."""
+
+    @property
+    def connections(self) -> int:
+        """How many are open."""
+        ...
+
+
+class GarbagePolicy:
+    """Decides when to look for garbage. PURE."""
+
+    def __init__(self, server: Counted) -> None:
+        self._server = server
+        self._ended, self._open = server.ended, server.connections
+
+    def is_due(self, new: int) -> bool:
+        """Whether to look now, when so many objects have become old since the last time."""
+        ended = self._server.ended - self._ended
+        opened = max(0, self._server.connections - self._open)
+        is_much = ended >= max(LEAST_ENDED, self._server.connections // 2)
+        return is_much or new - OF_A_CONNECTION * opened >= LEAST_NEW
+
+    def collected(self) -> None:
+        """All garbage was collected."""
+        self._ended, self._open = self._server.ended, self._server.connections
+
+
+@contextmanager
+def garbage_collected_for(server: Counted) -> Generator[None]:
+    """Collect garbage in this process as suits this server, for as long as the block lasts. Needs a running loop."""
+    young, middle, old = gc.get_threshold()
+    if not gc.isenabled() or not old:  # the program has its own way
+        yield
+        return
+    gc.set_threshold(young, middle, NEVER)
+    looking = asyncio.get_running_loop().create_task(_look(server, young * middle), name="accord http: garbage")
+    try:
+        yield
+    finally:
+        looking.cancel()
+        gc.set_threshold(young, middle, old)
+
+
+async def _look(server: Counted, of_a_pass: int) -> None:
+    garbage = GarbagePolicy(server)
+    while True:
+        await asyncio.sleep(GARBAGE_EVERY)
+        if garbage.is_due(gc.get_count()[2] * of_a_pass):
+            gc.collect()
+            garbage.collected()
+
 
 GRACE = 10.0
 """Seconds that running prompts have to end when the server is shut down."""
@@ -55,7 +132,7 @@ async def serve(
     limits: ServerLimits | None = None,
     quotas: Quotas | None = None,
     grace: float = GRACE,
-    hosts: Joins | None = None,
+    hosts: ClusterSettings | None = None,
     listening: socket.socket | None = None,
     on_ready: Callable[[Server], None] | None = None,
 ) -> None:
@@ -89,7 +166,7 @@ async def serve(
             )
             if on_ready is not None:
                 on_ready(server)
-            with collected_for(server.app):
+            with garbage_collected_for(server.app):
                 await ending.wait()
             await server.app.close(grace)
 
@@ -106,7 +183,7 @@ async def serving(
     path: str = "/acp",
     limits: ServerLimits | None = None,
     quotas: Quotas | None = None,
-    hosts: Joins | None = None,
+    hosts: ClusterSettings | None = None,
     listening: socket.socket | None = None,
 ) -> AsyncGenerator[Server]:
     """Run a server for as long as the block lasts.

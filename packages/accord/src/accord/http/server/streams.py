@@ -16,8 +16,8 @@ from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from accord.http.server.calls import Sent
-from accord.http.server.limits import ServerLimits
+from accord.http.server.server_limits import ServerLimits
+from accord.http.server.unanswered_requests import StreamRoute
 
 
 class Numbered(NamedTuple):
@@ -62,7 +62,7 @@ class Streams:
         self._kept: deque[tuple[Stream, Numbered]] = deque()
         self._kept_bytes = 0
 
-    def put(self, frame: bytes, sent: Sent) -> tuple[Stream, bool]:
+    def put(self, frame: bytes, sent: StreamRoute) -> tuple[Stream, bool]:
         """Number this message and add it to its stream; returns that stream, and whether a stream is new."""
         known = len(self.sessions)
         if sent.made is not None:

@@ -37,7 +37,7 @@ from accord.http.headers import (
     SESSION_ID,
     session_of,
 )
-from accord.http.server.calls import INITIALIZE, Calls
+from accord.http.server.unanswered_requests import INITIALIZE, UnansweredRequests
 from accord.jsonrpc.wire_messages import Malformed, NotificationFrame, RequestFrame, ResponseFrame, parse
 
 Headers = Mapping[str, str]
@@ -172,7 +172,7 @@ def _number(headers: Headers, name: str, problem: str) -> int | None:
     return int(given)
 
 
-def session_of_posted(posts: Posts, calls: Calls) -> str | None:
+def session_of_posted(posts: Posts, calls: UnansweredRequests) -> str | None:
     """The session that a posted message belongs to; raises Refusal if its header names another one."""
     message = posts.message
     session = calls.session_of_ours(message.id) if isinstance(message, ResponseFrame) else session_of(message.params)

@@ -1,0 +1,176 @@
+"""Forwards requests to the host with the agent, and its answers back.
+
+The bytes of an event stream pass unread. A slow client slows the agent through the hop: the next bytes are read from
+the peer only when the last ones were written, and the peer then keeps what waits, as for a client of its own.
+
+A request is broken off when its client has left. Most are answered within milliseconds. For these, no task is started
+that only notices whether the client leaves meanwhile: the first look is taken later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from types import TracebackType
+
+from accord._internal.tasks import first_of
+from accord.errors import ConnectionClosed
+from accord.hosts.peers import PATH, PeerHost
+from accord.hosts.signed_forward import WEBSOCKET
+from accord.http.client.client_socket import Broken, Response
+from accord.http.headers import CONNECTION_ID, NUMBERED
+from accord.http.server.asgi import Receive, gone
+from accord.http.server.cluster import HOP, ForwardedRequest
+from accord.http.server.validation import Refusal
+from accord.transports.transport_interface import End, Transport
+from accord.transports.websocket_client import WebSocketTransport
+from accord.transports.wrapped_transport import relay
+
+LOOKS_AFTER = 0.5
+"""Seconds until it is noticed that the client has left."""
+
+
+class CancelOnDisconnect:
+    """Breaks off the block when the client of this request has left, and raises Refusal then."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._patience = asyncio.timeout(None)
+        self._watching: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._later = self._loop.call_later(LOOKS_AFTER, self._watch)
+        await self._patience.__aenter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._later.cancel()
+        watching, self._watching = self._watching, None
+        if watching is not None:
+            watching.cancel()
+        try:
+            await self._patience.__aexit__(kind, error, trace)
+        except TimeoutError:
+            raise Refusal(400, "the client closed the connection") from None
+
+    def _watch(self) -> None:
+        self._watching = self._loop.create_task(gone(self._receive), name="accord hosts: watch a client")
+        self._watching.add_done_callback(self._has_left)
+
+    def _has_left(self, _: asyncio.Task[None]) -> None:
+        if self._watching is not None:  # the block is not over
+            self._patience.reschedule(self._loop.time())
+
+
+MOST_ANSWER = 64 * 1024 * 1024
+"""Bytes of an answer that is not a stream; it holds at most one message."""
+
+RETURNED = frozenset({"cache-control", "x-accel-buffering", CONNECTION_ID, NUMBERED, "retry-after", "allow"})
+"""The headers of an answer that the client gets, besides the content type, which the responder sets."""
+
+
+class Forwarder:
+    """The way to one peer, for requests of the clients of this host."""
+
+    def __init__(self, peer: PeerHost, ending: asyncio.Event, placed: Callable[[], None]) -> None:
+        self.id = peer.host.id
+        """The id of the peer."""
+        self._peer = peer
+        self._ending = ending
+        """Set when this host ends, so that the streams through it do."""
+        self._placed = placed
+
+    async def forward(self, request: ForwardedRequest) -> None:
+        """Answer this request as the peer does; raises Refusal if it does not answer."""
+        async with CancelOnDisconnect(request.receive):
+            response = await self._ask(request)
+        await self._pass(response, request)
+
+    async def opens(self, request: ForwardedRequest) -> bool:
+        """Let the peer answer this `initialize`; False if it cannot, so that another host should.
+
+        If the client has left meanwhile, the connection that was opened is ended.
+        """
+        leaving = asyncio.ensure_future(gone(request.receive))
+        try:
+            response = await self._ask(request)
+            if response.status == 503:
+                await response.close()
+                return False
+        except Refusal:
+            return False
+        finally:
+            has_left = leaving.done()
+            leaving.cancel()
+        self._placed()
+        if has_left:
+            await self._end(response, request)
+            raise Refusal(400, "the client closed the connection")
+        await self._pass(response, request)
+        return True
+
+    async def _end(self, response: Response, request: ForwardedRequest) -> None:
+        await response.close()
+        if connection := response.header(CONNECTION_ID):
+            ending = request._replace(method="DELETE", headers={CONNECTION_ID: connection}, body=b"")
+            await (await self._ask(ending)).close()
+
+    async def relay(self, link: Transport, owner: str) -> End | None:
+        """Serve a WebSocket with an agent of the peer; returns how it ended, or None if the client ended first."""
+        try:
+            signature = await self._peer.signature(WEBSOCKET, {}, owner)
+        except Refusal as refusal:
+            link.why = refusal.problem
+            return End("unresponsive", refusal.problem)
+        self._placed()
+        tls = self._peer.tls
+        scheme = "ws" if tls is None else "wss"
+        far = WebSocketTransport(
+            f"{scheme}://{self._peer.host.address}{PATH}", headers={HOP: signature}, tls=tls, proxy=False
+        )
+        first, end = await relay(link, far)
+        if first is far and not link.why:
+            link.why = str(ConnectionClosed(end.reason))
+        return end if first is far else None
+
+    async def _ask(self, request: ForwardedRequest) -> Response:
+        return await self._peer.request(
+            request.method, request.headers, request.owner, request.body, observes=request.observes
+        )
+
+    async def _pass(self, response: Response, request: ForwardedRequest) -> None:
+        headers = returned_headers(response.headers)
+        media_type = response.header("content-type") or "text/plain"
+        record = request.responder.record
+        record.connection = response.header(CONNECTION_ID) or record.connection
+        record.via = self.id
+        if request.method == "GET" and response.status == 200:
+            await self._stream(response, headers, request)
+            return
+        body = await self._peer.unless_silent(response.body(MOST_ANSWER))
+        await request.responder.respond(response.status, body, *headers, media_type=media_type)
+
+    async def _stream(self, response: Response, headers: list[tuple[str, str]], request: ForwardedRequest) -> None:
+        responder = request.responder
+        try:
+            await responder.begin_stream(*headers)
+            passing = _pass_bytes(response, request)
+            await first_of(passing, gone(request.receive), self._peer.silent.wait(), self._ending.wait())
+        finally:
+            await response.close()
+        await responder.end_stream()
+
+
+async def _pass_bytes(response: Response, request: ForwardedRequest) -> None:
+    try:
+        async for chunk in response.chunks:
+            await request.responder.pass_on(chunk)
+    except Broken:
+        return  # the peer has ended: so does the stream, and the client resumes it
+
+
+def returned_headers(headers: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the headers of a peer's answer that the client gets."""
+    return [(name, value) for name, value in headers if name.lower() in RETURNED]

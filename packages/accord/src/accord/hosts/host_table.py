@@ -1,0 +1,208 @@
+"""The table in which each host of a service keeps a row: its rows, the choice of a host, and what its database must do.
+
+A beat is one round: it renews the row of this host, declares hosts dead whose rows have expired if this host may, and
+reads all rows. A host may, if it has itself beaten without a gap (`Membership` knows), and if its own row is as fresh
+as a beat makes it when the database looks: a database that was away for a while must not end hosts that could not beat.
+The clock of a database server may be set forward, which ends all leases at once. So only suspects are declared dead:
+hosts whose count of beats has not changed for half a lease, by the clock of this process.
+
+The database also counts what owners use (`QuotaTable`). A use counts while its host lives. So the uses of a host that
+has died stop to count when it is declared dead, and deleting their rows is only a matter of room.
+"""
+
+from __future__ import annotations
+
+import secrets
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from random import Random
+from typing import Literal, NamedTuple, Self
+
+from accord.http.server.owner_quotas import Bucket, Use, Withdrawal
+from accord.http.server.validation import Refusal
+
+State = Literal["live", "draining", "dead", "gone"]
+"""`draining`: opens no more connections. `dead`: did not beat in time. `gone`: ended in order."""
+
+SPEAKS = 2
+"""The version of what hosts say to each other."""
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
+_ID_LETTERS = 10
+
+HEAVIER = 1.25
+"""How many times the load of another host this one may have before a connection is opened there."""
+
+NOT_ENDED = "the host of this connection does not answer; try again"
+
+
+class HostRow(NamedTuple):
+    """One row of the directory."""
+
+    id: str
+    """Random, and made when the process starts, so that it is never used twice."""
+    address: str
+    """Its peer port, as `host:port`."""
+    name: str = ""
+    state: State = "live"
+    load: float = 0.0
+    """What it has to do, in parts of what it can do; infinite if it opens no connections."""
+    connections: int = 0
+    expires_in: float = 0.0
+    """Seconds until it may be declared dead, when it was read."""
+    speaks: int = SPEAKS
+    beats: int = 0
+    """How often it has beaten, where the directory's clock can be set; else 0."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it will never answer again."""
+        return self.state in ("dead", "gone")
+
+
+class HostTable:
+    """The hosts as last read, and the connections that were placed on them since."""
+
+    def __init__(self, hosts: Sequence[HostRow] = ()) -> None:
+        self.hosts = {host.id: host for host in hosts}
+        self._placed: dict[str, int] = {}
+
+    @property
+    def living(self) -> int:
+        """How many hosts are not over."""
+        return sum(not host.is_over for host in self.hosts.values())
+
+    def placed(self, host: HostRow) -> None:
+        """Count a connection that was opened there: the next ones of this second see it."""
+        self._placed[host.id] = self._placed.get(host.id, 0) + 1
+
+    def load(self, host: HostRow) -> float:
+        """The load of a host, with what was placed there since."""
+        more = self._placed.get(host.id, 0)
+        if not more:
+            return host.load
+        return host.load * (host.connections + more) / host.connections if host.connections else host.load + more / 1000
+
+    def better_than(self, me: HostRow, candidates: Sequence[HostRow], random: Random) -> list[HostRow]:
+        """The hosts that should open a connection in place of `me`, the best first; empty if `me` should.
+
+        Of all candidates only two random ones are compared: if every host chose the emptiest one, all new connections
+        of a second would go there.
+        """
+        must = me.state != "live" or me.load == float("inf")
+        if must:
+            return sorted(candidates, key=self.load)
+        two = random.sample(list(candidates), min(2, len(candidates)))
+        best = min(two, key=self.load, default=None)
+        return [] if best is None or me.load <= HEAVIER * self.load(best) else [best]
+
+
+def why_over(host: HostRow) -> Refusal:
+    """The refusal of a request for a connection of a host that is dead or gone."""
+    reason = "has ended" if host.state == "dead" else "was shut down"
+    return Refusal(404, f"the host of this connection {reason}: connect again; stored sessions can be loaded")
+
+
+def not_answering() -> Refusal:
+    """The refusal of a request whose host does not answer now."""
+    return Refusal(503, NOT_ENDED, retry_after=1)
+
+
+def new_host_id() -> str:
+    """An id for a host, from an alphabet without the `.` that ends it in the ids of connections."""
+    return "".join(secrets.choice(_LETTERS) for _ in range(_ID_LETTERS))
+
+
+def host_id_of(connection: str) -> str:
+    """The id of the host that this connection names; empty if it names none.
+
+    >>> host_id_of("k3vq7x2abc.Zm9v"), host_id_of("Zm9v")
+    ('k3vq7x2abc', '')
+    """
+    host, dot, _ = connection.partition(".")
+    return host if dot else ""
+
+
+class QuotaTable(ABC):
+    """What the owners of a service use. Its errors are StoreError."""
+
+    @abstractmethod
+    async def admit(self, use: Use, most: int, host: str) -> bool:
+        """Count this use of a host if its owner has fewer than `most` of its kind on all living hosts."""
+
+    @abstractmethod
+    async def release(self, uses: Sequence[str]) -> None:
+        """Count the uses with these ids no more."""
+
+    @abstractmethod
+    async def withdraw(self, owner: str, bucket: Bucket, most: int) -> Withdrawal:
+        """Take up to so many posts of the owner with this key."""
+
+    @abstractmethod
+    async def claim(self, owner: str, host: str) -> str:
+        """The host with the shared agent of the owner with this key: this one, unless another live one has it."""
+
+    @abstractmethod
+    async def sweep(self) -> None:
+        """Delete what counts no more: the uses of hosts that are over, and full buckets."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Disconnect."""
+
+
+REMEMBERED = 24 * 3600.0
+"""Seconds for which the row of a dead or gone host is kept, so that its clients can be told."""
+
+BEATS = 5
+"""How many beats a lease has."""
+
+
+class Beat(NamedTuple):
+    """What one round writes: the row of this host, and what it may do with others."""
+
+    host: HostRow
+    lease: float
+    """Seconds until the row expires."""
+    suspects: Sequence[str] = ()
+    """The hosts that are declared dead if their rows have expired."""
+
+    @property
+    def fresh(self) -> float:
+        """Seconds that the own row has left at least, if it was renewed within two beats."""
+        return self.lease * (BEATS - 2) / BEATS
+
+
+class Directory(ABC):
+    """The table of the hosts of a service. Its errors are StoreError."""
+
+    @abstractmethod
+    async def open(self) -> None:
+        """Connect, and make the table if it does not exist."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Disconnect."""
+
+    @abstractmethod
+    async def beat(self, beat: Beat) -> list[HostRow] | None:
+        """Renew the row of this host and read all rows; None if this host was declared dead."""
+
+    @abstractmethod
+    async def hosts(self) -> list[HostRow]:
+        """All rows, the oldest host first."""
+
+    async def key(self) -> bytes | None:
+        """The key with which the hosts of this directory sign, if the directory keeps one."""
+        return None
+
+    @abstractmethod
+    def quotas(self) -> QuotaTable:
+        """The tables in which the hosts of this directory count what owners use."""
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()

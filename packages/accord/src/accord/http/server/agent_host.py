@@ -1,0 +1,164 @@
+"""What a server runs for each connection: an `Agent` of this program, or a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from accord._internal.tasks import to_the_end
+from accord.confinement.container import Container
+from accord.confinement.process_limits import Confinement, ProcessLimits
+from accord.running import OWNER
+from accord.transports.process_transport import ProcessTransport
+from accord.transports.transport_interface import End, Transport
+from accord.transports.wrapped_transport import RecordedTransport, relay
+
+if TYPE_CHECKING:
+    from accord.agent.agent import Agent
+    from accord.http.server.owner_quotas import OwnerGate
+    from accord.metrics import ServerMetrics
+
+TOKEN = "ACCORD_TOKEN"
+"""The variable that holds this server's token. Agents are started without it."""
+
+Hosted: TypeAlias = "Agent | Sequence[str] | Host"
+"""An agent, a command that starts one, or a `Host`."""
+
+
+class Host(ABC):
+    """Serves connections with an agent, one call of `serve` for each."""
+
+    name: str
+    starts_processes = False
+    """Whether each connection starts a process, so that limits on processes apply."""
+    is_shared = False
+    """Whether all connections of an owner have one agent, so that one host has to serve them."""
+    metrics: ServerMetrics | None = None
+    """What counts this host's connections; the server gives the figures at its path."""
+
+    @abstractmethod
+    async def serve(self, transport: Transport, owner: str) -> End | None:
+        """Serve a client until either side ends; returns how the agent ended, or None if the client ended first."""
+
+    def count_turns(self, gate: OwnerGate) -> bool:  # noqa: ARG002
+        """Let this gate admit each turn; False if the server is to count them at its connections, as for most hosts."""
+        return False
+
+    async def close(self, grace: float) -> None:  # noqa: B027  (most hosts have nothing that outlives its connections)
+        """End what outlives connections, at the latest after `grace` seconds; the server has ended."""
+
+
+class AgentHost(Host):
+    """Serves connections with an agent of this program."""
+
+    def __init__(self, agent: Agent) -> None:
+        self.name = agent.info.name
+        self._agent = agent
+
+    async def serve(self, transport: Transport, owner: str) -> End | None:
+        await self._agent.serve(transport, owner=owner)
+        return None
+
+
+class CommandHost(Host):
+    """Serves each connection with a process of its own, which ends with the connection.
+
+    `limits` bound what each process may use, with all that it starts, and `container` runs each in a container.
+    AccordError where this machine cannot keep them.
+    """
+
+    starts_processes = True
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        cwd: str | Path | None = None,
+        env: Mapping[str, str | None] | None = None,
+        limits: ProcessLimits | None = None,
+        container: Container | None = None,
+    ) -> None:
+        if isinstance(command, str) or not command:
+            raise ValueError(
+                f"command must be a non-empty list of the program and its arguments, got {type(command).__name__}"
+            )
+        self.name = shlex.join(command)
+        self._command = list(command)
+        self._cwd = cwd
+        self._env = {TOKEN: None, **(env or {})}
+        self._confinement: Confinement | None = None
+        if limits or container is not None:
+            from accord.confinement.cgroup import confinement_for  # most servers set no limits
+
+            self._confinement = confinement_for(limits or ProcessLimits(), container)
+            self._confinement.sweep()
+
+    async def serve(self, transport: Transport, owner: str) -> End | None:
+        env = {**self._env, OWNER: owner or None}
+        if self._confinement is None:
+            return await self._run(transport, self._command, env, None)
+        confined = self._confinement.confine(self._command, env)
+        try:
+            return await self._run(transport, confined.command, env, confined.limit_hit)
+        finally:
+            await to_the_end(asyncio.create_task(confined.close(), name="accord confined"))
+
+    async def _run(
+        self,
+        transport: Transport,
+        command: list[str],
+        env: Mapping[str, str | None],
+        limit_hit: Callable[[], Awaitable[str]] | None,
+    ) -> End | None:
+        recorded = transport if isinstance(transport, RecordedTransport) else None
+        process = ProcessTransport(
+            command, cwd=self._cwd, env=env, on_stderr=None if recorded is None else recorded.on_stderr
+        )
+        process.limit_hit = limit_hit
+        first, end = await relay(transport, process)
+        if recorded is not None and first is process and end.exit_code is not None:
+            recorded.on_exit(end.exit_code)
+        return end if first is process else None
+
+
+def host_of(hosted: Hosted) -> Host:
+    """The host for an agent, a command or a host."""
+    if isinstance(hosted, Host):
+        return hosted
+    if isinstance(hosted, Sequence):
+        return CommandHost(hosted)
+    return AgentHost(hosted)
+
+
+class MeasuredHost(Host):
+    """Serves what another host serves, and counts connections, sessions, turns and bytes in `metrics`.
+
+    A server of a measured host gives the figures at the path of `metrics`.
+    """
+
+    def __init__(self, hosted: Hosted, metrics: ServerMetrics) -> None:
+        self._host = host_of(hosted)
+        self.name = self._host.name
+        self.starts_processes = self._host.starts_processes
+        self.is_shared = self._host.is_shared
+        self._counted = self.metrics = metrics
+
+    def count_turns(self, gate: OwnerGate) -> bool:
+        return self._host.count_turns(gate)
+
+    async def close(self, grace: float) -> None:
+        await self._host.close(grace)
+
+    async def serve(self, transport: Transport, owner: str) -> End | None:
+        from accord.metrics.server_metrics import MeasuredConversation  # loaded with the metrics
+
+        conversation = MeasuredConversation(self._counted)
+        try:
+            return await self._host.serve(RecordedTransport(transport, conversation), owner)
+        finally:
+            conversation.close(time.monotonic())

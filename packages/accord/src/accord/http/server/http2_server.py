@@ -1,0 +1,453 @@
+"""HTTP/2 connections on the server's side: `H2Connection` knows the protocol, this module moves the bytes.
+
+    bytes ──▶ H2Connection ──▶ Http2Request ──▶ application              many requests at a time
+    application ──▶ Http2Request.send ──▶ flow control ──▶ bytes
+
+A response waits in its request until the client's windows and the socket have room; its application waits with it, so
+each request holds one part of its response at most. A body counts against the client's window until the application has
+taken it. There is no Extended CONNECT (RFC 8441): WebSockets use HTTP/1.1.
+
+Some frames cost work and bring nothing. An honest client sends a few of them: a ping, a setting, a request that its
+user has cancelled. An attacker sends nothing else. So each connection has a `TokenBucket`: it may spend `AT_ONCE`, and
+gets `EACH_SECOND` back. A frame costs 1, and a request that is reset before its response begins `REQUEST`, whichever
+side resets it: its application has run for nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import cast
+
+from accord._internal.light_event import LightEvent
+from accord.h2.h2_connection import (
+    Chore,
+    ConnectionFailed,
+    DataReceived,
+    Event,
+    GoAwayReceived,
+    H2Connection,
+    HeadReceived,
+    StreamClosed,
+    StreamReset,
+    WindowChanged,
+)
+from accord.h2.h2_frames import Code
+from accord.http.h1 import Fields
+from accord.http.server.asgi import ON_LEAVE, OWN_BODY, Scope, scope_of
+from accord.http.server.server_limits import SILENT_PINGS
+from accord.http.server.tcp_connection import AsgiRequest, ConnectionServer, TcpConnection, close_after_reading, date
+
+AT_ONCE = 1000
+EACH_SECOND = 100.0
+REQUEST = 10
+
+
+class TokenBucket:
+    """Counts down with the work of each frame, and up with time, as told by `clock` in seconds.
+
+    >>> allowance = TokenBucket(lambda: 0.0, at_once=2)
+    >>> allowance.spend(), allowance.spend(), allowance.spend()
+    (True, True, False)
+    """
+
+    def __init__(
+        self, clock: Callable[[], float], *, at_once: float = AT_ONCE, each_second: float = EACH_SECOND
+    ) -> None:
+        self._clock = clock
+        self._at_once = at_once
+        self._each_second = each_second
+        self._left = at_once
+        self._since = clock()
+
+    def spend(self, cost: float = 1) -> bool:
+        """Count one frame of this cost; False if it is too much."""
+        now = self._clock()
+        self._left = min(self._at_once, self._left + (now - self._since) * self._each_second) - cost
+        self._since = now
+        return self._left >= 0
+
+
+class Http2Request(AsgiRequest):
+    """One request over HTTP/2, and its response until it is written."""
+
+    def __init__(self, connection: Http2Connection, number: int, *, is_head: bool, has_body: bool) -> None:
+        super().__init__(has_body=has_body)
+        self.number = number
+        """The number of its stream."""
+        self.waiting = bytearray()
+        """The part of the response's body that is not written."""
+        self.has_begun = False
+        """Whether the header of the response is written."""
+        self.waits_since = 0.0
+        """When the response last got on."""
+        self._connection = connection
+        self._is_head = is_head
+        self._is_ended = False
+        self._counted = 0
+        self._written = LightEvent()
+        self._clock = asyncio.get_running_loop().time
+
+    # The body
+
+    def count(self, counted: int) -> None:
+        """Count received bytes, as flow control does, until the application takes them."""
+        self._counted += counted
+
+    def _taken(self, size: int) -> None:  # noqa: ARG002
+        counted, self._counted = self._counted, 0
+        self._connection.acknowledge(self.number, counted)
+
+    # The response
+
+    async def _respond(self, body: bytes, *, more: bool) -> None:
+        if not self._is_head:
+            self.waiting += body
+        self.is_answered = not more
+        self.waits_since = self._clock()
+        self._connection.write(self)
+        if more and self.has_output:
+            self._written.clear()
+            await self._written.wait()
+
+    @property
+    def has_output(self) -> bool:
+        """Whether something of the response can be written."""
+        return not self._gone and (not self.has_begun or bool(self.waiting) or self.needs_end)
+
+    @property
+    def needs_end(self) -> bool:
+        """Whether the response is written but for its end."""
+        return self.is_answered and not self.waiting and not self._is_ended
+
+    @property
+    def is_sent(self) -> bool:
+        """Whether the response is written to its end."""
+        return self._is_ended
+
+    def take_head(self) -> Fields | None:
+        """The header of the response if it is not written, as fields."""
+        start, self._start = self._start, None  # a stream stays open for hours
+        if self.has_begun or start is None:
+            return None
+        self.has_begun = True
+        if self.needs_end:
+            self._is_ended = True
+        return [(b":status", b"%d" % start["status"]), *start["headers"], (b"date", date())]
+
+    def take(self, size: int) -> bytes:
+        """The next bytes of the body, at most `size`."""
+        data = bytes(self.waiting[:size])
+        del self.waiting[:size]
+        self.waits_since = self._clock()
+        if not self.waiting:
+            self._is_ended = self.is_answered
+            self._written.set()
+        return data
+
+    def take_end(self) -> None:
+        """Note that the end of the response is written."""
+        self._is_ended = True
+
+    def leave(self) -> None:
+        super().leave()
+        self.waiting.clear()
+        self._written.set()
+
+
+STREAM_WINDOW = 64 * 1024
+CONNECTION_WINDOW = 256 * 1024
+"""Bytes of bodies that a client may send before applications take them: of one request, and of all together."""
+
+SLICE = 64 * 1024
+"""Bytes of one response that are written before others have their turn."""
+
+MOST_UNREAD = 1024 * 1024
+"""Bytes that may wait in the socket. Responses stop long before; what remains are answers to the client's frames."""
+
+LOOK_EVERY = 1.0
+"""The least number of seconds between two checks of a connection."""
+
+log = logging.getLogger("accord.http")
+
+
+class Http2Connection(TcpConnection):
+    """One TCP connection that speaks HTTP/2."""
+
+    def __init__(self, server: ConnectionServer) -> None:
+        super().__init__(server)
+        self._http = H2Connection(
+            is_client=False,
+            stream_window=STREAM_WINDOW,
+            connection_window=CONNECTION_WINDOW,
+            streams=self._limits.streams,
+        )
+        self._requests: dict[int, Http2Request] = {}
+        """The requests whose response is not complete."""
+        self._waiting: dict[int, Http2Request] = {}
+        """Those of them whose response waits for room, in the order of their turns."""
+        self._running = 0
+        """How many applications run. A request that was cancelled can still have one."""
+        self._bucket = TokenBucket(self._loop.time)
+        self._has_room = True
+        self._may_go_on = False
+        """Whether the client has enlarged a window, so that waiting responses may go on."""
+        self._idle_since = self._loop.time()
+        self._heard = self._loop.time()
+        """When the client last sent something, or answered a ping."""
+        self._pings = 0
+        """Pings since then."""
+        self._look: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        self._flush()
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+        self._is_leaving = True
+        self._server.forget(self)
+        if self._look is not None:
+            self._look.cancel()
+        self._drop_all()
+
+    # In
+
+    def data_received(self, data: bytes) -> None:
+        if self._is_leaving:
+            return
+        self._heard, self._pings = self._loop.time(), 0
+        for event in self._http.receive(data):
+            self._handle(event)
+        if self._may_go_on:  # once for all frames of a read: there may be thousands of them
+            self._may_go_on = False
+            self._go_on()
+        self._flush()
+
+    def _handle(self, event: Event) -> None:
+        match event:
+            case HeadReceived():
+                self._begin(event)
+            case DataReceived():
+                self._got(event)
+            case StreamReset():
+                self._was_reset(event.stream)
+            case WindowChanged():
+                self._may_go_on = True
+            case Chore():
+                self._spend()
+            case GoAwayReceived():
+                self._leave()
+            case ConnectionFailed():
+                log.info("an HTTP/2 connection was closed: %s", event.detail)
+                self._leave()
+
+    def _spend(self, cost: float = 1) -> None:
+        """Count a frame that costs work and brings nothing; too many of them end the connection."""
+        if not self._is_leaving and not self._bucket.spend(cost):
+            log.info("an HTTP/2 connection was closed: too many frames without a purpose")
+            self._say_goodbye(Code.ENHANCE_YOUR_CALM)
+
+    def _begin(self, event: HeadReceived) -> None:
+        if self._is_leaving:
+            return
+        number, head = event.stream, event.head
+        if self._running >= self._limits.streams:
+            self._spend()
+            self._http.reset(number, Code.REFUSED_STREAM)
+            return
+        request = Http2Request(self, number, is_head=head.method == b"HEAD", has_body=not event.ends)
+        self._requests[number] = request
+        self._running += 1
+        scope = scope_of("http", "2", head.method, head.target, head.fields, self._transport)
+        scope["extensions"] |= {OWN_BODY: request.body_at_once, ON_LEAVE: request.on_leave}
+        self._server.start_task(self._answer(request, scope))
+
+    def _got(self, event: DataReceived) -> None:
+        number, data, counted = event.stream, event.data, event.counted
+        if not data and not event.ends:
+            self._spend()
+        if (request := self._requests.get(number)) is None:
+            self.acknowledge(number, counted)  # its response is complete, or it was refused
+        else:
+            request.count(counted)
+            request.got(data, is_over=event.ends)
+
+    def acknowledge(self, number: int, counted: int) -> None:
+        """Let the client send as much again: these bytes of a body, as flow control counts them, were taken."""
+        if counted and not self._is_leaving:
+            self._http.acknowledge(number, counted)
+            self._flush()
+
+    def _was_reset(self, number: int) -> None:
+        self._waiting.pop(number, None)
+        if (request := self._requests.pop(number, None)) is None:
+            return
+        if not request.has_begun:
+            # RFC 9113, 10.5: a client that cancels what it has just asked for makes us work and waits for nothing. So
+            # does one whose frames make us reset the stream.
+            self._spend(REQUEST)
+        request.leave()
+        self._note_idle()
+
+    async def _answer(self, request: Http2Request, scope: Scope) -> None:
+        try:
+            await self._server.app(scope, request.receive, request.send)
+        except Exception:
+            log.exception("serving a request failed")
+        finally:
+            self._running -= 1
+            if not request.is_answered:
+                self._drop(request, Code.INTERNAL_ERROR)
+            self._note_idle()
+
+    # Out
+
+    def write(self, request: Http2Request) -> None:
+        """Write as much of this response as there is room for; the rest waits for its turn."""
+        self._waiting.pop(request.number, None)
+        try:
+            while self._has_room and not self._is_leaving and request.has_output:
+                if not self._write_slice(request):
+                    break
+        except StreamClosed as error:
+            log.info("a response over HTTP/2 could not be sent: %s", error)
+            self._drop(request, Code.INTERNAL_ERROR)
+            return
+        if request.is_sent:
+            self._complete(request)
+        elif request.has_output and not self._is_leaving:
+            self._waiting[request.number] = request
+
+    def _write_slice(self, request: Http2Request) -> bool:
+        """Write some of a response; False if the client's window is full."""
+        number, http = request.number, self._http
+        if (head := request.take_head()) is not None:
+            http.send_headers(number, head, ends=request.is_sent)
+        left = SLICE
+        while request.waiting and left > 0:
+            size = min(http.room(number), left)
+            if size <= 0:
+                break
+            data = request.take(size)
+            http.send_data(number, data, ends=request.is_sent)
+            left -= len(data)
+        if request.needs_end:
+            request.take_end()
+            http.send_data(number, b"", ends=True)
+        self._flush()
+        return left <= 0
+
+    def _complete(self, request: Http2Request) -> None:
+        self._requests.pop(request.number, None)
+        if not request.is_whole and not self._is_leaving:
+            # RFC 9113, 8.1: the response is complete, so the client need not send the rest of the body.
+            self._http.reset(request.number, Code.NO_ERROR)
+            self._flush()
+        request.leave()
+        self._note_idle()
+
+    def _go_on(self) -> None:
+        for request in list(self._waiting.values()):
+            if not self._has_room:
+                return
+            self.write(request)
+
+    def _flush(self) -> None:
+        data = self._http.output()
+        if (
+            not data or self._is_leaving or self._transport.is_closing()
+        ):  # uvloop raises for it, and asyncio only counts it
+            return
+        self._written += len(data)
+        self._transport.write(data)
+        if self._transport.get_write_buffer_size() > MOST_UNREAD:
+            log.info("a client reads none of the answers to its frames: its connection is closed")
+            self._transport.abort()
+
+    def pause_writing(self) -> None:
+        self._has_room = False
+
+    def resume_writing(self) -> None:
+        self._has_room = True
+        self._go_on()
+
+    # The end
+
+    def _drop(self, request: Http2Request, code: Code) -> None:
+        """End this request without the rest of its response."""
+        self._waiting.pop(request.number, None)
+        if self._requests.pop(request.number, None) is not None and not self._is_leaving:
+            self._http.reset(request.number, code)
+            self._flush()
+        request.leave()
+        self._note_idle()
+
+    def _drop_all(self) -> None:
+        requests = list(self._requests.values())
+        self._requests.clear()
+        self._waiting.clear()
+        for request in requests:
+            request.leave()
+
+    def _note_idle(self) -> None:
+        if self._requests or self._is_leaving:
+            return
+        self._idle_since = self._loop.time()
+        if self._server.is_ending:
+            self._say_goodbye(Code.NO_ERROR)
+
+    def _watch(self) -> None:
+        """Close the connection if it is idle or stalled, and cancel responses that the client does not take."""
+        now = self._loop.time()
+        if self._is_stalled(now):
+            log.info(
+                "a client read none of its responses for %g seconds: its connection is closed", self._limits.stalled
+            )
+            self._transport.abort()
+            return
+        if self._requests and self._is_silent(now):
+            log.info("an HTTP/2 client answered no ping: its connection is closed")
+            self._transport.abort()
+            return
+        for request in list(self._waiting.values()):
+            if now - request.waits_since > self._limits.stalled and self._has_room:
+                log.info("a response was cancelled: its window was full for %g seconds", self._limits.stalled)
+                self._drop(request, Code.CANCEL)
+        left = self._idle_since + self._limits.idle - now
+        if not self._requests and left <= 0 and not self._is_leaving:
+            self._say_goodbye(Code.NO_ERROR)
+        soon = min(left if left > 0 else self._limits.idle, self._limits.stalled, self._limits.heartbeat)
+        self._look = self._loop.call_later(max(soon, LOOK_EVERY), self._watch)
+
+    def _is_silent(self, now: float) -> bool:
+        """Ping a client that has been silent for a while; whether it has answered none of the last pings.
+
+        The kernel of a frozen client goes on taking what is sent, so a stream that is never read looks idle.
+        """
+        if self._is_leaving or now - self._heard < self._limits.heartbeat * (self._pings + 1):
+            return False
+        if self._pings == SILENT_PINGS:
+            return True
+        self._pings += 1
+        self._http.ping(b"accord\0\0")
+        self._flush()
+        return False
+
+    def _say_goodbye(self, code: Code) -> None:
+        """Send GOAWAY and close."""
+        self._http.close(code)
+        self._leave()
+
+    def _leave(self) -> None:
+        """Send what is ready, ignore what arrives, and close."""
+        self._flush()
+        self._is_leaving = True
+        self._drop_all()
+        close_after_reading(self._transport)
+
+    def end(self) -> None:
+        """Close the connection if no request is in progress, and otherwise after the last response."""
+        if not self._is_leaving:
+            self._note_idle()

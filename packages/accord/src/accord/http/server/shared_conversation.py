@@ -1,0 +1,290 @@
+"""`SharedConversation`: which of several clients gets which message of their one agent, and the agent of theirs. PURE.
+
+    client's request ──▶ a number of ours ──▶ agent ──▶ answer ──▶ the client that asked, under its own id
+    agent's update   ──▶ every client of the session, and its log
+    agent's question ──▶ every controller of the session ──▶ the first answer wins; the others are told to stop asking
+
+A session has one turn at a time: in version 1 further prompts wait here, in version 2 the agent orders them. Requests
+that the agent makes of a client's own machine (files, terminals) are refused: no client offers them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import count
+from typing import NamedTuple
+
+from accord.errors import INVALID_REQUEST, METHOD_NOT_FOUND
+from accord.http.headers import session_of
+from accord.http.server import shared_messages
+from accord.http.server.shared_messages import CANCEL_REQUEST, members
+from accord.http.server.shared_session import (
+    AGENT,
+    MAKES,
+    OPENS,
+    EarlyUpdates,
+    SharedOpens,
+    SharedQuestions,
+    SharedSession,
+    Waiting,
+)
+from accord.jsonrpc import wire_messages
+from accord.jsonrpc.wire_messages import Malformed, NotificationFrame, RequestFrame, ResponseFrame, parse
+
+PROMPT, CANCEL, CLOSE, DELETE = "session/prompt", "session/cancel", "session/close", "session/delete"
+
+FOR_ALL = frozenset({"session/list", "session/status", DELETE})
+"""Requests about a session that a client may send without having opened it."""
+
+OF_A_MACHINE = ("fs/", "terminal/")
+"""How the methods begin with which an agent uses the machine of its client."""
+
+
+class SharedRequest(NamedTuple):
+    """A request of a client that the agent has not answered."""
+
+    client: int
+    call: RequestFrame
+    session: str
+
+
+class SharedConversation:
+    """The clients and the sessions of one agent. Messages to send are appended to `out`, with their receivers."""
+
+    def __init__(self) -> None:
+        self.out: list[tuple[int, bytes]] = []
+        self._clients: dict[int, bool] = {}
+        """The attached clients, and whether each has been initialized."""
+        self._sessions: dict[str, SharedSession] = {}
+        self._asked: dict[int, SharedRequest] = {}
+        self._numbers = count(1)
+        self._early = EarlyUpdates()
+        self._initialized: ResponseFrame | None = None
+        self._initializing: list[Waiting] = []
+        self._version = 1
+        self._questions = SharedQuestions(self._numbers, self.out)
+        self._opens = SharedOpens(self._clients, self._sessions, self._questions, self._forward, self._send)
+
+    @property
+    def version(self) -> int | None:
+        """The version of the protocol that the agent speaks here, once it has said so."""
+        return None if self._initialized is None else self._version
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a turn is running, with or without a client."""
+        return any(session.is_busy for session in self._sessions.values())
+
+    def _send(self, receiver: int, frame: bytes) -> None:
+        self.out.append((receiver, frame))
+
+    def _send_all(self, clients: Iterable[int], frame: bytes) -> None:
+        self.out += [(client, frame) for client in clients]
+
+    def _all(self) -> list[int]:
+        return [client for client, is_in in self._clients.items() if is_in]
+
+    # Clients
+
+    def joined(self, client: int) -> None:
+        """A client has connected."""
+        self._clients[client] = False
+
+    def left(self, client: int) -> None:
+        """A client has ended its connection. Its turns go on."""
+        self._clients.pop(client, None)
+        self._questions.left(client)
+        for session in self._sessions.values():
+            session.clients.pop(client, None)
+
+    def received(self, client: int, frame: bytes) -> None:
+        """A client has sent this."""
+        match parse(frame):
+            case RequestFrame() as call:
+                self._call(client, call)
+            case NotificationFrame() as tell:
+                self._tell(client, tell)
+            case ResponseFrame() as answer:
+                self._questions.answered(client, answer)
+            case Malformed() as malformed:
+                if (reply := malformed.reply()) is not None:
+                    self._send(client, reply)
+
+    def _call(self, client: int, call: RequestFrame) -> None:
+        if call.method == "initialize":
+            self._begin(client, call)
+        elif not self._clients.get(client):
+            self._send(client, wire_messages.encode_error(call.id, INVALID_REQUEST, "`initialize` must be sent first"))
+        elif call.method in OPENS:
+            self._opens.open(client, call)
+        else:
+            self._ask(client, call, "" if call.method in MAKES else session_of(call.params) or "")
+
+    def _ask(self, client: int, call: RequestFrame, named: str) -> None:
+        session = self._sessions.get(named)
+        if session is None or (call.method in FOR_ALL and not session.clients.get(client)):
+            self._forward(client, call, named)
+        elif session.clients.get(client, True) and call.method != CLOSE:
+            problem = "this client has not opened the session, or only watches it: load it to control it"
+            self._send(client, wire_messages.encode_error(call.id, INVALID_REQUEST, problem, {"reason": "watching"}))
+        elif call.method == PROMPT and self._version == 1 and session.running is not None:
+            session.prompts.append(Waiting(client, call))
+        elif call.method == PROMPT:
+            self._prompt(session, client, call)
+        elif call.method == CLOSE and (session.clients.keys() - {client} or self._only_watches(session, client)):
+            session.clients.pop(client, None)
+            self._send(client, wire_messages.encode_response(call.id, b"{}"))
+        else:
+            self._forward(client, call, named)
+
+    @staticmethod
+    def _only_watches(session: SharedSession, client: int) -> bool:
+        """Whether this client leaves a session that is not its own to close: its turn may go on without a client."""
+        return session.clients.get(client, False) and not session.is_watched
+
+    def _forward(self, client: int, call: RequestFrame, session: str, params: bytes | None = None) -> int:
+        number = next(self._numbers)
+        self._asked[number] = SharedRequest(client, call, session)
+        self._send(AGENT, wire_messages.encode_request(number, call.method, call.params if params is None else params))
+        return number
+
+    def _prompt(self, session: SharedSession, client: int, call: RequestFrame) -> None:
+        number = self._forward(client, call, session.name)
+        if session.running is None:
+            session.running = number
+        if self._version == 1:  # in version 2 the agent tells all of them what the user said
+            for update in shared_messages.user_messages(session.name, members(call.params)):
+                self._tell_others(session, client, update)
+
+    def _tell_others(self, session: SharedSession, client: int, update: bytes) -> None:
+        session.note([update])
+        self._send_all(session.clients.keys() - {client}, update)
+
+    def _tell(self, client: int, tell: NotificationFrame) -> None:
+        if tell.method == CANCEL_REQUEST:
+            self._cancel_request(client, members(tell.params).get("requestId"))
+            return
+        session = self._sessions.get(session_of(tell.params) or "")
+        if session is not None and session.clients.get(client, True):
+            return  # it only watches
+        if session is not None and tell.method == CANCEL:
+            self._cancel_waiting(session)
+        self._send(AGENT, wire_messages.encode_notification(tell.method, tell.params))
+
+    def _cancel_waiting(self, session: SharedSession) -> None:
+        for waiting in session.prompts:
+            self._send(waiting.client, wire_messages.encode_response(waiting.call.id, b'{"stopReason":"cancelled"}'))
+        session.prompts.clear()
+
+    def _cancel_request(self, client: int, request_id: object) -> None:
+        for number, asked in self._asked.items():
+            if asked.client == client and asked.call.id == request_id:
+                self._send(AGENT, shared_messages.cancel_request(number))
+
+    def _begin(self, client: int, call: RequestFrame) -> None:
+        if self._initialized is not None:
+            self._clients[client] = True
+            self._send(client, shared_messages.answered(self._initialized, call.id))
+            return
+        self._initializing.append(Waiting(client, call))
+        if len(self._initializing) == 1:
+            params = shared_messages.shared_initialize(members(call.params))
+            number = next(self._numbers)
+            self._asked[number] = SharedRequest(client, call, "")
+            self._send(AGENT, wire_messages.encode_request(number, call.method, params))
+
+    def _began(self, answer: ResponseFrame) -> None:
+        waiting, self._initializing = self._initializing, []
+        self._opens.agent_watches = shared_messages.announces_watching(answer)
+        answer = shared_messages.announced(answer)
+        if answer.error is None:
+            self._initialized = answer
+            self._version = shared_messages.version_in(members(answer.result))
+        for client, call in waiting:
+            if client in self._clients:
+                self._clients[client] = answer.error is None
+            self._send(client, shared_messages.answered(answer, call.id))
+
+    # The agent
+
+    def told(self, frame: bytes) -> None:
+        """The agent has sent this."""
+        match parse(frame):
+            case NotificationFrame(method="session/update") as tell:
+                self._update(session_of(tell.params) or "", tell, frame)
+            case NotificationFrame() as tell if tell.method == CANCEL_REQUEST:
+                self._questions.cancelled(members(tell.params).get("requestId"))
+            case NotificationFrame():
+                self._send_all(self._all(), frame)
+            case RequestFrame() as call:
+                self._question(call)
+            case ResponseFrame(id=int(number)) as answer if number in self._asked:
+                self._settle(number, self._asked.pop(number), answer)
+            case _:
+                pass
+
+    def _session(self, named: str) -> SharedSession | None:
+        """The session with this id, or that of a subagent with this id."""
+        return self._sessions.get(named) or self._sessions.get(named.partition("/")[0])
+
+    def _update(self, named: str, tell: NotificationFrame, frame: bytes) -> None:
+        session = self._session(named)
+        if session is None:
+            self._early.add(named, frame)
+            self._send_all(self._all(), frame)
+            return
+        if session.is_watched and shared_messages.ends_watching(frame):
+            self._opens.watch_ended(session, frame)
+            return
+        session.note([frame])
+        self._send_all(session.receivers, frame)
+        if shared_messages.may_change_answers(frame):
+            session.changed(shared_messages.update_of(members(tell.params)))
+        if self._version > 1 and b"state_update" in frame and shared_messages.is_idle(members(tell.params)):
+            self._turn_is_over(session)
+
+    def _question(self, call: RequestFrame) -> None:
+        session = self._session(session_of(call.params) or "")
+        if call.method.startswith(OF_A_MACHINE):
+            problem = "no client of a shared agent offers its files or terminals"
+            self._send(AGENT, wire_messages.encode_error(call.id, METHOD_NOT_FOUND, problem))
+        elif session is None:
+            self._questions.ask(call, "", self._all())
+        else:
+            self._questions.ask(call, session.name, session.controllers)
+
+    def _settle(self, number: int, asked: SharedRequest, answer: ResponseFrame) -> None:
+        client, call, named = asked
+        if call.method == "initialize":
+            self._began(answer)
+            return
+        self._send(client, shared_messages.answered(answer, call.id))
+        session = self._sessions.get(named)
+        if call.method in OPENS:
+            self._opens.opened(client, call, answer)
+        elif call.method in MAKES and answer.error is None:
+            made = session_of(answer.result) or ""
+            self._opens.made(client, made, answer).note(self._early.take(made))
+        elif call.method in (CLOSE, DELETE) and answer.error is None:
+            self._drop(self._sessions.pop(named, None))
+        elif session is not None and call.method == PROMPT:
+            # In version 2 the answer only accepts the prompt.
+            if session.running == number and (self._version == 1 or answer.error is not None):
+                self._turn_is_over(session)
+        elif session is not None and answer.error is None:
+            for update in shared_messages.shared_changes(named, call, answer):
+                session.changed(update.body)
+                self._tell_others(session, client, update.frame)
+
+    def _drop(self, session: SharedSession | None) -> None:
+        """A session was closed or deleted."""
+        if session is not None:
+            self._cancel_waiting(session)
+            self._opens.again(session)
+
+    def _turn_is_over(self, session: SharedSession) -> None:
+        session.running = None
+        if session.prompts:
+            self._prompt(session, *session.prompts.popleft())
+        else:
+            self._opens.again(session)

@@ -1,0 +1,158 @@
+"""What a shared conversation reads in messages, and the messages that it writes itself. PURE."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+
+from accord.capabilities import WATCH
+from accord.errors import DecodeError
+from accord.jsonrpc import wire_messages
+from accord.jsonrpc.line_frames import RequestId
+from accord.jsonrpc.wire_messages import NotificationFrame, RequestFrame, ResponseFrame
+from accord.schema import codec
+from accord.trace.meaning import body_of, items_of
+
+CANCEL_REQUEST = "$/cancel_request"
+
+_CHANGING = (b"current_mode_update", b"config_option_update", b"available_commands_update")
+
+HANDED_OVER = "session_info_update"
+"""The kind of update, an empty one, that ends a watch because the session is opened again on the same connection."""
+
+KEPT_CAPABILITIES = frozenset({"session", "elicitation", "subagents", "plan", "_meta"})
+"""What a client can do that all clients can do for each other: not its files, and not its terminals."""
+
+
+def members(raw: Any) -> dict[str, Any]:
+    """The members of these params or this result; empty if it is not an object."""
+    try:
+        return {} if raw is None else body_of(codec.loads(raw))
+    except DecodeError:
+        return {}
+
+
+def params_of(frame: bytes) -> dict[str, Any]:
+    """The params of this notification."""
+    message = wire_messages.parse(frame)
+    return members(message.params) if isinstance(message, NotificationFrame) else {}
+
+
+def version_in(told: dict[str, Any]) -> int:
+    """The protocol version in the params or the result of `initialize`."""
+    version = told.get("protocolVersion")
+    return version if isinstance(version, int) else 1
+
+
+def watches(params: dict[str, Any]) -> bool:
+    """Whether a client asks to open a session only to watch it."""
+    return body_of(params.get("_meta")).get(WATCH) is True
+
+
+def without_watching(params: dict[str, Any]) -> bytes:
+    """The params of a request to open a session, for an agent that knows nothing of watching."""
+    meta = {key: value for key, value in body_of(params.get("_meta")).items() if key != WATCH}
+    kept = {key: value for key, value in params.items() if key != "_meta"}
+    return codec.encode({**kept, "_meta": meta} if meta else kept)
+
+
+def announces_watching(answer: ResponseFrame) -> bool:
+    """Whether the agent's answer to `initialize` says that sessions can be watched."""
+    return body_of(members(answer.result).get("_meta")).get(WATCH) is True
+
+
+def ends_watching(frame: bytes) -> bool:
+    """Whether this update says that its receiver watches the session no more."""
+    return WATCH.encode() in frame and body_of(params_of(frame).get("_meta")).get(WATCH) is False
+
+
+def watch_over(session: str) -> bytes:
+    """An update that only says that a client watches the session no more: what follows is another opening of it."""
+    params = {"sessionId": session, "update": {"sessionUpdate": HANDED_OVER}, "_meta": {WATCH: False}}
+    return wire_messages.encode_notification("session/update", codec.encode(params))
+
+
+def wants_replay(method: str, params: dict[str, Any]) -> bool:
+    """Whether a client that opens a session wants its past: `session/load`, or a resume with `replayFrom`."""
+    return method == "session/load" or params.get("replayFrom") is not None
+
+
+def shared_initialize(params: dict[str, Any]) -> bytes:
+    """The params of `initialize` without what only one client could do for the agent."""
+    for name in ("clientCapabilities", "capabilities"):
+        if name in params:
+            offered = body_of(params[name])
+            params = {**params, name: {key: offered[key] for key in offered if key in KEPT_CAPABILITIES}}
+    return codec.encode(params)
+
+
+def announced(answer: ResponseFrame) -> ResponseFrame:
+    """The agent's answer to `initialize`, which says as well that sessions can be watched here."""
+    if answer.error is not None:
+        return answer
+    result = members(answer.result)
+    told = {**result, "_meta": {**body_of(result.get("_meta")), WATCH: True}}
+    return ResponseFrame(answer.id, msgspec.Raw(written(told)))
+
+
+def user_messages(session: str, params: dict[str, Any]) -> Iterator[bytes]:
+    """A prompt of version 1 as updates, for the clients that did not send it."""
+    for block in items_of(params.get("prompt")):
+        update = {"sessionUpdate": "user_message_chunk", "content": block}
+        yield wire_messages.encode_notification(
+            "session/update", codec.encode({"sessionId": session, "update": update})
+        )
+
+
+def update_of(params: dict[str, Any]) -> dict[str, Any]:
+    """The update in the params of `session/update`."""
+    return body_of(params.get("update"))
+
+
+def may_change_answers(frame: bytes) -> bool:
+    """Whether this update may change the answer to a client that opens the session; most are text."""
+    return b"_update" in frame and any(kind in frame for kind in _CHANGING)
+
+
+class SharedChange(NamedTuple):
+    """A change of a session that one client has made, as an update for the others."""
+
+    body: dict[str, Any]
+    frame: bytes
+
+
+def shared_changes(session: str, call: RequestFrame, answer: ResponseFrame) -> Iterator[SharedChange]:
+    """What a client has changed by this request, which the agent tells only to that client."""
+    body: dict[str, Any] = {}
+    if call.method == "session/set_mode":
+        body = {"sessionUpdate": "current_mode_update", "currentModeId": members(call.params).get("modeId")}
+    elif call.method == "session/set_config_option" and "configOptions" in (result := members(answer.result)):
+        body = {"sessionUpdate": "config_option_update", "configOptions": result["configOptions"]}
+    if body:
+        params = codec.encode({"sessionId": session, "update": body})
+        yield SharedChange(body, wire_messages.encode_notification("session/update", params))
+
+
+def is_idle(params: dict[str, Any]) -> bool:
+    """Whether this update of version 2 says that the session's turn is over."""
+    update = update_of(params)
+    return update.get("sessionUpdate") == "state_update" and update.get("state") == "idle"
+
+
+def answered(answer: ResponseFrame, request_id: RequestId) -> bytes:
+    """This answer under another id."""
+    if answer.error is None:
+        return wire_messages.encode_response(request_id, b"null" if answer.result is None else answer.result)
+    return wire_messages.encode_error(request_id, answer.error.code, answer.error.message, answer.error.data)
+
+
+def cancel_request(request_id: RequestId) -> bytes:
+    """The notification that a request is not waited for any more."""
+    return wire_messages.encode_notification(CANCEL_REQUEST, codec.encode({"requestId": request_id}))
+
+
+def written(result: dict[str, Any]) -> bytes:
+    """These members as the result of an answer."""
+    return codec.encode(result)

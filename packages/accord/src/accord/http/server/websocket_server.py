@@ -1,0 +1,191 @@
+"""WebSockets on the server's side: upgrades a request to a `Framed` connection.
+
+`websockets` validates the handshake and computes the response; the application decides on access. The application then
+takes the socket itself, by an ASGI extension of ours, so that a frame needs no event, no queue and no task. With other
+servers it uses ASGI events (`asgi_websocket`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+from websockets.datastructures import Headers
+from websockets.http11 import Request
+from websockets.server import ServerProtocol
+
+from accord.http.h1 import Fields, RequestHead, head_bytes, status_line
+from accord.http.server.asgi import OWN_SOCKET, Application, Event
+from accord.http.server.http1_server import scope_of_head
+from accord.http.server.server_limits import SILENT_PINGS, ServerLimits
+from accord.http.server.unanswered_requests import UnansweredRequests
+from accord.transports.transport_interface import End, Receiver
+from accord.transports.websocket_frames import GOING_AWAY, NORMAL
+from accord.transports.websocket_transport import DrainProgress, Framed
+
+log = logging.getLogger("accord.http")
+
+
+class ServerSocket(Framed):
+    """A WebSocket that a client has opened, with the server's limits."""
+
+    def __init__(self, limits: ServerLimits) -> None:
+        super().__init__(
+            limit=limits.body,
+            is_client=False,
+            ping_every=limits.heartbeat,
+            pings=SILENT_PINGS,
+            high_water=limits.unread,
+            first=limits.first,
+        )
+        self.limits = limits
+        self.calls = UnansweredRequests(limits.sessions, limits.requests)
+        self.received = self.sent = 0
+        """Bytes of messages."""
+        self._waits_since = asyncio.get_running_loop().time()
+        self._reading = DrainProgress()
+        self._agent_reads = True
+        self._refusals_wait = False
+        """Whether reading has stopped because the client reads no refusals."""
+
+    def send(self, frames: Sequence[bytes]) -> None:
+        super().send(frames)
+        for frame in frames:
+            self.calls.websocket_sent(frame)
+            self.sent += len(frame)
+
+    def _deliver(self, messages: Sequence[bytes], receiver: Receiver) -> None:
+        if not self.received:
+            self._frames.opened()
+        passed: list[bytes] = []
+        for frame in messages:
+            self.received += len(frame)
+            if (refusal := self.calls.websocket_received(frame)) is None:
+                passed.append(frame)
+            else:
+                self.send([refusal])
+        if len(passed) < len(messages) and self._full:
+            self._refusals_wait = True
+            super().pause_reading()
+        if passed:
+            receiver.received(passed)
+
+    def pause_reading(self) -> None:
+        self._agent_reads = False
+        super().pause_reading()
+
+    def resume_reading(self) -> None:
+        self._agent_reads = True
+        if not self._refusals_wait:
+            super().resume_reading()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._refusals_wait:
+            self._refusals_wait = False
+            if self._agent_reads:
+                super().resume_reading()
+
+    def _end_of(self, code: int, reason: str) -> End:  # noqa: ARG002
+        return End("peer_closed")  # a client may leave with any code
+
+    def _finish(self, end: End) -> None:
+        if self._end is None and end.reason == "unresponsive":
+            log.info("a WebSocket client answered no ping: its connection is closed")
+        super()._finish(end)
+
+    def finish(self, end: End, *, going_away: bool = False) -> None:
+        """End the connection; idempotent. `going_away` tells the client that the whole server shuts down."""
+        self.hang_up(end, GOING_AWAY if going_away else NORMAL)
+
+    def problem(self, now: float) -> str | None:
+        """Why this connection should be closed, or None; called at intervals."""
+        if self._reading.look(self._written, self.unsent) or not self.unsent:
+            self._waits_since = now
+        elif now - self._waits_since > self.limits.stalled:
+            return f"the client read nothing for {self.limits.stalled:g} seconds"
+        return None
+
+    async def run(self) -> None:
+        """Wait until the socket is closed."""
+        try:
+            await self._lost.wait()
+        finally:
+            if not self._lost.is_set():
+                self._socket.abort()
+
+
+class Upgrade:
+    """One WebSocket handshake, as ASGI's `receive` and `send`."""
+
+    def __init__(self, socket: asyncio.Transport, head: RequestHead, rest: bytes) -> None:
+        self._socket = socket
+        self._head = head
+        self._rest = rest
+        self._accepting: Fields = []
+        self._refusal: Event | None = None
+        self._asked = False
+        self.link: ServerSocket | None = None
+        socket.pause_reading()
+
+    async def answer(self, app: Application) -> None:
+        """Run the application, which accepts or refuses the handshake and serves the connection."""
+        if self._rest or self._head.has_body or not self._head.is_1_1:
+            # 4.1: a client "MUST wait for a response from the server before sending any further data".
+            self._refuse(400, b"malformed WebSocket handshake")
+            return
+        response = ServerProtocol().accept(_request(self._head))
+        if response.status_code != 101:
+            self._socket.write(response.serialize())
+            self._socket.close()
+            return
+
+        self._accepting = [(name.encode(), value.encode()) for name, value in response.headers.raw_items()]
+        scope = scope_of_head(self._head, self._socket, "websocket")
+        scope["subprotocols"] = []
+        scope["extensions"] = {"websocket.http.response": {}, OWN_SOCKET: self._take}
+        try:
+            await app(scope, self._receive, self._send)
+        except Exception:
+            log.exception("serving a WebSocket failed")
+        finally:
+            if self.link is None:
+                self._socket.close()
+            else:
+                await self.link.close(0)
+
+    def _take(self, limits: ServerLimits) -> ServerSocket:
+        """Give the accepted socket to the application."""
+        self.link = ServerSocket(limits)
+        self.link.attach(self._socket)
+        return self.link
+
+    async def _receive(self) -> Event:
+        if not self._asked:
+            self._asked = True
+            return {"type": "websocket.connect"}
+        return {"type": "websocket.disconnect", "code": 1006}
+
+    async def _send(self, event: Event) -> None:
+        match event["type"]:
+            case "websocket.accept":
+                self._socket.write(head_bytes(status_line(101), [*self._accepting, *event.get("headers", ())]))
+            case "websocket.http.response.start":
+                self._refusal = event
+            case "websocket.http.response.body" if self._refusal is not None:
+                self._refuse(self._refusal["status"], event.get("body", b""), self._refusal["headers"])
+            case "websocket.close":
+                self._refuse(403, b"")
+            case other:
+                raise RuntimeError(f"unsupported ASGI event {other!r}: use the extension {OWN_SOCKET}")
+
+    def _refuse(self, status: int, body: bytes, headers: Sequence[tuple[bytes, bytes]] = ()) -> None:
+        fields = [*headers, (b"content-length", b"%d" % len(body)), (b"connection", b"close")]
+        self._socket.write(head_bytes(status_line(status), fields) + body)
+        self._socket.close()
+
+
+def _request(head: RequestHead) -> Request:
+    fields = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in head.fields]
+    return Request(head.target.decode("latin-1"), Headers(fields))
