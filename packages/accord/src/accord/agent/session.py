@@ -264,10 +264,6 @@ class Session(Generic[StateT]):
     ) -> None:
         self.id = session_id
         """The session's id, which the client knows as well."""
-        self.agent = surroundings.name
-        """The agent's name."""
-        self.program = surroundings.program
-        """The module of the agent's code, and the agent's name: remembered answers are kept under it."""
         self.cwd = folders[0]
         """The folder that it works in, and the base of relative paths."""
         self.roots = Roots(folders)
@@ -306,10 +302,6 @@ class Session(Generic[StateT]):
         """The client, between turns; what `turn.client` is asked ends with its turn."""
         self.config = Config(options)
         """The options that the user chooses from."""
-        self.modes = Modes(self.config, options)
-        """The ways of working that the user chooses from."""
-        self.models = Models(self.config, options)
-        """The models that the user chooses from."""
         self.commands = Commands(updates, surroundings.commands)
         """The slash commands."""
         self.permissions = surroundings.permissions or PermissionMemory()
@@ -324,6 +316,28 @@ class Session(Generic[StateT]):
         """The title that the latest prompt gave."""
         if client.local is not None:
             self.resources.push_async_callback(client.local.release, self)
+
+    # Properties, because an object of more than 30 attributes costs more memory, and more time for each of them.
+
+    @property
+    def agent(self) -> str:
+        """The agent's name."""
+        return self._surroundings.name
+
+    @property
+    def program(self) -> str:
+        """The module of the agent's code, and the agent's name: remembered answers are kept under it."""
+        return self._surroundings.program
+
+    @property
+    def modes(self) -> Modes:
+        """The ways of working that the user chooses from."""
+        return Modes(self.config, self._options)
+
+    @property
+    def models(self) -> Models:
+        """The models that the user chooses from."""
+        return Models(self.config, self._options)
 
     @property
     def resources(self) -> AsyncExitStack:

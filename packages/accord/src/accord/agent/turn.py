@@ -300,8 +300,9 @@ class Turn(Elicits, Generic[StateT]):
         )
         if self._speaker is not dialect.agent_chunk:
             self._begin_message(dialect.agent_chunk)
-        # Not an `async def` of its own: a model's answer is thousands of these.
-        return self._send(dialect.agent_chunk(block, self._message_id))
+        # Not an `async def` of its own: a model's answer is thousands of these. A local name is called faster.
+        send = self._send
+        return send(dialect.agent_chunk(block, self._message_id))
 
     async def message(self, *content: str | v1.ContentBlock) -> SentMessage:
         """Say this as a message of its own; what is returned replaces it or takes it back.
