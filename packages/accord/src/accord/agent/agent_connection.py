@@ -16,7 +16,7 @@ from accord._internal.tasks import Tasks
 from accord.agent.agent_capabilities import Version, check_prompt, chosen_version, version_asked, with_known_parts
 from accord.agent.agent_definition import AgentDefinition
 from accord.agent.authentication import Authentication, AuthStatus
-from accord.agent.lifecycle import Lifecycle, SessionList
+from accord.agent.lifecycle import Lifecycle
 from accord.agent.model_providers import ConnectionProviders
 from accord.agent.prompt_queue import CANCELLED
 from accord.agent.public_error import public_store_error, taken
@@ -163,7 +163,6 @@ class AgentConnection:
             agent.open_sessions,
             archives=self._offers.has("session_capabilities.archive"),
         )
-        self._list = SessionList(self._lifecycle, self._authentication, agent.store, owner, agent.open_sessions)
         self._auth_status = AuthStatus(
             self._authentication, agent.logins.status, self._peer, is_declared=self._offers.has("auth.status")
         )
@@ -233,7 +232,6 @@ class AgentConnection:
             self._client,
             self._authentication,
             self._lifecycle,
-            self._list,
             self._work_on,
             self._log_out,
         )
@@ -259,7 +257,7 @@ class AgentConnection:
 
             SuggestionSessions(suggestions, self._peer, self._authentication.require).register(handlers)
         if self._agent.unstable:
-            self._list.register(handlers)
+            self._lifecycle.register_list(handlers)
         if self._agent.unstable or self._agent.logins.status is not None:
             handlers.on(v1.AuthStatusRequest)(self._auth_status.answer)
         if self._agent.providers:

@@ -21,7 +21,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeAlias
 from weakref import WeakValueDictionary
 
@@ -82,6 +82,9 @@ class OpenSessions:
 
 Options: TypeAlias = list[v1.SessionConfigOption] | None
 
+LONGEST_TITLE = 200
+"""Characters of a title that a user gives; the rest is cut."""
+
 
 class Lifecycle:
     """The sessions of one connection: those that are open on it, and those of its owner in the store."""
@@ -119,6 +122,13 @@ class Lifecycle:
         handlers.on(v1.ForkSessionRequest)(self.fork)
         handlers.on(v1.CloseSessionRequest)(self.close)
         handlers.on(v1.DeleteSessionRequest)(self.delete)
+
+    def register_list(self, handlers: Handlers) -> None:
+        """Handle what is only proposed for the list of sessions."""
+        handlers.on(v1.ArchiveSessionRequest)(self.archive)
+        handlers.on(v1.UnarchiveSessionRequest)(self.unarchive)
+        handlers.on(v1.SessionStatusRequest)(self.status)
+        handlers.on(v1.SetSessionTitleRequest)(self.set_title)
 
     # Beginning
 
@@ -408,10 +418,6 @@ class Lifecycle:
             self._open_sessions.left(self._owner, session)
             await session._close()
 
-    def alone(self, session_id: str) -> AbstractAsyncContextManager[None]:
-        """A block for one session's changes, which requires a login and turns store errors into answers."""
-        return self._alone(session_id)
-
     @asynccontextmanager
     async def _alone(self, session_id: str) -> AsyncGenerator[None]:
         """One request after another changes where a session is open."""
@@ -422,6 +428,60 @@ class Lifecycle:
         async with lock:
             with public_store_errors(session_id):
                 yield
+
+    # The list
+
+    async def archive(self, request: v1.ArchiveSessionRequest) -> None:
+        async with self._alone(request.session_id):
+            self.must_not_watch(request.session_id)
+            found = await self._store.find(request.session_id, owner=self._owner)
+            if found is None:
+                raise not_found(request.session_id)
+            await self._open_sessions.end(self._owner, found.id)
+            self._store.release(await self._store.take(found.id, owner=self._owner, roots=found.roots))
+            await self._store.amend(found.id, Changes(archived=True), owner=self._owner)
+
+    async def unarchive(self, request: v1.UnarchiveSessionRequest) -> None:
+        async with self._alone(request.session_id):
+            self.must_not_watch(request.session_id)
+            await self._store.amend(request.session_id, Changes(archived=False), owner=self._owner)
+
+    async def status(self, request: v1.SessionStatusRequest) -> v1.SessionStatusResponse:
+        await self._authentication.require()
+        if self.open_session(request.session_id) is not None:
+            return v1.SessionStatusResponse("open")
+        with public_store_errors(request.session_id):
+            if await self._store.find(request.session_id, owner=self._owner) is None:
+                raise not_found(request.session_id)
+        return v1.SessionStatusResponse("saved")
+
+    def open_session(self, session_id: str) -> Session | None:
+        """The session, if it is open on any connection of its owner."""
+        return self._open_sessions.find(self._owner, session_id)
+
+    async def set_title(self, request: v1.SetSessionTitleRequest) -> v1.SetSessionTitleResponse:
+        await self._authentication.require()
+        self.must_not_watch(request.session_id)
+        title = title_of(request.title, LONGEST_TITLE)
+        if title is None:
+            raise RequestError.invalid_params("title must hold some text", path="$.title")
+        with public_store_errors(request.session_id):
+            if not await self._told_where_open(request.session_id, title):
+                await self._store.amend(request.session_id, Changes(title=title), owner=self._owner)
+        return v1.SetSessionTitleResponse(title)
+
+    async def _told_where_open(self, session_id: str, title: str) -> bool:
+        """Whether the session is open here, and has taken this title."""
+        session = self.open_session(session_id)
+        if session is None:
+            return False
+        try:
+            await session.set_title(title)
+        except StoreError as error:
+            if error.reason != "taken":
+                raise
+            return False
+        return True
 
 
 def asks_to_watch(request: v1.LoadSessionRequest | v1.ResumeSessionRequest) -> bool:
@@ -469,83 +529,3 @@ def _info(stored: StoredSession, *, tells_archived: bool) -> v1.SessionInfo:
         stored.archived if tells_archived else None,
         meta=stored.info,
     )
-
-
-LONGEST_TITLE = 200
-"""Characters of a title that a user gives; the rest is cut."""
-
-
-class SessionList:
-    """The sessions of one owner, as a client looks after them."""
-
-    def __init__(
-        self,
-        lifecycle: Lifecycle,
-        authentication: Authentication,
-        store: Store,
-        owner: str,
-        open_sessions: OpenSessions,
-    ) -> None:
-        self._lifecycle = lifecycle
-        self._authentication = authentication
-        self._store = store
-        self._owner = owner
-        self._open_sessions = open_sessions
-
-    def register(self, handlers: Handlers) -> None:
-        handlers.on(v1.ArchiveSessionRequest)(self.archive)
-        handlers.on(v1.UnarchiveSessionRequest)(self.unarchive)
-        handlers.on(v1.SessionStatusRequest)(self.status)
-        handlers.on(v1.SetSessionTitleRequest)(self.set_title)
-
-    async def archive(self, request: v1.ArchiveSessionRequest) -> None:
-        async with self._lifecycle.alone(request.session_id):
-            self._lifecycle.must_not_watch(request.session_id)
-            found = await self._store.find(request.session_id, owner=self._owner)
-            if found is None:
-                raise not_found(request.session_id)
-            await self._open_sessions.end(self._owner, found.id)
-            self._store.release(await self._store.take(found.id, owner=self._owner, roots=found.roots))
-            await self._store.amend(found.id, Changes(archived=True), owner=self._owner)
-
-    async def unarchive(self, request: v1.UnarchiveSessionRequest) -> None:
-        async with self._lifecycle.alone(request.session_id):
-            self._lifecycle.must_not_watch(request.session_id)
-            await self._store.amend(request.session_id, Changes(archived=False), owner=self._owner)
-
-    async def status(self, request: v1.SessionStatusRequest) -> v1.SessionStatusResponse:
-        await self._authentication.require()
-        if self.open_session(request.session_id) is not None:
-            return v1.SessionStatusResponse("open")
-        with public_store_errors(request.session_id):
-            if await self._store.find(request.session_id, owner=self._owner) is None:
-                raise not_found(request.session_id)
-        return v1.SessionStatusResponse("saved")
-
-    def open_session(self, session_id: str) -> Session | None:
-        """The session, if it is open on any connection of its owner."""
-        return self._open_sessions.find(self._owner, session_id)
-
-    async def set_title(self, request: v1.SetSessionTitleRequest) -> v1.SetSessionTitleResponse:
-        await self._authentication.require()
-        self._lifecycle.must_not_watch(request.session_id)
-        title = title_of(request.title, LONGEST_TITLE)
-        if title is None:
-            raise RequestError.invalid_params("title must hold some text", path="$.title")
-        with public_store_errors(request.session_id):
-            if not await self._told_where_open(request.session_id, title):
-                await self._store.amend(request.session_id, Changes(title=title), owner=self._owner)
-        return v1.SetSessionTitleResponse(title)
-
-    async def _told_where_open(self, session_id: str, title: str) -> bool:
-        """Whether the session is open here, and has taken this title."""
-        session = self._open_sessions.find(self._owner, session_id)
-        if session is None:
-            return False
-        try:
-            await session.set_title(title)
-        except StoreError as error:
-            if error.reason != "taken":
-                raise
-            return False
-        return True

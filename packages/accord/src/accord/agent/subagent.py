@@ -8,7 +8,7 @@ author's code does with it (`say`, `tool`, `ask`, ...) is what it does with a tu
     any other client           `OneToolCall`    a tool call that grows by what the subagent says; its own tool calls and
                                                 questions are those of the session that started it
 
-Updates of a subagent are kept in the record of its session (`subagent_updates`). A subagent ends with its block, and
+Updates of a subagent are kept in the record of its session (`replay_tree`). A subagent ends with its block, and
 updates and questions end with the turn that it works in. Only the word that it has ended may still be sent then.
 """
 

@@ -25,7 +25,7 @@ from msgspec.structs import replace
 from accord.agent.agent_capabilities import as_declared_in_version_1
 from accord.agent.agent_definition import AgentDefinition
 from accord.agent.authentication import Authentication
-from accord.agent.lifecycle import Lifecycle, SessionList, asks_to_watch
+from accord.agent.lifecycle import Lifecycle, asks_to_watch
 from accord.agent.prompt_queue import CANCELLED
 from accord.agent.public_error import public_store_error
 from accord.agent.remote_client import ConnectedClient
@@ -116,7 +116,6 @@ class V2Methods:
         client: ConnectedClient,
         authentication: Authentication,
         lifecycle: Lifecycle,
-        session_list: SessionList,
         work_on: WorkOn,
         log_out: Callable[[object, Context], Awaitable[None]],
     ) -> None:
@@ -125,7 +124,6 @@ class V2Methods:
         self._client = client
         self._authentication = authentication
         self._lifecycle = lifecycle
-        self._list = session_list
         self._work_on = work_on
         self._log_out = log_out
 
@@ -227,8 +225,8 @@ class V2Methods:
         )
 
     async def _status(self, request: v2.SessionStatusRequest) -> v2.SessionStatusResponse:
-        answer = await self._list.status(v1.SessionStatusRequest(request.session_id))
-        session = self._list.open_session(request.session_id)
+        answer = await self._lifecycle.status(v1.SessionStatusRequest(request.session_id))
+        session = self._lifecycle.open_session(request.session_id)
         state = None if session is None else state_of(session._activity.now, session._activity.background)
         return v2.SessionStatusResponse(answer.status, state)
 
