@@ -53,7 +53,7 @@ async def one_host(directory: str, store: str, lease: float, weight: float) -> N
     )
 
     def say_where_and_who(server: Server) -> None:
-        print(server.url, getattr(server.app.elsewhere, "id", ""), flush=True)
+        print(server.url, getattr(server.app.cluster, "id", ""), flush=True)
 
     agent = accord.Agent("load", store=store or None)
     agent.on_prompt(answer)

@@ -54,7 +54,7 @@ class Victim:
                 more = {"hosts": hosts, "quotas": quotas, "access": ACCESS, "limits": self._limits}
                 server = await stack.enter_async_context(serving(agent, **more))
                 self.urls[name] = server.url
-                host = server.app.elsewhere.membership.host
+                host = server.app.cluster.membership.host
                 self.hosts.setdefault("id", host.id)
                 self.hosts.setdefault("peer", int(host.address.rpartition(":")[2]))
             self.hosts["key"] = HOSTS_KEY

@@ -130,3 +130,13 @@ def test_a_first_process_that_cannot_start_ends_the_server(tmp_path):
     done = accord_once("serve", "--processes", "2", "--port", "0", "--certificate", str(tmp_path / "missing.pem"))
     assert done.returncode == 1
     assert done.stderr.count("cannot use the certificate") == 1
+
+
+async def test_a_process_that_fails_says_why_and_its_program_ends_with_1():
+    program = "import accord.hosts\ndef run(listening, ready): raise OSError('no disk')\n"
+    program += "exit(accord.hosts.run_processes(2, run, port=0))"
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", program, stderr=asyncio.subprocess.PIPE)
+    _, said = await process.communicate()
+    assert process.returncode == 1
+    assert b"a process of the server has failed" in said
+    assert b"OSError: no disk" in said

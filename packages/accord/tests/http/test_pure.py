@@ -7,7 +7,7 @@ from accord.http.client.post_queue import ClientRequests, PostRoute, SessionNews
 from accord.http.headers import session_of
 from accord.http.message_numbers import MOST_MISSING, InOrder, Once
 from accord.http.server import validation
-from accord.http.server.access import Access, is_loopback, names_of
+from accord.http.server.access import Access, is_loopback
 from accord.http.server.http_connection import with_connection_id
 from accord.http.server.streams import NotKept, Streams
 from accord.http.server.unanswered_requests import StreamRoute, UnansweredRequests
@@ -363,7 +363,7 @@ def test_a_host_header_with_another_or_a_malformed_name_is_refused(host):
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "::1", "0:0:0:0:0:0:0:1"])
 def test_a_loopback_server_accepts_its_own_address(host):
-    names = names_of(host)
+    names = Access.loopback_names(host)
     assert names is not None
     assert host in names
     assert {"localhost", "127.0.0.1", "::1"} <= names
@@ -372,7 +372,7 @@ def test_a_loopback_server_accepts_its_own_address(host):
 @pytest.mark.parametrize("host", ["127.evil.example", "0.0.0.0", "::", "192.0.2.1", "localhost.evil.example"])
 def test_names_that_resemble_the_loopback_are_not_loopback(host):
     assert not is_loopback(host)
-    assert names_of(host) is None
+    assert Access.loopback_names(host) is None
 
 
 def test_a_page_of_the_servers_own_origin_is_allowed():

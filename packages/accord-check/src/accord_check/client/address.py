@@ -7,29 +7,31 @@ client ──HTTP, WebSocket──▶ Watched ──▶ _Visitors.serve ──�
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, MutableMapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
-from accord.http import Access, App, serving
-from accord.http.headers import (
-    CONNECTION_ID,
-    EVENTS,
-    JSON,
-    MAKES_SESSION_KNOWN,
-    PROTOCOL_VERSION,
-    SESSION_ID,
-    session_of,
-)
-from accord.http.server.agent_host import Host
-from accord.http.server.asgi import OWN_BODY, Event, Receive, Scope, Send, headers_of
+from msgspec import Raw
+
+from accord.errors import DecodeError
+from accord.http import Access, App, Host, headers_of, serving
 from accord.jsonrpc.line_frames import Oversized
 from accord.jsonrpc.wire_messages import NotificationFrame, RequestFrame, parse
+from accord.schema import codec
+from accord.trace.meaning import body_of
 from accord.transports.transport_interface import End, Receiver, Transport
 from accord_check.client.launch_command import AcceptedClient
 from accord_check.passive.observer import Tally
 
+Event: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Event]]
+Send: TypeAlias = Callable[[Event], Awaitable[None]]
+
 LEFT = "the client ended the connection"
+
+# As the transport's specification names them; the names of headers in lower case.
+CONNECTION_ID, SESSION_ID, PROTOCOL_VERSION = "acp-connection-id", "acp-session-id", "acp-protocol-version"
+JSON, EVENTS = "application/json", "text/event-stream"
 
 
 class Address(NamedTuple):
@@ -48,8 +50,7 @@ class Address(NamedTuple):
 async def address(arrived: Callable[[ConnectedClient], None]) -> AsyncGenerator[Address]:
     """Serve the agent on this machine, and call `arrived` for each connection. Raises AccordError without `http`."""
     requests = HttpRequests()
-    app: Any = Watched(_Visitors(arrived), requests)  # `serving` takes an application, and its type does not say so
-    async with serving(app) as server:
+    async with serving(Watched(_Visitors(arrived), requests)) as server:
         yield Address(server.url, requests)
 
 
@@ -123,7 +124,7 @@ class Watched(App):
         super().__init__(host, access=Access(hosts=["127.0.0.1", "localhost"]))
         self._requests = requests
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Event, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await super().__call__(scope, receive, send)
             return
@@ -142,9 +143,8 @@ class Watched(App):
                 event = {**event, "headers": [*event.get("headers", ()), cookie]}
             await send(event)
 
-        # The body comes through `receiving`, and not at once past it.
-        extensions = {name: value for name, value in scope.get("extensions", {}).items() if name != OWN_BODY}
-        await super().__call__({**scope, "extensions": extensions}, receiving, sending)
+        # Without extensions of the server, the body comes through `receiving`, and not at once past it.
+        await super().__call__({**scope, "extensions": {}}, receiving, sending)
         if method == "POST":
             self._requests.asked(method, headers, bytes(body))
 
@@ -167,7 +167,7 @@ class _Visitors(Host):
 COOKIE = "accord-check"
 """The cookie that the answer to `initialize` sets."""
 
-_LATER = (*MAKES_SESSION_KNOWN, "session/fork")
+_LATER = ("session/load", "session/resume", "session/fork")
 """Requests about a session whose stream the client may not have opened yet."""
 
 
@@ -211,7 +211,7 @@ class HttpRequests:
             self._judge("http.cookies-returned", None if returned else f"{lacks} cookie of the server")
 
     def _names_session(self, message: RequestFrame | NotificationFrame, headers: Mapping[str, str]) -> None:
-        session, given = session_of(message.params), headers.get(SESSION_ID)
+        session, given = _session_of(message.params), headers.get(SESSION_ID)
         if session is None or message.method in _LATER:
             return
         said = "no Acp-Session-Id" if given is None else f"the Acp-Session-Id {given!r}"
@@ -220,3 +220,11 @@ class HttpRequests:
 
     def _judge(self, name: str, problem: str | None) -> None:
         self.tally.judge(name, "client", problem)
+
+
+def _session_of(params: Raw | bytes | None) -> str | None:
+    try:
+        named = None if params is None else body_of(codec.loads(params)).get("sessionId")
+    except DecodeError:
+        return None
+    return named if isinstance(named, str) else None

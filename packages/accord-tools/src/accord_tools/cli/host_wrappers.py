@@ -17,11 +17,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accord.http.server.agent_host import Host, Hosted, host_of
+from accord.http import Host, WrappedHost
 from accord.transports.wrapped_transport import RecordedTransport
 
 if TYPE_CHECKING:
-    from accord.http.server.owner_quotas import OwnerGate
     from accord.trace import Observer
     from accord.transports.transport_interface import End, Transport
 
@@ -34,20 +33,17 @@ _LEFT_OUT = {"__pycache__", "node_modules", "venv", "env", "site-packages", "bui
 Snapshot = dict[str, tuple[int, int]]
 
 
-class ReloadingHost(Host):
+class ReloadingHost(WrappedHost):
     """A host whose open connections can be ended."""
 
-    starts_processes = True
-
     def __init__(self, host: Host) -> None:
-        self.name = host.name
-        self._host = host
+        super().__init__(host)
         self._open: set[Transport] = set()
 
     async def serve(self, transport: Transport, owner: str) -> End | None:
         self._open.add(transport)
         try:
-            return await self._host.serve(transport, owner)
+            return await super().serve(transport, owner)
         finally:
             self._open.discard(transport)
 
@@ -90,22 +86,13 @@ def _files(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
                     continue
 
 
-class RecordedHost(Host):
+class RecordedHost(WrappedHost):
     """A host whose connections an observer sees; their numbers begin with 1."""
 
-    def __init__(self, hosted: Hosted, observer: Observer) -> None:
-        self._host = host_of(hosted)
-        self.name = self._host.name
-        self.starts_processes = self._host.starts_processes
-        self.is_shared = self._host.is_shared
+    def __init__(self, host: Host, observer: Observer) -> None:
+        super().__init__(host)
         self._observer = observer
         self._links = itertools.count(1)
 
-    def count_turns(self, gate: OwnerGate) -> bool:
-        return self._host.count_turns(gate)
-
-    async def close(self, grace: float) -> None:
-        await self._host.close(grace)
-
     async def serve(self, transport: Transport, owner: str) -> End | None:
-        return await self._host.serve(RecordedTransport(transport, self._observer, next(self._links)), owner)
+        return await super().serve(RecordedTransport(transport, self._observer, next(self._links)), owner)

@@ -11,7 +11,7 @@ from accord_tools.cli.console import print_line, print_table
 from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage
 
 if TYPE_CHECKING:
-    from accord.hosts.host_table import HostRow
+    from accord.hosts import HostRow
 
 EPILOG = """\
 examples:
@@ -42,7 +42,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the hosts, the oldest first."""
-    from accord.hosts.hosts import listed_hosts
+    from accord.hosts import listed_hosts
     from accord.store.postgres.url import is_postgres
 
     where: str = options.directory

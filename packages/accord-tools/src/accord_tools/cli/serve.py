@@ -45,9 +45,7 @@ from accord_tools.cli.serve_options import (
 from accord_tools.cli.trace_options import recorded_trace, trace_arguments
 
 if TYPE_CHECKING:
-    from accord.http import ServerLimits
-    from accord.http.server.agent_host import Hosted
-    from accord.http.server.serve import Server
+    from accord.http import Host, Server, ServerLimits
     from accord_tools.configuration.agent_settings import AgentSettings
 
 EPILOG = """\
@@ -181,12 +179,11 @@ def _limit_lines() -> list[str]:
 
 def run(options: argparse.Namespace) -> int:
     from accord.http import Access, serve
-    from accord.http.server.access import names_of
 
     count = process_count(options)
     known = token_owners(options.token_file)
     forget_token()
-    names = names_of(options.host)
+    names = Access.loopback_names(options.host)
     if names is None and not known:
         raise WrongUsage(f"--host {options.host} is not a loopback address: set {TOKEN_VARIABLE} or --token-file")
     if options.key and not options.certificate:
@@ -243,18 +240,13 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _in_processes(
-    count: int, options: argparse.Namespace, hosted: Hosted, serving: Callable[..., Coroutine[Any, Any, None]]
+    count: int, options: argparse.Namespace, hosted: Host, serving: Callable[..., Coroutine[Any, Any, None]]
 ) -> int:
-    from accord.http.server.agent_host import host_of
-    from accord.http.server.serve import url_of
-
-    scheme = "https" if options.certificate else "http"
     return run_processes(
         count,
         options,
         functools.partial(_served, functools.partial(serving, hosted)),
-        lambda listening: url_of(scheme, options.host, listening),
-        lambda url: print_line(f"Serving {_one_line(host_of(hosted).name)} with {count} processes at {url}"),
+        lambda url: print_line(f"Serving {_one_line(hosted.name)} with {count} processes at {url}"),
     )
 
 
@@ -272,7 +264,7 @@ def _measured(
     if not re.fullmatch(r"(/[\w.~-]+)+", path) or path in ("/acp", "/healthz"):
         raise WrongUsage(f"--metrics must be a path such as /metrics, other than /acp and /healthz, got {path!r}")
 
-    def measured(hosted: Hosted, **more: Any) -> Coroutine[Any, Any, None]:
+    def measured(hosted: Host, **more: Any) -> Coroutine[Any, Any, None]:
         # Now, in the process that serves, and not in the one from which it was forked.
         host = f"{socket.gethostname()}:{os.getpid()}" if is_one_of_several else ""
         return serving(MeasuredHost(hosted, ServerMetrics(host=host, path=path)), **more)
@@ -280,15 +272,14 @@ def _measured(
     return measured
 
 
-async def _reloading(hosted: Hosted, folder: Path, serving: Callable[[Hosted], Coroutine[Any, Any, None]]) -> None:
+async def _reloading(hosted: Host, folder: Path, serving: Callable[[Host], Coroutine[Any, Any, None]]) -> None:
     """Serve, and end the connections whenever a file below this folder changes."""
-    from accord.http.server.agent_host import host_of
     from accord_tools.cli.host_wrappers import ReloadingHost, end_on_change, snapshot
 
     def tell(file: str, ended: int) -> None:
         print_error(f"accord serve: {file} has changed; connections ended: {ended}")
 
-    host = ReloadingHost(host_of(hosted))
+    host = ReloadingHost(hosted)
     watching = asyncio.create_task(end_on_change(host, folder, snapshot(folder), tell), name="accord reload")
     try:
         await serving(host)
@@ -354,15 +345,15 @@ def _origin(given: str) -> str:
 
 
 def _log(form: str, *, verbose: bool) -> None:
-    from accord.http.server.access_log import FORMATS
+    from accord.http import log_formatter
 
     handler = logging.StreamHandler()
-    handler.setFormatter(FORMATS.get(form, FORMATS["text"])())
+    handler.setFormatter(log_formatter("json" if form == "json" else "text"))
     logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, handlers=[handler])
     logging.getLogger("accord.http.access").setLevel(logging.WARNING if form == "none" else logging.INFO)
 
 
-def _hosted(settings: AgentSettings | None, options: argparse.Namespace) -> Hosted:
+def _hosted(settings: AgentSettings | None, options: argparse.Namespace) -> Host:
     limits, container = process_limits_of(options), container_of(options)
     if settings is None:
         if limits is not None or container is not None:
@@ -370,9 +361,10 @@ def _hosted(settings: AgentSettings | None, options: argparse.Namespace) -> Host
                 "the built-in agent runs in the server, so only the server as a whole can be limited; "
                 "name an agent's command: accord serve --memory 2G -- my-agent"
             )
+        from accord.http import Host
         from accord_tools.demo import demo_agent
 
-        return demo_agent()
+        return Host.of(demo_agent())
     command = LocalCommand.of(settings, "only a command can be served")
     if container is None and program_file(command.words[0], path=command.env.get("PATH")) is None:
         raise WrongUsage(f"program not found: {command.words[0]}")

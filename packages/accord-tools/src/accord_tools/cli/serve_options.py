@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import socket
 import tempfile
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -18,11 +19,7 @@ from accord_tools.cli.exit_codes import WrongUsage, exit_code, one_line
 
 if TYPE_CHECKING:
     from accord import Hosts
-    from accord.confinement.container import Container
-    from accord.confinement.process_limits import ProcessLimits
-    from accord.http import Quotas
-    from accord.http.server.agent_host import Hosted
-    from accord.http.server.serve import Server
+    from accord.http import Container, Host, ProcessLimits, Quotas, Server
 
 # What each owner may use
 
@@ -98,7 +95,7 @@ def confinement_arguments(parser: argparse.ArgumentParser) -> None:
 
 def process_limits_of(options: argparse.Namespace) -> ProcessLimits | None:
     """The limits that the options name, or None; raises WrongUsage."""
-    from accord.confinement.process_limits import ProcessLimits
+    from accord.http import ProcessLimits
 
     try:
         limits = ProcessLimits(memory=options.memory, cpus=options.cpus, tasks=options.tasks)
@@ -113,7 +110,7 @@ def container_of(options: argparse.Namespace) -> Container | None:
         if options.container_folder or options.container_network or options.container_engine:
             raise WrongUsage("--container-folder, --container-network and --container-engine go with --container IMAGE")
         return None
-    from accord.confinement.container import Container
+    from accord.http import Container
 
     folders = [Path(folder).absolute() for folder in options.container_folder]
     return Container(options.container, folders, options.container_engine, options.container_network)
@@ -179,17 +176,16 @@ def sharing_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def shared_host(hosted: Hosted, options: argparse.Namespace) -> Hosted:
+def shared_host(hosted: Host, options: argparse.Namespace) -> Host:
     """What is served, with one agent for all connections of an owner if the options ask for it."""
     if not options.shared:
         if options.detached is not None:
             raise WrongUsage("--detached requires --shared")
         return hosted
     from accord.http import SharedHost
-    from accord.http.server.shared_host import DETACHED
 
     try:
-        return SharedHost(hosted, detached=DETACHED if options.detached is None else float(options.detached))
+        return SharedHost(hosted) if options.detached is None else SharedHost(hosted, detached=float(options.detached))
     except ValueError:
         raise WrongUsage(f"--detached must be a number of seconds, got {options.detached!r}") from None
 
@@ -274,39 +270,36 @@ def _keys(file: str) -> list[str]:
 
 
 def run_processes(
-    count: int,
-    options: argparse.Namespace,
-    serve: Callable[..., None],
-    url_of: Callable[[Any], str],
-    say_where: Callable[[str], None],
+    count: int, options: argparse.Namespace, serve: Callable[..., None], say_where: Callable[[str], None]
 ) -> int:
     """Serve with so many processes until a signal ends them; returns the exit status.
 
     `serve` serves until a signal, and takes what is different in each process: `listening`, `hosts` and `on_ready`.
     """
-    from accord.hosts.server_processes import CAN_FORK, Lifeline, ServerProcesses
-    from accord.http.server.serve import listening_socket
-
-    if not CAN_FORK:
+    if not hasattr(os, "fork"):
         raise WrongUsage("--processes is not available on Windows; use --hosts with a file")
+    from accord.hosts import run_processes as run
+
     with _directory(options) as directory:
         hosts = _hosts(directory, options)
-        listening = listening_socket(options.host, int(options.port))
 
-        def run(lifeline: Lifeline) -> int:
-            def ready(_: Server) -> None:
-                lifeline.end_with_parent()
-                lifeline.tell_ready()
-
+        def run_one(listening: socket.socket, on_ready: Callable[[Server], None]) -> int:
             try:
-                serve(listening=listening, hosts=hosts, on_ready=ready)
+                serve(listening=listening, hosts=hosts, on_ready=on_ready)
             except AccordError as error:
                 print_error(f"accord serve: {one_line(error)}")
                 return exit_code(error)
             return 0
 
-        group = ServerProcesses(count, run, lambda line: print_error(f"accord serve: {line}"))
-        return group.run(lambda: say_where(url_of(listening)))
+        return run(
+            count,
+            run_one,
+            host=options.host,
+            port=int(options.port),
+            tls=bool(options.certificate),
+            on_ready=say_where,
+            on_restart=lambda line: print_error(f"accord serve: {line}"),
+        )
 
 
 @contextmanager

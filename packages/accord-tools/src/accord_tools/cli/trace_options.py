@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -56,6 +57,10 @@ def live_trace(path: str) -> KeptTrace | None:
     return next((trace for trace in kept_traces() if trace.path == real and trace.live is not None), None)
 
 
+_SIZE = re.compile(r"(\d+)\s*([KMG]?)(?:I?B)?", re.IGNORECASE)
+_FACTORS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
 @contextmanager
 def readable_trace(path: str) -> Generator[None]:
     """Report a file that cannot be read, or is no trace, as wrong usage or as damage."""
@@ -69,13 +74,12 @@ def readable_trace(path: str) -> Generator[None]:
 
 def size_option(what: str, text: str) -> int:
     """A size such as 64M, in bytes; `what` names the option in an error."""
-    from accord.confinement.process_limits import bytes_in
-
-    if not (found := bytes_in(text)):
+    found = _SIZE.fullmatch(text.strip())
+    if found is None or not int(found[1]):
         raise WrongUsage(
             f"{what} must be a positive number of bytes, with K, M or G for more, such as 64M; got {text!r}"
         )
-    return found
+    return int(found[1]) * _FACTORS[found[2].upper()]
 
 
 def trace_arguments(group: argparse.ArgumentParser | _ArgumentGroup, what: str = "all messages") -> None:

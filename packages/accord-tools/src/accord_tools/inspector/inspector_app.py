@@ -16,18 +16,14 @@ import asyncio
 import logging
 import mimetypes
 import secrets
-import socket
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager
 from importlib import resources
+from typing import Any, TypeAlias
 from urllib.parse import parse_qsl
 
 from accord import AccordError
-from accord.extras import missing_extra
-from accord.http import Access, ServerLimits
-from accord.http.server.access import names_of
-from accord.http.server.asgi import Receive, Scope, Send, header_pairs, headers_of, path_of
-from accord.http.server.validation import Refusal
+from accord.http import Access, Refusal, ServerLimits, headers_of, serving_asgi
 from accord.schema.codec import encode
 from accord.trace.query import FilterError
 from accord_tools.inspector.api import BadRequest, Params, answer
@@ -64,6 +60,10 @@ KEEPALIVE = 15.0
 
 STATUS: dict[type[AccordError], int] = {BadRequest: 400, FilterError: 400, UnknownTrace: 404}
 
+Event: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Event]]
+Send: TypeAlias = Callable[[Event], Awaitable[None]]
+
 log = logging.getLogger("accord.http")
 
 
@@ -73,11 +73,10 @@ class InspectorApp:
     def __init__(self, library: Library, *, host: str = "127.0.0.1", token: str | None = None) -> None:
         self.library = library
         self.token = token or secrets.token_urlsafe(24)
-        self.limits = ServerLimits(sockets=256)
-        self._access = Access([self.token], hosts=names_of(host) or {host})
+        self._access = Access([self.token], hosts=Access.loopback_names(host) or {host})
         self._is_closed = asyncio.Event()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Event, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await receive()
             await send({"type": "websocket.close"})
@@ -92,12 +91,12 @@ class InspectorApp:
         self._is_closed.set()
         await self.library.close()
 
-    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _handle(self, scope: Event, receive: Receive, send: Send) -> None:
         headers = headers_of(scope)
         self._access.check_sender(headers)
         if scope["method"] != "GET":
             raise Refusal(405, "method not allowed; use GET")
-        path = path_of(scope)
+        path: str = scope["path"]
         if not path.startswith("/api/"):
             await self._send_file(path, send)
             return
@@ -172,44 +171,29 @@ async def _respond(send: Send, status: int, body: bytes, media_type: str) -> Non
 
 
 async def _start(send: Send, status: int, *headers: tuple[str, str]) -> None:
-    await send({"type": "http.response.start", "status": status, "headers": header_pairs(*headers, *HEADERS)})
+    pairs = [(name.encode(), value.encode()) for name, value in (*headers, *HEADERS)]
+    await send({"type": "http.response.start", "status": status, "headers": pairs})
 
 
 HOST = "127.0.0.1"
+_SERVER_LIMITS = ServerLimits(sockets=256)
+"""One user's browser needs few connections."""
 
 
 class Inspector:
     """A running inspector: its `app`, and the `url` of its page, with the token."""
 
-    def __init__(self, app: InspectorApp, port: int) -> None:
+    def __init__(self, app: InspectorApp, url: str) -> None:
         self.app = app
-        self.url = f"http://{HOST}:{port}/#{app.token}"
+        self.url = f"{url}/#{app.token}"
 
 
 @asynccontextmanager
 async def inspecting(library: Library, *, port: int = 0, token: str | None = None) -> AsyncGenerator[Inspector]:
     """Run the inspector for as long as the block lasts. With port 0 the system chooses a free one."""
-    try:
-        from accord.http.server.listener import Listener
-    except ImportError:
-        raise missing_extra("http", "the inspector") from None
     app = InspectorApp(library, host=HOST, token=token)
-    try:
-        listening = socket.create_server((HOST, port))
-    except OSError as error:
-        raise AccordError(f"cannot listen on {HOST}:{port}: {error.strerror}; choose another 'port'") from error
-    listening.setblocking(False)
-    listener = Listener(app, listening, None)
-    await listener.start()
-    try:
-        yield Inspector(app, listening.getsockname()[1])
-    finally:
-        await asyncio.shield(_end(app, listener))
-
-
-async def _end(app: InspectorApp, listener: object) -> None:
-    from accord.http.server.listener import Listener
-
-    assert isinstance(listener, Listener)
-    await app.close()
-    await listener.end()
+    async with serving_asgi(app, host=HOST, port=port, limits=_SERVER_LIMITS) as url:
+        try:
+            yield Inspector(app, url)
+        finally:
+            await asyncio.shield(app.close())

@@ -2,8 +2,29 @@
 
     await accord.http.serve(agent, hosts=accord.Hosts("postgresql://db/accord", peer="10.0.3.7:8100", key=key))
 
+    from accord.hosts import listed_hosts, run_processes
+
+    hosts = await listed_hosts("postgresql://db/accord")          # which hosts a service has
+    sys.exit(run_processes(4, run))                               # several server processes of this machine
+
 A connection lives on the host that opened it. Its id names that host, and every other host forwards to it. `host_table`
 is the table of hosts, kept in PostgreSQL or in a SQLite file. A single server imports nothing of this package.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from accord._internal.lazy_names import on_first_use
+
+if TYPE_CHECKING:
+    from accord.hosts.host_table import HostRow as HostRow
+    from accord.hosts.hosts import listed_hosts as listed_hosts
+    from accord.hosts.server_processes import run_processes as run_processes
+
+_HOMES = {"HostRow": "host_table", "listed_hosts": "hosts", "run_processes": "server_processes"}
+
+__all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
+
+if not TYPE_CHECKING:
+    __getattr__ = on_first_use(__name__, _HOMES)

@@ -107,7 +107,7 @@ class Hosts:
                     tls=tls,
                 )
                 peer_app = PeerApp(app, app.path, group.signer)
-                listener = listener_of(peer_app, listening, None if tls is None else tls.server)
+                listener = listener_of(peer_app, app.limits, listening, None if tls is None else tls.server)
             except BaseException:
                 listening.close()
                 raise
@@ -179,8 +179,15 @@ def directory_of(where: str | Path, schema: str) -> Directory:
     return SqliteDirectory(Path(where))
 
 
-async def listed_hosts(where: str | Path, schema: str) -> list[HostRow]:
-    """The hosts in a directory that is only read, the oldest first; raises StoreError."""
+async def listed_hosts(where: str | Path, schema: str = "accord") -> list[HostRow]:
+    """Read which hosts a service has, the oldest first; raises StoreError.
+
+        for host in await listed_hosts("hosts.sqlite3"):
+            print(host.name, host.state, host.connections)
+
+    `where` is what `accord.Hosts` gets: the URL of a PostgreSQL database, or the path of a SQLite file. `schema` is
+    that of the table in PostgreSQL. Hosts that have ended are listed for a day.
+    """
     if is_postgres(where):
         directory = directory_of(where, schema)
     else:

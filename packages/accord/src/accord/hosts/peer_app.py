@@ -22,7 +22,6 @@ from accord.hosts.signed_forward import (
 )
 from accord.http.server.asgi import Receive, Scope, Send, header_pairs, headers_of, path_of
 from accord.http.server.cluster import FORWARDED, HOP, ClusterApp, Signed
-from accord.http.server.server_limits import ServerLimits
 
 
 class PeerApp:
@@ -33,11 +32,6 @@ class PeerApp:
         self._path = path
         self._signer = signer
         self._taken = TakenNonces()
-
-    @property
-    def limits(self) -> ServerLimits:
-        """The limits of the application."""
-        return self._app.limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a question of a peer, or pass a signed request on."""

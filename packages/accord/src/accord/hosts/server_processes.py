@@ -16,28 +16,82 @@ Ctrl-C once, from the parent.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import select
 import signal
+import socket
 import sys
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Self
+from typing import TYPE_CHECKING, Self
+
+from accord.errors import AccordError
+
+if TYPE_CHECKING:
+    from accord.http import Server
 
 BRIEF = 5.0
 """Seconds that a process must live, so that the next one is started without a pause."""
 
 PAUSE = 1.0
 
-CAN_FORK = hasattr(os, "fork")
-"""Whether this system can start processes that way; Windows cannot."""
-
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD) if sys.platform != "win32" else ()
 
 NOT_WAITED_FOR = -1
 """In place of a descriptor: the parent does not wait for this process."""
+
+log = logging.getLogger("accord.hosts")
+
+
+def run_processes(
+    count: int,
+    run: Callable[[socket.socket, Callable[[Server], None]], int | None],
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    path: str = "/acp",
+    tls: bool = False,
+    on_ready: Callable[[str], None] | None = None,
+    on_restart: Callable[[str], None] | None = None,
+) -> int:
+    """Run a server in several processes of this machine until a signal ends them; returns the exit status.
+
+        def run(listening, on_ready):
+            hosts = accord.Hosts("hosts.sqlite3")
+            asyncio.run(accord.http.serve(agent, hosts=hosts, listening=listening, on_ready=on_ready))
+
+        sys.exit(run_processes(4, run, on_ready=print))
+
+    Each process calls `run` with the socket at `host` and `port` that all of them accept connections on, and with the
+    `on_ready` for `serve`. It may return an exit status. Give `serve` the same directory of hosts in each, so that they
+    find each other's connections. `on_ready` is called here with the URL once the first process can be reached; `tls`
+    and `path` are for that URL. A process that dies is started again; `on_restart` is called with a line about it,
+    which is logged otherwise. Call this before the program has an event loop or a thread. Raises AccordError on
+    Windows, and if it cannot listen.
+    """
+    from accord.http.server.serve import listening_socket, url_of
+
+    if not hasattr(os, "fork"):
+        raise AccordError("several processes are not available on Windows: start several servers with accord.Hosts")
+    listening = listening_socket(host, port)
+
+    def run_one(lifeline: Lifeline) -> int:
+        def ready(_: Server) -> None:
+            lifeline.end_with_parent()
+            lifeline.tell_ready()
+
+        try:
+            return run(listening, ready) or 0
+        except Exception:
+            log.exception("a process of the server has failed")
+            return 1
+
+    url = url_of("https" if tls else "http", host, listening, path)
+    processes = ServerProcesses(count, run_one, on_restart or log.warning)
+    return processes.run(lambda: None if on_ready is None else on_ready(url))
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,6 +103,18 @@ class Access:
         self._reported: set[str] = set()
         self._proxies = [_network(proxy) for proxy in proxies]
 
+    @staticmethod
+    def loopback_names(address: str) -> frozenset[str] | None:
+        """The host names to allow for a server on this address if it is a loopback's; None for any other address.
+
+        >>> sorted(Access.loopback_names("127.0.0.1") or ())
+        ['127.0.0.1', '::1', 'localhost']
+        """
+        if not is_loopback(address):
+            return None
+        own = address.lower() if address.lower() == "localhost" else str(ipaddress.ip_address(address))
+        return LOOPBACK | {address.lower(), own}
+
     @property
     def is_open(self) -> bool:
         """Whether no token is required."""
@@ -222,14 +234,6 @@ def is_loopback(host: str) -> bool:
         return host.lower() == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def names_of(host: str) -> frozenset[str] | None:
-    """The host names to allow for a server on this address: the loopback's and its own, or None (any) elsewhere."""
-    if not is_loopback(host):
-        return None
-    own = host.lower() if host.lower() == "localhost" else str(ipaddress.ip_address(host))
-    return LOOPBACK | {host.lower(), own}
 
 
 def _network(proxy: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:

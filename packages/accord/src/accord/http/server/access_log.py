@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -134,7 +133,17 @@ class TextFormatter(logging.Formatter):
         return text if record.name == log.name else f"{_moment(record.created)} {text}"
 
 
-FORMATS: dict[str, Callable[[], logging.Formatter]] = {"text": TextFormatter, "json": JsonFormatter}
+def log_formatter(form: Literal["text", "json"] = "text") -> logging.Formatter:
+    """Return a formatter that writes the records of a server as `accord serve` does, the access log included.
+
+        handler = logging.StreamHandler()
+        handler.setFormatter(accord.http.log_formatter("json"))
+        logging.getLogger("accord.http").addHandler(handler)
+
+    With `json` each record is one line of JSON. With `text` what a client has sent cannot control a terminal:
+    characters that are not printable are escaped.
+    """
+    return JsonFormatter() if form == "json" else TextFormatter()
 
 
 def _escaped(text: str) -> str:

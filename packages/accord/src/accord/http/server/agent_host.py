@@ -31,15 +31,32 @@ Hosted: TypeAlias = "Agent | Sequence[str] | Host"
 
 
 class Host(ABC):
-    """Serves connections with an agent, one call of `serve` for each."""
+    """What a server runs for each connection; subclasses serve connections in their own way, one call of `serve` each.
+
+    class Echo(accord.http.Host):
+        name = "echo"
+
+        async def serve(self, transport, owner):
+            await agent.serve(transport, owner=owner)
+    """
 
     name: str
+    """What people call it, such as the command that it runs."""
     starts_processes = False
     """Whether each connection starts a process, so that limits on processes apply."""
     is_shared = False
     """Whether all connections of an owner have one agent, so that one host has to serve them."""
     metrics: ServerMetrics | None = None
     """What counts this host's connections; the server gives the figures at its path."""
+
+    @staticmethod
+    def of(hosted: Hosted) -> Host:
+        """The host for an agent, a command or a host."""
+        if isinstance(hosted, Host):
+            return hosted
+        if isinstance(hosted, Sequence):
+            return CommandHost(hosted)
+        return AgentHost(hosted)
 
     @abstractmethod
     async def serve(self, transport: Transport, owner: str) -> End | None:
@@ -51,6 +68,34 @@ class Host(ABC):
 
     async def close(self, grace: float) -> None:  # noqa: B027  (most hosts have nothing that outlives its connections)
         """End what outlives connections, at the latest after `grace` seconds; the server has ended."""
+
+
+class WrappedHost(Host):
+    """Serves what another host serves; subclasses see each connection before that host does.
+
+    class Logged(accord.http.WrappedHost):
+        async def serve(self, transport, owner):
+            print(f"a connection of {owner or 'anybody'}")
+            return await super().serve(transport, owner)
+
+    await accord.http.serve(Logged(agent))
+    """
+
+    def __init__(self, hosted: Hosted) -> None:
+        self._inner = inner = Host.of(hosted)
+        self.name = inner.name
+        self.starts_processes = inner.starts_processes
+        self.is_shared = inner.is_shared
+        self.metrics = inner.metrics
+
+    async def serve(self, transport: Transport, owner: str) -> End | None:
+        return await self._inner.serve(transport, owner)
+
+    def count_turns(self, gate: OwnerGate) -> bool:
+        return self._inner.count_turns(gate)
+
+    async def close(self, grace: float) -> None:
+        await self._inner.close(grace)
 
 
 class AgentHost(Host):
@@ -126,39 +171,21 @@ class CommandHost(Host):
         return end if first is process else None
 
 
-def host_of(hosted: Hosted) -> Host:
-    """The host for an agent, a command or a host."""
-    if isinstance(hosted, Host):
-        return hosted
-    if isinstance(hosted, Sequence):
-        return CommandHost(hosted)
-    return AgentHost(hosted)
-
-
-class MeasuredHost(Host):
+class MeasuredHost(WrappedHost):
     """Serves what another host serves, and counts connections, sessions, turns and bytes in `metrics`.
 
     A server of a measured host gives the figures at the path of `metrics`.
     """
 
     def __init__(self, hosted: Hosted, metrics: ServerMetrics) -> None:
-        self._host = host_of(hosted)
-        self.name = self._host.name
-        self.starts_processes = self._host.starts_processes
-        self.is_shared = self._host.is_shared
+        super().__init__(hosted)
         self._counted = self.metrics = metrics
-
-    def count_turns(self, gate: OwnerGate) -> bool:
-        return self._host.count_turns(gate)
-
-    async def close(self, grace: float) -> None:
-        await self._host.close(grace)
 
     async def serve(self, transport: Transport, owner: str) -> End | None:
         from accord.metrics.server_metrics import MeasuredConversation  # loaded with the metrics
 
         conversation = MeasuredConversation(self._counted)
         try:
-            return await self._host.serve(RecordedTransport(transport, conversation), owner)
+            return await super().serve(RecordedTransport(transport, conversation), owner)
         finally:
             conversation.close(time.monotonic())

@@ -25,7 +25,7 @@ from accord.http.headers import CONNECTION_ID, JSON, NUMBERED
 from accord.http.server import validation
 from accord.http.server.access import Access, Observer, cors_headers, is_preflight, owner_of, preflight_headers
 from accord.http.server.access_log import AccessRecord
-from accord.http.server.agent_host import Hosted, host_of
+from accord.http.server.agent_host import Host, Hosted
 from accord.http.server.asgi import (
     ON_LEAVE,
     OWN_BODY,
@@ -112,7 +112,7 @@ class App:
         limits: ServerLimits | None = None,
         quotas: Quotas | None = None,
     ) -> None:
-        self.host = host_of(hosted)
+        self.host = Host.of(hosted)
         """What serves each connection: the agent, or the command that starts one."""
         self.path = path
         """The endpoint."""

@@ -5,31 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from urllib.parse import unquote
 
 from accord.http.headers import CONNECTION_ID, LAST_EVENT_ID, MESSAGE, PROTOCOL_VERSION, SESSION_ID
 
 if TYPE_CHECKING:
     from accord.http.h1 import Fields
-    from accord.http.server.server_limits import ServerLimits
 
 Event: TypeAlias = MutableMapping[str, Any]
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Event]]
 Send: TypeAlias = Callable[[Event], Awaitable[None]]
 Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
-
-
-class Served(Protocol):
-    """An application that brings the limits of its server."""
-
-    @property
-    def limits(self) -> ServerLimits:
-        """The server's limits."""
-        ...
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
 
 
 OWN_SOCKET = "accord.socket"
@@ -74,7 +62,7 @@ def _address(address: Any) -> tuple[str, int] | None:
 
 
 def headers_of(scope: Scope) -> dict[str, str]:
-    """The headers of a request with names in lower case.
+    """Return the headers of a request, an ASGI scope, with names in lower case.
 
     Repeated headers are joined (RFC 9110, 5.3), so that no proxy in front of us can see another value than we do.
     """

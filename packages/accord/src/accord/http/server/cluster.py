@@ -12,10 +12,11 @@ from typing import NamedTuple, Protocol
 from accord.http.headers import CONNECTION_ID
 from accord.http.server.access import Access, Observer, owner_of
 from accord.http.server.access_log import AccessRecord
-from accord.http.server.asgi import Receive, Scope, Served
+from accord.http.server.asgi import Receive, Scope, Send
 from accord.http.server.http_connection import Responder
 from accord.http.server.owner_quotas import OwnerGate
 from accord.http.server.request_body import RequestBody
+from accord.http.server.server_limits import ServerLimits
 from accord.http.server.validation import Headers, Refusal
 from accord.transports.transport_interface import End, Transport
 
@@ -107,7 +108,7 @@ class Cluster(Protocol):
         ...
 
 
-class ClusterApp(Served, Protocol):
+class ClusterApp(Protocol):
     """An application that can be one host of a service: `App`."""
 
     path: str
@@ -116,6 +117,10 @@ class ClusterApp(Served, Protocol):
     """The other hosts of its service."""
     gate: OwnerGate | None
     """What admits the uses of each owner."""
+    limits: ServerLimits
+    """The limits on sizes, counts and times."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
 
     @property
     def connections(self) -> int:

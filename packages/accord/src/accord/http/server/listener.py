@@ -30,7 +30,7 @@ from typing import Any
 
 from accord._internal.tasks import Tasks
 from accord.http.h1 import RequestHead
-from accord.http.server.asgi import Served
+from accord.http.server.asgi import Application
 from accord.http.server.http1_server import Http1Connection
 from accord.http.server.server_limits import ServerLimits
 from accord.http.server.tcp_connection import TcpConnection
@@ -198,8 +198,11 @@ ENDING = 2.0
 class Listener:
     """A listening socket and the connections that were accepted on it."""
 
-    def __init__(self, app: Served, listening: socket.socket, tls: ssl.SSLContext | None) -> None:
+    def __init__(
+        self, app: Application, limits: ServerLimits, listening: socket.socket, tls: ssl.SSLContext | None
+    ) -> None:
         self.app = app
+        self.limits = limits
         self.is_ending = False
         self._listening = listening
         self._server: asyncio.Server | None = None
@@ -208,7 +211,7 @@ class Listener:
             self._acceptor = TlsAcceptor(
                 listening,
                 tls,
-                deadline=app.limits.handshake,
+                deadline=limits.handshake,
                 protocol=lambda: Http1Connection(self),
                 has_room=lambda: self._has_room,
             )
@@ -217,11 +220,6 @@ class Listener:
         """The connections that speak HTTP."""
         self._sockets: set[asyncio.Transport] = set()
         """The connections that became a WebSocket."""
-
-    @property
-    def limits(self) -> ServerLimits:
-        """The server's limits."""
-        return self.app.limits
 
     async def start(self) -> None:
         """Begin to accept connections."""
@@ -240,7 +238,7 @@ class Listener:
 
     @property
     def _has_room(self) -> bool:
-        return self.open < self.app.limits.sockets
+        return self.open < self.limits.sockets
 
     def takes(self, connection: TcpConnection) -> bool:
         """Count this connection, unless the server ends or has `ServerLimits.sockets` of them; whether it was."""

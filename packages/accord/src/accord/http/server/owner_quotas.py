@@ -1,4 +1,4 @@
-"""What each owner may use of a service (`Quotas`), how it is counted, and where a connection or a prompt is refused.
+"""The quotas of owners: how what they use is counted, and where a connection or a prompt is refused.
 
     initialize, WebSocket ──▶ admit_connection ──▶ 429          POST ──▶ spend ──▶ 429
     prompt ──▶ QuotaTransport ──▶ admit ──▶ JSON-RPC error      message of a WebSocket ──▶ spend ──▶ it waits
@@ -6,11 +6,10 @@
 All hosts count together, and strictly: `OwnerCounts` admits a connection or a turn, or does not. A single server counts
 in its memory, hosts count in their directory (`accord.hosts`).
 
-A rate is kept as one number, the time at which its bucket is full again: taking `n` moves that time by `n / rate`. So a
-bucket that nobody uses needs no refilling, and hosts that share one share a single number. A rate is withdrawn from the
-owner's bucket for messages that have arrived, and never in advance: what one host keeps for later could be spent after
-the bucket has filled again. While a withdrawal is under way, further messages wait for the next one, which is for all
-of them. So a busy owner costs the directory few requests, and one whose bucket is empty none.
+A rate is withdrawn from the owner's bucket for messages that have arrived, and never in advance: what one host keeps
+for later could be spent after the bucket has filled again. While a withdrawal is under way, further messages wait for
+the next one, which is for all of them. So a busy owner costs the directory few requests, and one whose bucket is empty
+none.
 
 A turn begins with a prompt. In version 1 it ends with the answer to the prompt. In version 2 that answer only accepts
 the prompt, and a `state_update` says when the session is idle. So updates are recognised by their first bytes, and only
@@ -27,13 +26,13 @@ import secrets
 import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
 from hashlib import blake2b
 from math import ceil
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from accord.errors import INVALID_REQUEST, DecodeError, StoreError
 from accord.http.headers import session_of
+from accord.http.server.server_limits import Bucket, Kind, Quotas, Withdrawal
 from accord.http.server.unanswered_requests import PROMPT
 from accord.http.server.validation import Refusal
 from accord.jsonrpc.line_frames import Oversized, RequestId
@@ -42,88 +41,6 @@ from accord.schema.codec import loads
 from accord.trace.meaning import body_of
 from accord.transports.transport_interface import End, Transport
 from accord.transports.wrapped_transport import WrappedTransport
-
-Kind = Literal["connections", "turns"]
-"""What is counted while it lasts."""
-
-SECONDS_AT_ONCE = 10.0
-"""Seconds' worth of posts that may come at once, unless `burst` says another number."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quotas:
-    """What each owner may use of a service, over all of its hosts. None means: no quota.
-
-    await accord.http.serve(agent, access=access, quotas=accord.http.Quotas(connections=50, turns=8))
-
-    An owner is the one whose token a request has. Without tokens, all clients are one owner.
-    """
-
-    connections: int | None = None
-    """Open connections. A further one is answered with 429."""
-
-    turns: int | None = None
-    """Running turns. A further prompt is answered with an error."""
-
-    posts: float | None = None
-    """Messages a second. A POST that comes faster is answered with 429, and a WebSocket's message waits."""
-
-    burst: int | None = None
-    """Messages that may come at once; by default as many as `posts` allows in ten seconds."""
-
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if value is not None and not 0 < value < 10**12:
-                raise ValueError(f"quota {field.name!r} must be positive, got {value}")
-        if self.burst is not None and self.posts is None:
-            raise ValueError("quota 'burst' requires 'posts', the messages a second")
-
-    @property
-    def bucket(self) -> Bucket | None:
-        """The bucket of `posts`."""
-        if self.posts is None:
-            return None
-        return Bucket(self.posts, self.burst or ceil(max(1.0, self.posts * SECONDS_AT_ONCE)))
-
-
-class Withdrawal(NamedTuple):
-    """What was taken from a bucket."""
-
-    taken: int
-    full_in: float
-    """Seconds until the bucket is full again."""
-    wait: float = 0.0
-    """Seconds until there is something to take, if `taken` is 0."""
-
-
-class Bucket(NamedTuple):
-    """A rate a second, and how much may be taken at once.
-
-    >>> bucket = Bucket(rate=2.0, burst=3)
-    >>> bucket.take(0.0, 2)
-    Withdrawal(taken=2, full_in=1.0, wait=0.0)
-    >>> bucket.take(1.5, 2)
-    Withdrawal(taken=0, full_in=1.5, wait=0.5)
-    """
-
-    rate: float
-    burst: int
-
-    def take(self, full_in: float, most: int) -> Withdrawal:
-        """Take up to `most` from a bucket that is full in so many seconds."""
-        full_in = min(max(0.0, full_in), self.burst / self.rate)
-        there = self.burst - self.rate * full_in
-        # A hair more than there is: the time was rounded on its way through a database.
-        count = min(most, int(there + 1e-6))
-        if count:
-            return Withdrawal(count, full_in + count / self.rate)
-        return Withdrawal(0, full_in, (1 - there) / self.rate)
-
-    def shared(self, hosts: int) -> Bucket:
-        """The part of one of so many hosts, for as long as they cannot share it."""
-        return Bucket(self.rate / hosts, max(1, self.burst // hosts))
-
 
 MOST_BUCKETS = 10_000
 """Buckets that are remembered before full ones are dropped; a full one needs no memory."""

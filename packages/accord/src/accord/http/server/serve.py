@@ -26,10 +26,10 @@ from accord.arguments import wrong_type
 from accord.errors import AccordError
 from accord.extras import missing_extra
 from accord.http.headers import offered
-from accord.http.server.access import Access, is_loopback, names_of
+from accord.http.server.access import Access, is_loopback
 from accord.http.server.agent_host import Hosted
 from accord.http.server.app import App
-from accord.http.server.asgi import Served
+from accord.http.server.asgi import Application
 from accord.http.server.cluster import ClusterSettings
 from accord.http.server.owner_quotas import Quotas
 from accord.http.server.server_limits import ServerLimits
@@ -114,15 +114,17 @@ GRACE = 10.0
 
 
 class Server:
-    """A running server: its `app`, and the `url` for clients."""
+    """A running server, which `serving` yields and `serve` hands to `on_ready`."""
 
     def __init__(self, app: App, url: str) -> None:
         self.app = app
+        """The application, with its host and its limits."""
         self.url = url
+        """The URL for clients."""
 
 
 async def serve(
-    hosted: Hosted,
+    hosted: Hosted | App,
     *,
     host: str = "127.0.0.1",
     port: int = 8000,
@@ -173,7 +175,7 @@ async def serve(
 
 @asynccontextmanager
 async def serving(
-    hosted: Hosted,
+    hosted: Hosted | App,
     *,
     host: str = "127.0.0.1",
     port: int = 0,
@@ -206,7 +208,7 @@ async def serving(
     tls = None if certificate is None else server_tls(certificate, key)
     listening = listening or listening_socket(host, port)
     server = Server(app, url_of("http" if certificate is None else "https", host, listening, app.path))
-    listener = listener_of(app, listening, tls)
+    listener = listener_of(app, app.limits, listening, tls)
     async with AsyncExitStack() as stack:
         stack.callback(listening.close)  # if the other hosts cannot be joined
         if hosts is not None:
@@ -218,19 +220,49 @@ async def serving(
             await to_the_end(asyncio.create_task(_end(app, listener)))
 
 
+@asynccontextmanager
+async def serving_asgi(
+    application: Application,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    certificate: str | Path | None = None,
+    key: str | Path | None = None,
+    limits: ServerLimits | None = None,
+) -> AsyncGenerator[str]:
+    """Run an ASGI application of your own on Accord's server for as long as the block lasts; yields its URL.
+
+    async with accord.http.serving_asgi(application) as url:
+        print(url)
+
+    The application answers HTTP requests, and can only refuse WebSockets. It gets no `lifespan` events: end its streams
+    within the block, or they are aborted after it. The other arguments are those of `serving`.
+    """
+    tls = None if certificate is None else server_tls(certificate, key)
+    listening = listening_socket(host, port)
+    listener = listener_of(application, limits or ServerLimits(), listening, tls)
+    await listener.start()
+    try:
+        yield url_of("http" if tls is None else "https", host, listening, "")
+    finally:
+        await to_the_end(asyncio.create_task(listener.end()))
+
+
 async def _end(app: App, listener: Listener) -> None:
     await app.close()
     await listener.end()
 
 
-def listener_of(app: Served, listening: socket.socket, tls: ssl.SSLContext | None = None) -> Listener:
+def listener_of(
+    app: Application, limits: ServerLimits, listening: socket.socket, tls: ssl.SSLContext | None = None
+) -> Listener:
     """A listener for this application on a socket; raises AccordError without the extra `http`."""
     try:
         from accord.http.server.listener import Listener
     except ImportError:
         listening.close()
         raise missing_extra("http", "serving over HTTP") from None
-    return Listener(app, listening, tls)
+    return Listener(app, limits, listening, tls)
 
 
 def _access(host: str, access: Access | None) -> Access:
@@ -238,7 +270,7 @@ def _access(host: str, access: Access | None) -> Access:
         raise wrong_type("access", "an Access", access, 'for a token, write Access(["token"])')
     if not is_loopback(host) and (access is None or access.is_open):
         raise AccordError(f"host {host} is not a loopback address: pass an 'access' with tokens")
-    return access or Access(hosts=names_of(host))
+    return access or Access(hosts=Access.loopback_names(host))
 
 
 def server_tls(certificate: str | Path, key: str | Path | None) -> ssl.SSLContext:

@@ -20,7 +20,7 @@ from typing import Any
 from accord._internal.light_event import LightEvent
 from accord._internal.tasks import Tasks, within
 from accord.errors import INVALID_REQUEST, ConnectionClosed
-from accord.http.server.agent_host import Host, Hosted, host_of
+from accord.http.server.agent_host import Host, Hosted, WrappedHost
 from accord.http.server.owner_quotas import OwnerGate, QuotaTransport
 from accord.http.server.shared_conversation import SharedConversation
 from accord.http.server.shared_messages import members, version_in
@@ -30,28 +30,22 @@ from accord.jsonrpc.wire_messages import RequestFrame, encode_error, parse
 from accord.transports.memory_transport import pair
 from accord.transports.transport_interface import End, Receiver, Transport
 
-
-class QuotaHost(Host):
-    """Serves what another host serves, and has each turn admitted."""
-
-    def __init__(self, host: Host, gate: OwnerGate) -> None:
-        self.name = host.name
-        self.starts_processes = host.starts_processes
-        self._host = host
-        self._gate = gate
-
-    async def serve(self, transport: Transport, owner: str) -> End | None:
-        guarded = QuotaTransport(transport, owner, self._gate, counts_messages=False, counts_turns=True)
-        return await self._host.serve(guarded, owner)
-
-    async def close(self, grace: float) -> None:
-        await self._host.close(grace)
-
-
 log = logging.getLogger("accord.http")
 
 ENDING = 5.0
 """Seconds that an agent has to end when it is not needed any more."""
+
+
+class QuotaHost(WrappedHost):
+    """Serves what another host serves, and has each turn admitted: turns outlast the connections of clients."""
+
+    def __init__(self, host: Host, gate: OwnerGate) -> None:
+        super().__init__(host)
+        self._gate = gate
+
+    async def serve(self, transport: Transport, owner: str) -> End | None:
+        counted = QuotaTransport(transport, owner, self._gate, counts_messages=False, counts_turns=True)
+        return await super().serve(counted, owner)
 
 
 class SharedClient(Receiver):
@@ -287,7 +281,7 @@ class SharedHost(Host):
         for name, value in (("detached", detached), ("linger", linger)):
             if not 0 <= value < 10**9:
                 raise ValueError(f"SharedHost({name}=...) must be a number of seconds from 0 on, got {value}")
-        self._host = host_of(hosted)
+        self._host = Host.of(hosted)
         self.name = self._host.name
         self.starts_processes = self._host.starts_processes
         self._detached = detached
