@@ -50,9 +50,9 @@ TWINS = (
     Twin("Reply", "client.reply"),
     Twin("RemoteSubagent", "client.remote_subagent"),
     Twin("RemoteSession", "client.remote_session"),
-    Twin("Suggestion", "client.open_document"),
-    Twin("OpenDocument", "client.open_document"),
-    Twin("Suggestions", "client.suggestions"),
+    Twin("Suggestion", "client.suggested_edits"),
+    Twin("OpenDocument", "client.suggested_edits"),
+    Twin("Suggestions", "client.suggested_edits"),
     Twin("RemoteAgent", "client.remote_agent"),
 )
 

@@ -32,14 +32,16 @@ if TYPE_CHECKING:
     from accord.capabilities import Capabilities as Capabilities
     from accord.client.client import Client as Client
     from accord.client.mcp_config import load_mcp_servers as load_mcp_servers
-    from accord.client.open_document import OpenDocument as OpenDocument, Suggestion as Suggestion
-    from accord.client.pending_turn import Outcome as Outcome
     from accord.client.remote_agent import RemoteAgent as RemoteAgent
     from accord.client.remote_session import RemoteSession as RemoteSession
     from accord.client.remote_subagent import RemoteSubagent as RemoteSubagent
-    from accord.client.reply import Reply as Reply
-    from accord.client.suggestions import Suggestions as Suggestions
-    from accord.client.supervision import Restart as Restart, Restarted as Restarted
+    from accord.client.reply import Outcome as Outcome, Reply as Reply
+    from accord.client.restart import Restart as Restart, Restarted as Restarted
+    from accord.client.suggested_edits import (
+        OpenDocument as OpenDocument,
+        Suggestion as Suggestion,
+        Suggestions as Suggestions,
+    )
     from accord.client.target import CommandTarget as CommandTarget, Target as Target
     from accord.connecting import connect as connect
     from accord.endpoints import Endpoint as Endpoint
@@ -138,7 +140,7 @@ _HOMES = {
     "MemoryTransport": "transports.memory_transport",
     "Model": "schema.base",
     "Notification": "schema.base",
-    "Outcome": "client.pending_turn",
+    "Outcome": "client.reply",
     "Overflow": "errors",
     "Peer": "engine.peer",
     "PeerError": "errors",
@@ -159,8 +161,8 @@ _HOMES = {
     "Reply": "client.reply",
     "Request": "schema.base",
     "RequestError": "errors",
-    "Restart": "client.supervision",
-    "Restarted": "client.supervision",
+    "Restart": "client.restart",
+    "Restarted": "client.restart",
     "RunningCompaction": "agent.session",
     "Service": "services.service",
     "SentMessage": "agent.turn",
@@ -170,11 +172,11 @@ _HOMES = {
     "PostgresStore": "store.postgres.store",
     "SqliteStore": "store.sqlite",
     "Statistics": "engine.connection_limits",
-    "OpenDocument": "client.open_document",
+    "OpenDocument": "client.suggested_edits",
     "StaleSuggestion": "errors",
-    "Suggestion": "client.open_document",
+    "Suggestion": "client.suggested_edits",
     "SuggestionRequest": "agent.agent_suggestions",
-    "Suggestions": "client.suggestions",
+    "Suggestions": "client.suggested_edits",
     "MirroredDocument": "agent.agent_suggestions",
     "StdioTransport": "transports.stdio_transport",
     "Store": "store.base",

@@ -15,10 +15,10 @@ from accord._internal.tasks import within
 from accord.agent_file import startable
 from accord.arguments import wrong_type
 from accord.client.client import Client, definition_of
+from accord.client.handshake import VERSIONS, checked_versions
 from accord.client.live_agent import LiveAgent
-from accord.client.negotiation import VERSIONS, checked_versions
 from accord.client.remote_agent import RemoteAgent
-from accord.client.supervision import Restart
+from accord.client.restart import Restart
 from accord.client.target import CommandTarget, Target
 from accord.connection_block import connection_block
 from accord.endpoints import Endpoint

@@ -8,10 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from accord.client.client import Client
-from accord.client.negotiation import VERSIONS
-from accord.client.ownership import kept_open
-from accord.client.remote_agent import RemoteAgent
-from accord.client.supervision import Restart
+from accord.client.handshake import VERSIONS
+from accord.client.remote_agent import RemoteAgent, kept_open
+from accord.client.restart import Restart
 from accord.connecting import START_WITHIN, Where, connect
 from accord.endpoints import Endpoint
 from accord.engine.connection_limits import Limits

@@ -11,7 +11,7 @@ import pytest
 
 import accord
 from accord import v1
-from accord.client.login import missing_variables
+from accord.client.login_methods import missing_variables
 from accord.schema import codec
 from accord.testing import ScriptedPeer, script_command
 from tests.client.conftest import shake_hands, staged

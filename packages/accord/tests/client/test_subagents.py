@@ -8,7 +8,7 @@ import pytest
 
 import accord
 from accord import CapabilityMissing, Client, v1
-from accord.client.subagents import KEPT
+from accord.client.remote_subagent import KEPT
 from tests.client.conftest import staged
 from tests.client.delegating_agent import agent as delegating
 from tests.client.v2.conftest import staged_v2

@@ -31,7 +31,7 @@ from pathlib import Path
 
 import pytest
 
-from accord.client.negotiation import Offer, negotiate
+from accord.client.handshake import Offer, negotiate
 from accord.engine.handlers import Handlers
 from accord.engine.peer import Peer
 from accord.hosts.hosts import Hosts

@@ -6,7 +6,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 import accord
-from accord.client.safe_markdown import safe
+from accord.client.markdown import safe
 
 PARTS = [
     *(

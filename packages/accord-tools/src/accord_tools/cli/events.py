@@ -52,7 +52,7 @@ class EarlyUpdates:
             self._keep(bytes(message.params))
 
     def _keep(self, params: bytes) -> None:
-        from accord.client.live_session import wire_form
+        from accord.client.remote_session import wire_form
 
         try:
             session_id = _read_address(params).session_id

@@ -172,7 +172,7 @@ class Replay:
 
     def __call__(self, event: TraceEvent) -> None:
         from accord import v1
-        from accord.client.live_session import wire_form
+        from accord.client.remote_session import wire_form
         from accord.jsonrpc.wire_messages import NotificationFrame
         from accord.schema import codec
 

@@ -320,7 +320,7 @@ class SessionActions(ChatShell):
 
     async def _variables(self, method: v1.AuthMethodEnvVar) -> dict[str, str] | None:
         """The variables of a login, which the user types; None if they leave."""
-        from accord.client.login import missing_variables
+        from accord.client.login_methods import missing_variables
         from accord_tools.tui.pickers import VariablesScreen
 
         missing = missing_variables(method, {})

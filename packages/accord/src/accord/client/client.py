@@ -1,4 +1,7 @@
-"""`Client`: what you lend to agents, and your handlers for what they send. Nothing in it is live."""
+"""`Client`: what you lend to agents, and your handlers for what they send. Nothing in it is live.
+
+Its connections read it through its `ClientDefinition`.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,17 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from accord import __version__
+from accord._internal.tasks import adapted
 from accord.arguments import check_sequence, check_text, wrong_type
-from accord.client.definition import ClientDefinition
-from accord.engine.handlers import MessageT, RawHandlerT, Registrar
+from accord.documents.positions import ENCODINGS
+from accord.engine.handlers import Handlers, MessageT, RawHandlerT, Registrar
 from accord.engine.interceptors import Interception
 from accord.schema import v1
 from accord.services.elicitation.elicitation import Elicitation, Fill
 from accord.services.files.files import Files
 from accord.services.permissions.permissions import Permissions
 from accord.services.permissions.question import Ask, allow_all, refuse
-from accord.services.service import Service
+from accord.services.service import Service, SessionOf
 from accord.services.terminals.terminals import Terminals
 
 
@@ -136,3 +140,80 @@ def _permissions(permissions: bool | Ask | Service) -> Service:
         hint = "permissions=True allows everything" if isinstance(cast("object", permissions), str) else ""
         raise wrong_type("Client(permissions=...)", "True, False, a function or a Service", permissions, hint)
     return Permissions(permissions)
+
+
+SHOWN = v1.ClientNesCapabilities(
+    v1.NesJumpCapabilities(), v1.NesRenameCapabilities(), v1.NesSearchAndReplaceCapabilities()
+)
+"""The suggestions that a client of ours shows besides edits: its program gets all of them."""
+
+
+class ClientDefinition:
+    """The client's name, the services that it lends, and its handlers."""
+
+    def __init__(
+        self,
+        info: v1.Implementation,
+        services: Sequence[Service],
+        change_capabilities: Callable[[v1.ClientCapabilities], v1.ClientCapabilities] | None,
+        *,
+        keep_unknown: bool = False,
+        lend_as_mcp: bool = False,
+    ) -> None:
+        self.info = info
+        self.services = list(services)
+        self.handlers = Handlers(author="@client")
+        """The handlers that the caller registered for all connections."""
+        self.keep_unknown = keep_unknown
+        """Whether what agents send keeps the members that its types do not know."""
+        self.lend_as_mcp = lend_as_mcp
+        """Whether agents of version 2 get files and terminals as tools of an MCP server."""
+        self._change_capabilities = change_capabilities
+
+    def declare(self, *, terminal_login: bool, unstable: bool) -> v1.ClientCapabilities:
+        """The capabilities that agents are told: what the services declare, and what every client of ours can show."""
+        declared = v1.ClientCapabilities(
+            session=v1.ClientSessionCapabilities(
+                compaction=v1.CompactionCapabilities(),
+                config_options=v1.SessionConfigOptionsCapabilities(v1.BooleanConfigOptionCapabilities()),
+                notices=v1.NoticeCapabilities(),
+            ),
+            auth=v1.AuthCapabilities(terminal_login),
+            plan=v1.PlanCapabilities() if unstable else None,
+            subagents=v1.SubagentCapabilities() if unstable else None,
+            nes=SHOWN if unstable else None,
+            position_encodings=list(ENCODINGS) if unstable else [],
+            # The older form of `auth.terminal`, which agents in the field read.
+            meta={"terminal-auth": True} if terminal_login else None,
+        )
+        for service in self.services:
+            declared = service.declare(declared)
+        return declared if self._change_capabilities is None else self._change_capabilities(declared)
+
+    def handlers_for(self, session_of: SessionOf) -> Handlers:
+        """The handlers of one connection; those that the caller registered replace those of services."""
+        return self._with_own(self._of_services(session_of))
+
+    def handlers_for_v2(self, session_of: SessionOf) -> Handlers:
+        """The same for a connection of version 2."""
+        from accord.dialects.v1_handlers_on_v2 import handlers_on_v2
+
+        handlers = handlers_on_v2(self._of_services(session_of), "client")
+        for service in self.services:
+            service.register_v2(handlers, session_of)
+        own = self._with_own(Handlers())
+        return handlers_on_v2(own, "client").over(handlers)
+
+    def _of_services(self, session_of: SessionOf) -> Handlers:
+        handlers = Handlers()
+        for service in self.services:
+            service.register(handlers, session_of)
+        return handlers
+
+    def _with_own(self, handlers: Handlers) -> Handlers:
+        own = self.handlers
+        handlers.typed.update({key: (message, adapted(handler)) for key, (message, handler) in own.typed.items()})
+        handlers.raw.update({key: adapted(handler) for key, handler in own.raw.items()})
+        handlers.others = own.others
+        handlers.interceptors += own.interceptors
+        return handlers

@@ -1,17 +1,50 @@
-"""Connecting to an agent: start it, send `initialize`, and explain in one line what went wrong if that fails."""
+"""Connecting to an agent: start it, choose the version of the protocol, and explain in one line what went wrong.
+
+An agent that speaks version 2 may be asked for both versions at once: each version ignores the members that it does not
+know, so one `initialize` carries what both need, and one round trip serves every agent.
+
+| the agent | what happens |
+|---|---|
+| answers 2, with `info` and without `agentCapabilities` | version 2 |
+| answers 1 | version 1 |
+| answers 2 in the shape of version 1, because it repeats any number | version 1, if it was offered |
+| answers another number | refused |
+| error -32022 whose `supported` has 1, or says nothing | asked again for version 1, on the same connection |
+| error -32600, -32602 or -32603 | the same; if that fails too, the first error is reported |
+
+A client that offers only version 1 sends the plain `initialize` of that version.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
-from accord.client.negotiation import Agreed, Offer, negotiate
+from msgspec import Raw
+
+from accord.arguments import wrong_type
+from accord.capabilities import Capabilities
 from accord.client.target import Target
 from accord.engine.connection_limits import Limits
 from accord.engine.handlers import Handlers
 from accord.engine.peer import Peer
-from accord.errors import AccordError, ConnectionClosed, PeerError, ProtocolError, Timeout, add_note, keep_stderr
+from accord.errors import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    AccordError,
+    ConnectionClosed,
+    DecodeError,
+    PeerError,
+    ProtocolError,
+    Timeout,
+    add_note,
+    keep_stderr,
+)
+from accord.schema import codec, legacy, v1
+from accord.schema.base import Json
 from accord.spans import Spans
 from accord.trace.events import Observer
 
@@ -131,3 +164,163 @@ def _said(pollution: Sequence[str], stderr: str) -> str:
     last = next((line for line in reversed(stderr.splitlines()) if line.strip()), "")
     words = last or (f"it printed {pollution[0]!r}, which is not a message" if pollution else "")
     return f": {words.strip()[:300]}" if words else ""
+
+
+log = logging.getLogger("accord")
+
+VERSIONS = (1,)
+"""The versions that a client offers by default: version 2 is a preview."""
+KNOWN = (1, 2)
+UNSUPPORTED_VERSION = -32022
+TRIED_AGAIN = (UNSUPPORTED_VERSION, INVALID_REQUEST, INVALID_PARAMS, INTERNAL_ERROR)
+"""The errors after which version 1 is asked for."""
+
+
+class Offer(NamedTuple):
+    """What a client says of itself when it connects."""
+
+    versions: Sequence[int]
+    """The versions that it speaks."""
+    info: v1.Implementation
+    capabilities: v1.ClientCapabilities
+
+    @property
+    def plain(self) -> v1.InitializeRequest:
+        """The request of version 1."""
+        return v1.InitializeRequest(1, self.capabilities, self.info)
+
+    def params(self) -> dict[str, Json]:
+        """The params that ask for version 2, and for version 1 too if it is offered."""
+        from accord.schema import v2
+        from accord.schema.conversion import to_v2
+
+        second = v2.InitializeRequest(2, self.info, to_v2(self.capabilities))
+        asked = cast("dict[str, Json]", codec.plain(second))
+        if 1 in self.versions:
+            older: Any = codec.plain(self.plain)
+            asked = {**older, **asked}
+        return asked
+
+
+class Agreed(NamedTuple):
+    """The version of a connection, and the agent's answer."""
+
+    version: int
+    answer: v1.InitializeResponse
+    """The answer in the words of version 1."""
+    declared: Any
+    """The capabilities as the agent declared them."""
+
+
+def checked_versions(versions: Sequence[int]) -> tuple[int, ...]:
+    """These versions, each once; raises TypeError or ValueError for anything but 1 and 2."""
+    if isinstance(cast("object", versions), str | bytes) or not isinstance(cast("object", versions), Sequence):
+        raise wrong_type("connect(versions=...)", "a sequence of numbers, such as (2, 1)", versions)
+    chosen = tuple(dict.fromkeys(versions))
+    if not chosen or not all(type(version) is int and version in KNOWN for version in chosen):
+        raise ValueError(f"versions must be 1, 2 or both, such as (2, 1); got {versions!r}")
+    return chosen
+
+
+async def negotiate(
+    peer: Peer,
+    offer: Offer,
+    handlers_for: Callable[[int], Handlers],
+    timeout: float,  # noqa: ASYNC109
+) -> Agreed:
+    """Send `initialize` to an agent that may speak version 2; its answer decides which handlers the connection has.
+
+    Raises what `Peer.initialize` raises.
+    """
+    deadline = asyncio.get_running_loop().time() + timeout
+
+    def take(result: Json) -> Agreed:
+        agreed = read_answer(result, offer.versions)
+        peer.capabilities = Capabilities(agreed.declared, agreed.answer.agent_capabilities)
+        peer.handle(handlers_for(agreed.version))
+        return agreed
+
+    try:
+        return await _ask(peer, offer.params(), take, timeout)
+    except PeerError as refusal:
+        if 1 not in offer.versions or not _may_speak_v1(refusal):
+            raise
+        log.info("the agent refused version 2 (%s); it is asked for version 1", refusal)
+        left = deadline - asyncio.get_running_loop().time()
+        try:
+            return await _ask(peer, codec.plain(offer.plain), take, left)
+        except AccordError as second:
+            log.info("the agent refused version 1 too: %s", second)
+            raise refusal from None
+
+
+def _may_speak_v1(refusal: PeerError) -> bool:
+    data: Any = refusal.data
+    if refusal.code == UNSUPPORTED_VERSION and isinstance(data, dict):
+        supported = cast("dict[str, Any]", data).get("supported")
+        return 1 in cast("list[Any]", supported) if isinstance(supported, list) else True
+    return refusal.code in TRIED_AGAIN
+
+
+async def _ask(peer: Peer, params: Json, take: Callable[[Json], Agreed], seconds: float) -> Agreed:
+    """Send `initialize`; `take` gets the result before any message that came after it is handled."""
+    sent = peer.connection.ask("initialize", Raw(codec.encode(params)), lane=None, patient=False)
+    agreed: asyncio.Future[Agreed] = asyncio.get_running_loop().create_future()
+
+    def answered() -> None:
+        try:
+            agreed.set_result(take(codec.loads(sent.result())))
+        except Exception as error:
+            agreed.set_exception(error)
+            agreed.exception()  # marks it as retrieved: after a deadline no caller awaits it
+
+    sent.then(answered)
+    try:
+        await sent.within(max(0.0, seconds), None)
+        return await agreed
+    except ConnectionClosed as closed:
+        if closed.reason != "process_ended":
+            raise
+        raise ConnectionClosed("died_at_start", exit_code=closed.exit_code, stderr=closed.stderr) from None
+    except BaseException:
+        sent.abandon()
+        raise
+
+
+def read_answer(result: Json, versions: Sequence[int]) -> Agreed:
+    """What the result of an `initialize` that offered these versions means; raises ProtocolError."""
+    if not isinstance(result, dict):
+        raise ProtocolError(f"initialize: the answer's result must be an object, got {type(result).__name__}")
+    told = cast("dict[str, Any]", result)
+    version = told.get("protocolVersion")
+    is_v2_shaped = isinstance(told.get("info"), dict) and "agentCapabilities" not in told
+    try:
+        if version == 2 and 2 in versions and is_v2_shaped:
+            return _second(told)
+        if 1 in versions and version in versions:
+            if version != 1:
+                log.info("the agent answered version %r in the shape of version 1; it is treated as version 1", version)
+            answer: v1.InitializeResponse = codec.convert(
+                legacy.capabilities_renamed({**told, "protocolVersion": 1}), v1.InitializeResponse
+            )
+            return Agreed(1, answer, answer.agent_capabilities)
+    except DecodeError as error:
+        raise ProtocolError(f"initialize: the answer's result is invalid: {error}") from error
+    if version == 2 and 2 in versions:
+        raise ProtocolError(
+            "the agent answered version 2 of the protocol in the shape of version 1, and only version 2 was offered; "
+            "connect with versions=(2, 1)"
+        )
+    offered = " and ".join(str(each) for each in sorted(versions))
+    raise ProtocolError(
+        f"the agent answered with version {version} of the protocol; "
+        f"only version{'s' if len(versions) > 1 else ''} {offered} {'were' if len(versions) > 1 else 'was'} offered"
+    )
+
+
+def _second(told: dict[str, Any]) -> Agreed:
+    from accord.dialects.v2_as_v1 import answer_as_v1
+    from accord.schema import v2
+
+    answer: v2.InitializeResponse = codec.convert(told, v2.InitializeResponse)
+    return Agreed(2, answer_as_v1(answer), answer.capabilities)

@@ -2,6 +2,10 @@
 
 session/update ──▶ `Sessions.arrived` ──▶ its LiveSession, or `Early` until there is one
 requests of the agent ──▶ the client's services, which find the session by its id
+
+It keeps where the agent's models are, as its caller has set it (`Providers`): the protocol forbids an agent to store
+credentials. They are set on every new connection before any session is opened there. If that fails, so does the
+connection: a prompt must not go to other models than the caller chose.
 """
 
 from __future__ import annotations
@@ -10,23 +14,22 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, cast
 
 from accord._internal.tasks import Tasks, adapted, to_the_end
+from accord.arguments import wrong_type
 from accord.capabilities import AgentOffers
-from accord.client.definition import ClientDefinition
-from accord.client.handshake import open_link
-from accord.client.negotiation import VERSIONS, Offer
-from accord.client.providers import Providers
-from accord.client.sessions import Sessions
-from accord.client.supervision import Restart, Supervisor
+from accord.client.client import ClientDefinition
+from accord.client.handshake import VERSIONS, Offer, open_link
+from accord.client.restart import Restart, Supervisor
+from accord.client.session_table import Sessions
 from accord.client.target import CommandTarget, Target
 from accord.endpoints import Endpoint
 from accord.engine.connection_limits import Limits
 from accord.engine.handlers import Handlers, MessageT, Registrar
 from accord.engine.interceptors import Interceptors
 from accord.engine.peer import Peer, Posted
-from accord.errors import CapabilityMissing, PeerError, keep_stderr
+from accord.errors import AccordError, CapabilityMissing, PeerError, keep_stderr
 from accord.schema import v1
 from accord.schema.base import Json, Notification, Request
 from accord.services.service import Service
@@ -34,8 +37,7 @@ from accord.spans import Spans
 from accord.trace.events import Observer
 
 if TYPE_CHECKING:
-    from accord.client.editor_server import EditorServer
-    from accord.client.lending import Lending
+    from accord.client.lent_tools import EditorServer, Lending
     from accord.dialects.v2_requests import V2Agent
     from accord.mcp.over_acp.tool_server import ToolServer
 
@@ -236,7 +238,7 @@ class LiveAgent:
 
     def lend(self, server: ToolServer) -> v1.McpServer:
         """Lend an MCP server of this program to the agent, and describe it; raises TypeError for anything else."""
-        from accord.client.lending import Lending
+        from accord.client.lent_tools import Lending
 
         if self._lending is None:
             self._lending = Lending(self)
@@ -246,7 +248,7 @@ class LiveAgent:
         """A server of the client's files and terminals for a new session, and how it is described to the agent."""
         if self.version == 1 or not self._client.lend_as_mcp:
             return None
-        from accord.client.editor_server import EditorServer
+        from accord.client.lent_tools import EditorServer
 
         editor = EditorServer(self._client.services)
         server = editor.tool_server()
@@ -350,3 +352,86 @@ class LiveAgent:
         """Handle messages by these handlers from now on, also after a restart, unless the caller handles them."""
         self._handlers = handlers.over(self._handlers)
         self.peer.handle(self._handlers)
+
+
+class RequestSender(Protocol):
+    """What sends a request: the connection, or the agent, which waits for a restart."""
+
+    async def request(
+        self,
+        request: Request[ResultT],
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109
+    ) -> ResultT: ...
+
+
+class Providers:
+    """The providers of one agent, which may be restarted."""
+
+    def __init__(self, wanted: Mapping[str, Endpoint] | None = None) -> None:
+        self._wanted: dict[str, Endpoint | None] = dict(_checked({} if wanted is None else wanted))
+        """What every connection is told; None for a provider that was disabled."""
+        self._listed: dict[str, v1.ProviderInfo] = {}
+        """The providers as the agent listed them last."""
+
+    async def list(self, agent: RequestSender, seconds: float | None = None) -> list[v1.ProviderInfo]:
+        listed = (await agent.request(v1.ListProvidersRequest(), timeout=seconds)).providers
+        self._listed = {it.provider_id: it for it in listed}
+        return listed
+
+    async def set(self, agent: RequestSender, provider_id: str, endpoint: Endpoint) -> None:
+        """Set a provider; raises ValueError for a kind of API that the agent has listed without."""
+        listed = self._listed.get(provider_id)
+        if listed is not None and endpoint.api_type not in listed.supported:
+            raise ValueError(
+                f"provider {provider_id!r} has no API of type {endpoint.api_type!r}; "
+                f"it has {', '.join(listed.supported) or 'none'}"
+            )
+        await agent.request(_request(provider_id, endpoint))
+        self._wanted[provider_id] = endpoint
+
+    async def disable(self, agent: RequestSender, provider_id: str) -> None:
+        """Disable a provider; raises ValueError for one that the agent has listed as required."""
+        listed = self._listed.get(provider_id)
+        if listed is not None and listed.required:
+            raise ValueError(f"provider {provider_id!r} cannot be disabled; the agent requires it")
+        await agent.request(v1.DisableProviderRequest(v1.ProviderId(provider_id)))
+        self._wanted[provider_id] = None
+
+    async def establish(self, agent: RequestSender, seconds: float) -> None:
+        """Tell a new connection what is wanted; raises AccordError if the agent cannot do that."""
+        if not self._wanted:
+            return
+        # custom-llm-endpoint: list before setting, and set only what is listed.
+        await self.list(agent, seconds)
+        for provider_id, endpoint in self._wanted.items():
+            if endpoint is None:
+                await agent.request(v1.DisableProviderRequest(v1.ProviderId(provider_id)), timeout=seconds)
+                continue
+            self._must_be_listed(provider_id, endpoint)
+            await agent.request(_request(provider_id, endpoint), timeout=seconds)
+
+    def _must_be_listed(self, provider_id: str, endpoint: Endpoint) -> None:
+        listed = self._listed.get(provider_id)
+        if listed is None:
+            known = ", ".join(self._listed) or "none"
+            raise AccordError(f"connect(providers=...): the agent has no provider {provider_id!r}; it has {known}")
+        if endpoint.api_type not in listed.supported:
+            raise AccordError(
+                f"connect(providers=...): provider {provider_id!r} has no API of type {endpoint.api_type!r}; "
+                f"it has {', '.join(listed.supported) or 'none'}"
+            )
+
+
+def _request(provider_id: str, endpoint: Endpoint) -> v1.SetProviderRequest:
+    headers = dict(endpoint.headers)
+    return v1.SetProviderRequest(v1.ProviderId(provider_id), endpoint.api_type, endpoint.base_url, headers)
+
+
+def _checked(wanted: Mapping[str, Endpoint]) -> Mapping[str, Endpoint]:
+    if not isinstance(cast("object", wanted), Mapping):
+        raise wrong_type("connect(providers=...)", "Endpoints by the ids of providers", wanted)
+    for provider_id, endpoint in wanted.items():
+        if not isinstance(cast("object", provider_id), str) or not isinstance(cast("object", endpoint), Endpoint):
+            raise wrong_type("connect(providers=...)", "Endpoints by the ids of providers", endpoint)
+    return wanted

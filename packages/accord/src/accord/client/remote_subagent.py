@@ -1,21 +1,39 @@
 """`RemoteSubagent`: a subagent of a session, as the caller holds it: to read and, where the agent allows it, to cancel.
 
-It is the face of a `LiveSubagent`.
+It is the face of a `LiveSubagent`, which stands in the table of its session's `Subagents`.
+
+    subagent_update of a session ──▶ `SessionState.subagents`        the session, or another subagent, names them
+    session/update with another id ──▶ `Subagents.find` ──▶ LiveSubagent.received ──▶ its own `state`
+
+A subagent is made when something is first said in its name, or when the caller looks. What came before it was
+announced waits in `EarlyUpdates`. Services know a subagent as a `ServedSession`, so its questions reach the same
+functions as those of its session. Its folders are those of its session: an agent may say that a subagent works
+elsewhere, but that must not open a folder that the user did not give.
+
+An agent may start subagents without end. A session keeps what the latest `KEPT` of them said, each within its share of
+`Limits.state`.
 """
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import AsyncIterator, Callable
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
+from msgspec import Raw
+
+from accord._internal.tasks import Tasks
 from accord.arguments import check_callable, shortened
-from accord.client.markdown import markdown
-from accord.client.safe_markdown import safe
-from accord.client.subagents import LiveSubagent
+from accord.client.markdown import markdown, safe
+from accord.client.update_buffer import Unread
+from accord.engine.connection_limits import Limits
+from accord.errors import CapabilityMissing, Overflow
+from accord.project.roots import Roots
 from accord.schema import v1
-from accord.schema.base import Unknown
-from accord.session import Observer, SessionState
+from accord.schema.base import Notification, Unknown
+from accord.services.service import Service
+from accord.session import Observer, SessionState, Subagent, ToolCallState
 
 
 class RemoteSubagent:
@@ -129,3 +147,226 @@ def face_of(live: LiveSubagent, owner: object) -> RemoteSubagent:
         face = RemoteSubagent(live, owner)
         live.face = weakref.ref(face)
     return face
+
+
+KEPT = 64
+"""Subagents of a session whose words are kept."""
+
+SHARE = 16
+"""What part of `Limits.state` one subagent may take: this many of them fill it."""
+
+
+class SubagentsAgent(Protocol):
+    """What subagents need of their agent."""
+
+    @property
+    def version(self) -> int: ...
+    @property
+    def limits(self) -> Limits: ...
+    @property
+    def services(self) -> Iterable[Service]: ...
+    @property
+    def tasks(self) -> Tasks: ...
+    async def notify(self, notification: Notification, *, force: bool = False) -> None: ...
+
+
+class MainSession(Protocol):
+    """The session that all subagents of one table belong to."""
+
+    @property
+    def id(self) -> v1.SessionId: ...
+    @property
+    def agent(self) -> str: ...
+    @property
+    def program(self) -> str: ...
+    @property
+    def cwd(self) -> Path: ...
+    @property
+    def roots(self) -> Roots: ...
+    @property
+    def state(self) -> SessionState: ...
+    def subagent_said(self, said: SubagentSaid, size: int) -> None: ...
+
+
+class SubagentSaid(NamedTuple):
+    """An update of a subagent, for those who read the updates of a turn and its subagents."""
+
+    subagent: LiveSubagent
+    update: v1.SessionUpdate
+
+
+class LiveSubagent:
+    """A subagent while its session is open here; services know it as a `ServedSession`."""
+
+    def __init__(self, table: Subagents, parent: MainSession | LiveSubagent, subagent_id: v1.SessionId) -> None:
+        main, remote = table.main, table.remote
+        self.id = subagent_id
+        self.main_id = main.id
+        """The id of the session that it belongs to."""
+        self.parent = parent
+        """What has started it: the session, or another subagent."""
+        self.table = table
+        self.state = SessionState(remote.limits.state // SHARE)
+        """What its updates amount to so far."""
+        self.agent, self.program = main.agent, main.program
+        self.cwd, self.roots = main.cwd, main.roots
+        self.is_open = True
+        self.face: weakref.ref[Any] | None = None
+        """What the caller holds, the same object as long as they do."""
+        self._listeners: list[Unread] = []
+
+    @property
+    def told(self) -> Subagent:
+        """What its parent says of it."""
+        return self.parent.state.subagents.get(self.id) or Subagent(self.id)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether its parent still names it, and its session is open."""
+        return self.is_open and self.id in self.parent.state.subagents
+
+    # Updates
+
+    def received(self, update: Any, params: bytes | Raw) -> None:
+        """Take an update of the subagent, with the JSON of its notification's params."""
+        size = len(memoryview(params))
+        for each in self._take(update, size):
+            for listener in list(self._listeners):
+                try:
+                    listener.put(each, size)
+                except Overflow:
+                    self._listeners.remove(listener)  # its own queue raises the error to its reader
+            self.table.main.subagent_said(SubagentSaid(self, each), size)
+
+    def _take(self, update: Any, size: int) -> list[Any]:
+        """Fold an update into the state; returns what readers get for it."""
+        self.state.add(update, size)
+        return [update]
+
+    def on_change(self, observer: Observer) -> Callable[[], None]:
+        """Call `observer` after every change of the state, with the update as readers get it; the result stops that."""
+        return self.state.on_change(observer)
+
+    async def updates(self) -> AsyncIterator[v1.SessionUpdate]:
+        """The updates from now on, until the session is closed or its connection ends."""
+        listener = Unread(None, self.table.remote.limits.reply)
+        if not self.is_open:
+            listener.finish()
+        self._listeners.append(listener)
+        try:
+            while (update := await listener.get()) is not None:
+                yield update
+        finally:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+    def fold(self, said: v1.ToolCallUpdate) -> ToolCallState:
+        """Add what a permission request says of a tool call to `state`."""
+        known = self.state.tool_calls.get(said.tool_call_id) or ToolCallState(said.tool_call_id)
+        self.state.add(said)
+        return known.updated(said)
+
+    def tool_call(self, tool_call_id: v1.ToolCallId) -> ToolCallState | None:
+        """The tool call with this id, as it stands."""
+        return self.state.tool_calls.get(tool_call_id)
+
+    # Its end
+
+    @property
+    def can_cancel(self) -> bool:
+        """Whether it may be cancelled alone, as its parent says now."""
+        told = self.told.capabilities
+        return self.is_known and told is not None and told.cancel is not None
+
+    async def cancel(self) -> None:
+        """Ask the agent to stop it; raises CapabilityMissing if it may not be cancelled alone."""
+        if not self.can_cancel:
+            raise CapabilityMissing("capabilities.cancel of the subagent", "cancelling it alone")
+        await self.table.remote.notify(v1.CancelNotification(self.id))
+        if self.table.remote.version == 1:
+            self.close_questions()
+            self.state.cancel_unfinished()
+
+    def close_questions(self) -> None:
+        """Answer the open questions of this subagent with `cancelled`."""
+        for service in self.table.remote.services:
+            service.turn_cancelled(self)
+
+    async def ended(self) -> None:
+        """End here: its session has ended, or nothing more is kept of it."""
+        self.is_open = False
+        for listener in list(self._listeners):
+            listener.finish()
+        for service in self.table.remote.services:
+            await service.release(self)
+
+
+class Subagents:
+    """The subagents of one session, and those that its subagents have started."""
+
+    def __init__(self, main: MainSession, remote: SubagentsAgent, subagent_type: type[LiveSubagent]) -> None:
+        self.main = main
+        self.remote = remote
+        self._type = subagent_type
+        self._early: Early = _nothing
+        self._homes: Homes = {}
+        self._live: dict[v1.SessionId, LiveSubagent] = {}
+        """The subagents, the one that was looked for last at the end."""
+
+    def belong_to(self, homes: Homes, early: Early) -> None:
+        """Stand in the table of all sessions. `early` takes what was said before a subagent was announced."""
+        self._homes, self._early = homes, early
+
+    def find(self, subagent_id: v1.SessionId) -> LiveSubagent | None:
+        """The subagent with this id, if the session or one of its subagents names it."""
+        live = self._live.pop(subagent_id, None)
+        if live is not None and live.is_known:
+            self._live[subagent_id] = live
+            return live
+        if live is not None:
+            self._drop(live)
+        parents: list[MainSession | LiveSubagent] = [self.main, *self._live.values()]
+        parent = next((it for it in parents if subagent_id in it.state.subagents), None)
+        return None if parent is None else self._begin(parent, subagent_id)
+
+    def of(self, parent: MainSession | LiveSubagent) -> list[LiveSubagent]:
+        """The subagents that this session or subagent has started, the latest `KEPT` of them."""
+        found = [self.find(subagent_id) for subagent_id in list(parent.state.subagents)[-KEPT:]]
+        return [it for it in found if it is not None and it.parent is parent]
+
+    def _begin(self, parent: MainSession | LiveSubagent, subagent_id: v1.SessionId) -> LiveSubagent:
+        live = self._live[subagent_id] = self._type(self, parent, subagent_id)
+        self._homes[subagent_id] = self
+        if len(self._live) > KEPT:
+            self._drop(self._live.pop(next(iter(self._live))))
+        for update, params in self._early(subagent_id):
+            live.received(update, params)
+        return live
+
+    def _drop(self, live: LiveSubagent) -> None:
+        live.is_open = False
+        self._homes.pop(live.id, None)
+        self.remote.tasks.call(live.ended, f"ending the subagent {live.id}")
+
+    def close_questions(self) -> None:
+        """Answer the open questions of all subagents with `cancelled`."""
+        for live in self._live.values():
+            live.close_questions()
+
+    async def ended(self) -> None:
+        """End all subagents: their session has ended."""
+        while self._live:
+            subagent_id, live = self._live.popitem()
+            self._homes.pop(subagent_id, None)
+            await live.ended()
+
+
+Homes: TypeAlias = "dict[v1.SessionId, Subagents]"
+"""The table that has each subagent, for all sessions of an agent, so that an update finds its subagent at once."""
+
+Early: TypeAlias = "Callable[[v1.SessionId], Iterable[tuple[Any, bytes | Raw]]]"
+"""Takes the updates that came before their session was known."""
+
+
+def _nothing(_: v1.SessionId) -> Iterable[tuple[Any, bytes | Raw]]:
+    return ()

@@ -1,7 +1,7 @@
-"""`LiveSessionV2`: an open session of an agent that speaks version 2. Callers hold the same `RemoteSession`.
+"""`LiveSessionV2` and `LiveSubagentV2`: the sessions of an agent that speaks version 2. Callers hold the same faces.
 
-    prompt ──▶ PendingTurn ◀── receipt        `foreground` decides where the turn begins and which `idle` ends it
-    update ──▶ `foreground`, then folded into `state` ──▶ `UpdateView` ──▶ every open turn, or `updates()`
+    prompt ──▶ PendingTurn ◀── receipt     `V2TurnTracker` decides where the turn begins and which `idle` ends it
+    update ──▶ `V2TurnTracker`, then folded into `state` ──▶ `UpdateView` ──▶ every open turn, or `updates()`
 
 Several turns may be open at once, and each gets every update from its beginning on. What comes while none is open is
 work that the agent began by itself, or in the background: `updates()` has it.
@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 
 from msgspec import Raw
 
-from accord.client.foreground import IDLE, End, Foreground, Prompt
-from accord.client.live_session import LiveSession, SessionAgent, SessionSetup, wire_form
-from accord.client.pending_turn import Outcome, PendingTurn
-from accord.client.unread import Unread
+from accord.client.remote_session import LiveSession, SessionAgent, SessionSetup, wire_form
+from accord.client.remote_subagent import LiveSubagent, MainSession, Subagents
+from accord.client.reply import Outcome, PendingTurn
+from accord.client.update_buffer import Unread
+from accord.client.v2_turn_tracker import IDLE, End, Foreground, Prompt
 from accord.dialects.v2_as_v1 import UpdateView
 from accord.dialects.v2_requests import blocks_as_v2, options_as_v1
 from accord.errors import INTERNAL_ERROR, REQUEST_CANCELLED, CapabilityMissing, Overflow, PeerError
@@ -60,10 +61,50 @@ class _OpenTurn:
         """The place of the prompt in the timeline, where it is shown before the agent tells it."""
 
 
+class LiveSubagentV2(LiveSubagent):
+    """A subagent of version 2 while its session is open here; its updates are read in the words of version 1."""
+
+    def __init__(self, table: Subagents, parent: MainSession | LiveSubagent, subagent_id: v1.SessionId) -> None:
+        super().__init__(table, parent, subagent_id)
+        self._view = UpdateView()
+        self._replaced: tuple[Message, Message] | None = None
+        """The message that the present update has replaced, before and after."""
+        self._observers: list[Observer] = []
+        self.state.on_replacement(self._was_replaced)
+
+    def _take(self, update: Any, size: int) -> list[Any]:
+        self._replaced = None
+        self.state.add(update, size)
+        shown: list[Any] = self._view.read(update, self.state, self._replaced)
+        for each in shown or [None]:
+            for observer in list(self._observers):
+                observer(each)
+        return shown
+
+    def _was_replaced(self, before: Message, after: Message) -> None:
+        self._replaced = before, after
+
+    def on_change(self, observer: Observer) -> Callable[[], None]:
+        """Call `observer` after every update, with the update as readers get it; the result stops that."""
+        self._observers.append(observer)
+
+        def end() -> None:
+            if observer in self._observers:
+                self._observers.remove(observer)
+
+        return end
+
+    def fold(self, said: Any) -> ToolCallState:
+        """Add what a permission request says of a tool call to `state`."""
+        self.state.add(said)
+        return self.state.tool_calls.get(said.tool_call_id) or ToolCallState(said.tool_call_id)
+
+
 class LiveSessionV2(LiveSession):
     """A session of version 2 while it is open here."""
 
     answers_are_receipts = True
+    _subagent_type = LiveSubagentV2
 
     def __init__(self, remote: SessionAgent, session_id: v1.SessionId, setup: SessionSetup, *, is_new: bool) -> None:
         super().__init__(remote, session_id, setup)

@@ -12,12 +12,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, cast
 
 from accord.capabilities import AgentOffers
-from accord.client import open_document, remote_agent, remote_session, remote_subagent, reply, suggestions
-from accord.client.change import Change
-from accord.client.pending_turn import Outcome
+from accord.client import remote_agent, remote_session, remote_subagent, reply, suggested_edits
+from accord.client.markdown import safe
 from accord.client.remote_agent import ResultT
 from accord.client.remote_session import Content
-from accord.client.safe_markdown import safe
+from accord.client.reply import Change, Outcome
 from accord.engine.handlers import MessageT, Registrar
 from accord.engine.interceptors import Registration
 from accord.project.roots import Roots
@@ -680,10 +679,10 @@ class RemoteSession(Face[remote_session.RemoteSession]):
         return self._portal.wait(lambda: self._held.close(meta=meta), self._session)
 
 
-class Suggestion(Face[open_document.Suggestion]):
+class Suggestion(Face[suggested_edits.Suggestion]):
     """Something that the agent suggests to do next; accept or reject each one that was shown."""
 
-    def __init__(self, portal: Portal, held: open_document.Suggestion, session: str | None = None) -> None:
+    def __init__(self, portal: Portal, held: suggested_edits.Suggestion, session: str | None = None) -> None:
         super().__init__(portal, held, session)
         self.value: v1.NesSuggestion = held.value
         """The suggestion as the agent sent it, such as `v1.NesEditSuggestion`."""
@@ -709,10 +708,10 @@ class Suggestion(Face[open_document.Suggestion]):
         self._portal.wait(lambda: self._held.reject(reason), self._session)
 
 
-class OpenDocument(Face[open_document.OpenDocument]):
+class OpenDocument(Face[suggested_edits.OpenDocument]):
     """A document that is open in a suggestion session; `Suggestions.open` gives it. Offsets are indexes of `text`."""
 
-    def __init__(self, portal: Portal, held: open_document.OpenDocument, session: str | None = None) -> None:
+    def __init__(self, portal: Portal, held: suggested_edits.OpenDocument, session: str | None = None) -> None:
         super().__init__(portal, held, session)
         self.uri: str = held.uri
         """The document's URI."""
@@ -774,7 +773,7 @@ class OpenDocument(Face[open_document.OpenDocument]):
         return [Suggestion(self._portal, each) for each in held]
 
 
-class Suggestions(Face[suggestions.Suggestions]):
+class Suggestions(Face[suggested_edits.Suggestions]):
     """A suggestion session with an agent, for `with`; `RemoteAgent.suggestions` makes it.
 
     with remote.suggestions("/home/me/project") as suggestions:
@@ -783,7 +782,7 @@ class Suggestions(Face[suggestions.Suggestions]):
             print(suggestion.new_text)
     """
 
-    def __init__(self, portal: Portal, held: suggestions.Suggestions, session: str | None = None) -> None:
+    def __init__(self, portal: Portal, held: suggested_edits.Suggestions, session: str | None = None) -> None:
         super().__init__(portal, held, session)
 
     @property

@@ -12,10 +12,10 @@ from types import TracebackType
 from accord import connecting
 from accord.client import remote_agent
 from accord.client.client import Client
-from accord.client.negotiation import VERSIONS
-from accord.client.pending_turn import Outcome
+from accord.client.handshake import VERSIONS
 from accord.client.remote_session import Content
-from accord.client.supervision import Restart
+from accord.client.reply import Outcome
+from accord.client.restart import Restart
 from accord.connecting import START_WITHIN, Where
 from accord.endpoints import Endpoint
 from accord.engine.connection_limits import Limits

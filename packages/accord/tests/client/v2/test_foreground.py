@@ -6,7 +6,7 @@ from itertools import permutations
 
 import pytest
 
-from accord.client.foreground import End, Foreground, Prompt
+from accord.client.v2_turn_tracker import End, Foreground, Prompt
 from accord.schema import codec, v2
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from accord.client.remote_session import RemoteSession
-from accord.client.sessions import Sessions
+from accord.client.session_table import Sessions
 from accord.engine.peer import Peer
 from accord.errors import AccordError
 

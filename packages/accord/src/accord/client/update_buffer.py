@@ -1,4 +1,4 @@
-"""`Unread`: updates that have arrived and were not read yet, in order, counted in bytes.
+"""`UpdateBuffer`: updates that have arrived and were not read yet, in order, counted in bytes.
 
     put ──▶ [update, update, ...] ──▶ get      the count goes into the connection's `ReadPause`, which may stop reading
 
@@ -7,15 +7,21 @@ text itself. Past the hard limit all updates are dropped, and the reader gets an
 
 While a reader waits, the connection keeps reading even if other readers are slow. It also does while a task awaits the
 end without reading; updates past the mark are then dropped.
+
+`EarlyUpdates` has the updates of sessions that are not known yet: agents send updates before the answer to
+`session/new`, and some sessions never become known.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
+
+from msgspec import Raw
 
 from accord.engine.lanes import WEIGHT
 from accord.engine.read_pause import ReadPause
@@ -216,3 +222,30 @@ def _is_plain(update: Any) -> bool:
     if not isinstance(update, CHUNKS) or update.meta is not None or not isinstance(update.content, v1.TextContent):
         return False
     return update.content.annotations is None and update.content.meta is None
+
+
+log = logging.getLogger("accord")
+
+
+class Early:
+    """Updates that came too soon, by session."""
+
+    def __init__(self, limit: int) -> None:
+        self.size = 0
+        self._limit = limit
+        self._kept: dict[v1.SessionId, list[tuple[v1.SessionUpdate, bytes | Raw, int]]] = {}
+
+    def keep(self, session_id: v1.SessionId, update: v1.SessionUpdate, params: bytes | Raw) -> None:
+        """Keep an update, and drop those of the oldest session while there are too many."""
+        size = len(memoryview(params)) + WEIGHT
+        self._kept.setdefault(session_id, []).append((update, params, size))
+        self.size += size
+        while self.size > self._limit:
+            oldest = next(iter(self._kept))
+            log.warning("dropped %d updates of session %s, which is not open here", len(self.take(oldest)), oldest)
+
+    def take(self, session_id: v1.SessionId) -> list[tuple[v1.SessionUpdate, bytes | Raw]]:
+        """Remove and return the updates of this session, in the order in which they came."""
+        kept = self._kept.pop(session_id, [])
+        self.size -= sum(size for _, _, size in kept)
+        return [(update, params) for update, params, _ in kept]

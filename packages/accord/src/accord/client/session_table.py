@@ -4,7 +4,7 @@
     load, resume ──▶ the id is known ──▶ entered before the request is sent, so that the replay finds it
 
 A new session is entered the moment its answer arrives, before any message after the answer is processed; so no update
-or request of the agent comes too soon for it. Updates that come even before the answer wait in `Early`.
+or request of the agent comes too soon for it. Updates that come even before the answer wait in `EarlyUpdates`.
 """
 
 from __future__ import annotations
@@ -18,14 +18,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from msgspec import Raw
 
-from accord.arguments import check_meta, check_path, check_sequence, check_text
-from accord.capabilities import WATCH
-from accord.client.early import Early
-from accord.client.live_session import LiveSession, Reopening, SessionAgent, SessionSetup
+from accord.arguments import check_meta, check_path, check_sequence, check_text, wrong_type
+from accord.capabilities import WATCH, Capabilities
 from accord.client.mcp_config import handed_over
-from accord.client.remote_session import RemoteSession
-from accord.client.subagents import Homes, LiveSubagent
-from accord.client.system_prompts import system_prompt_for
+from accord.client.remote_session import LiveSession, RemoteSession, Reopening, SessionAgent, SessionSetup
+from accord.client.remote_subagent import Homes, LiveSubagent
+from accord.client.update_buffer import Early
 from accord.errors import INVALID_REQUEST, METHOD_NOT_FOUND, NOT_FOUND, AccordError, PeerError, RequestError
 from accord.schema import v1
 from accord.schema.base import Json, Model, Request, Unknown
@@ -33,6 +31,7 @@ from accord.schema.sendable import check_sendable
 
 if TYPE_CHECKING:
     from accord.mcp.over_acp.tool_server import ToolServer
+
 
 OpenedT = TypeVar("OpenedT", v1.NewSessionResponse, v1.ForkSessionResponse)
 
@@ -360,3 +359,27 @@ def absolute(path: str | Path | None) -> Path:
     if path is not None:
         check_path("cwd", path)
     return Path.cwd() if path is None else Path(path).expanduser().absolute()
+
+
+APPENDING = "session_capabilities.system_prompt"
+OVERRIDING = f"{APPENDING}.mode.override"
+
+
+def system_prompt_for(capabilities: Capabilities, given: str | v1.SystemPrompt | None) -> v1.SystemPrompt | None:
+    """The system prompt as it is sent: a text is appended to the agent's own.
+
+    Raises CapabilityMissing if the agent does not take it, TypeError or ValueError if it is not a good one.
+    """
+    if given is None:
+        return None
+    prompt = v1.SystemPrompt("append", [v1.TextContent(given)]) if isinstance(given, str) else given
+    if not isinstance(cast("object", prompt), v1.SystemPrompt):
+        raise wrong_type("system_prompt", "text or a v1.SystemPrompt", prompt)
+    check_sendable("system_prompt", prompt)
+    if not any(isinstance(block, v1.TextContent) and block.text for block in prompt.content):
+        raise ValueError("system_prompt must hold some text, got none")
+    if not all(isinstance(block, v1.TextContent) for block in prompt.content):
+        raise ValueError("system_prompt must hold only text, got another kind of content")
+    needed = OVERRIDING if prompt.mode == "override" else APPENDING
+    capabilities.require(needed, f"a system prompt to {prompt.mode}")
+    return prompt

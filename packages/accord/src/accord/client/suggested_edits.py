@@ -1,0 +1,394 @@
+"""`Suggestions`: a suggestion session with an agent, the documents that are open in it, and what the agent suggests.
+
+The document is the truth, and the agent's mirror follows it: each change is sent before the request that comes after
+it. A suggestion means one version of the document, so one that comes for an older version is rejected. What the agent
+did not ask for is not sent: neither events of documents nor parts of the context. The position encoding is the one that
+the agent chose of those that we offered, and `utf-16` if it chose none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, Self, cast
+
+import msgspec
+
+from accord.client.live_agent import LiveAgent
+from accord.documents.edits import Edit, addressable, smallest_edit, with_edits
+from accord.documents.positions import DEFAULT, Encoding
+from accord.documents.text_document import TextDocument
+from accord.documents.uris import key_of, uri_of
+from accord.errors import REQUEST_CANCELLED, AccordError, CapabilityMissing, PeerError, ProtocolError, StaleSuggestion
+from accord.file_uris import path_of_uri
+from accord.schema import v1
+from accord.schema.base import Notification, Unknown
+from accord.schema.v1 import SessionId
+
+
+class Suggestions:
+    """A suggestion session with an agent, for `async with`; `RemoteAgent.suggestions` makes it.
+
+    async with remote.suggestions("/home/me/project") as suggestions:
+        document = await suggestions.open("a.py", "prin")
+        for suggestion in await document.suggest(at=4):
+            print(suggestion.new_text)
+    """
+
+    def __init__(self, live: LiveAgent, folder: Path, repository: v1.NesRepository | None) -> None:
+        self._session = SuggestionSession(live, folder)
+        self._repository = repository
+        self._documents: dict[str, OpenDocument] = {}
+
+    def __repr__(self) -> str:
+        return f"Suggestions({str(self._session.folder)!r}, documents={len(self._documents)})"
+
+    @property
+    def id(self) -> str:
+        """The id of the session, which is the agent's; only inside the block."""
+        return self._session.id
+
+    async def __aenter__(self) -> Self:
+        """Start the session; raises `CapabilityMissing` if the agent makes no suggestions."""
+        await self._session.start(self._repository)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End the session and what the agent still works on."""
+        self._documents.clear()
+        try:
+            await self._session.close()
+        except AccordError:
+            if error is None:  # else the error that ends the block says more
+                raise
+
+    async def open(self, file: str | Path, text: str, *, language: str = "") -> OpenDocument:
+        """Open a document, named by a path from the folder on or by a URI, with its text as the user sees it.
+
+        `language` is an identifier such as `python`. Raises ValueError if the document is open already.
+        """
+        uri = uri_of(file, self._session.folder)
+        if key_of(uri) in self._documents:
+            raise ValueError(f"{uri} is open already; change the document that `open` returned")
+        document = OpenDocument(self._session, uri, language, text, self._forget)
+        self._documents[key_of(uri)] = document
+        told = v1.DidOpenDocumentNotification(self._session.id, uri, language, document.version, text)
+        await self._session.tell("did_open", told)
+        return document
+
+    def _forget(self, document: OpenDocument) -> bool:
+        """Forget a document that is closed; whether it was open."""
+        return self._documents.pop(key_of(document.uri), None) is not None
+
+
+class OpenDocument:
+    """A document that is open in a suggestion session; `Suggestions.open` gives it. Offsets are indexes of `text`."""
+
+    def __init__(
+        self, session: SuggestionSession, uri: str, language: str, text: str, forget: Callable[[OpenDocument], bool]
+    ) -> None:
+        self.uri: str = uri
+        """The document's URI."""
+        self.language: str = language
+        """The language, such as `python`."""
+        self._session = session
+        self._text = TextDocument(text, session.encoding)
+        self._version = 1
+        self._forget = forget
+
+    def __repr__(self) -> str:
+        return f"OpenDocument({self.uri!r}, version={self.version})"
+
+    @property
+    def text(self) -> str:
+        """The whole text, as the user sees it."""
+        return self._text.text
+
+    @property
+    def version(self) -> int:
+        """The number of the text; each change adds one."""
+        return self._version
+
+    @property
+    def path(self) -> Path | None:
+        """The path of the file; None for a document that is not a file."""
+        return path_of_uri(self.uri)
+
+    async def change(self, text: str) -> None:
+        """Change the whole text; the agent is told the smallest change, or the text if it wants that."""
+        edit = smallest_edit(self.text, text)
+        if text != self.text:
+            await self._edit(edit)
+
+    async def edit(self, start: int, end: int, text: str) -> None:
+        """Put this text in the place of what is between two offsets."""
+        if not 0 <= start <= end <= len(self.text):
+            raise ValueError(f"start and end must be in order, from 0 to {len(self.text)}; got {start} and {end}")
+        await self._edit(addressable(self.text, Edit(start, end, text)))
+
+    async def save(self) -> None:
+        """Tell the agent that the document was saved, if it wants to know."""
+        await self._session.tell("did_save", v1.DidSaveDocumentNotification(self._session.id, self.uri))
+
+    async def focus(self, at: int, *, visible: tuple[int, int] | None = None) -> None:
+        """Tell the agent that the user turned to the document, if it wants to know; `visible` is what they see."""
+        seen = self._text.range(*(visible or (0, len(self.text))))
+        position = self._text.position(at)
+        told = v1.DidFocusDocumentNotification(self._session.id, self.uri, self.version, position, seen)
+        await self._session.tell("did_focus", told)
+
+    async def close(self) -> None:
+        """Close the document: the agent forgets it."""
+        if self._forget(self):
+            await self._session.tell("did_close", v1.DidCloseDocumentNotification(self._session.id, self.uri))
+
+    async def suggest(
+        self,
+        at: int,
+        *,
+        selection: tuple[int, int] | None = None,
+        trigger: v1.NesTriggerKind = "automatic",
+        context: v1.NesSuggestContext | None = None,
+    ) -> list[Suggestion]:
+        """Ask for suggestions for the cursor at this offset, the best first.
+
+        A newer call in the same session ends this one, which then returns an empty list; so does one whose document
+        changes before the answer comes. `trigger` is `automatic`, `diagnostic` or `manual`. Of `context`, only what the
+        agent asked for is sent.
+        """
+        request = v1.SuggestNesRequest(
+            self._session.id,
+            self.uri,
+            self.version,
+            self._text.position(at),
+            trigger,
+            None if selection is None else self._text.range(*selection),
+            self._session.wanted(context),
+        )
+        found = await self._session.ask(self, request)
+        return [Suggestion(self._session, self, it, edits_in(self.uri, self._text, it)) for it in found]
+
+    async def _edit(self, edit: Edit) -> None:
+        told = None if self._session.wants_whole_texts else self._text.range(edit.start, edit.end)
+        self._text.replace(*edit)
+        self._version += 1
+        change = v1.TextDocumentContentChangeEvent(self.text if told is None else edit.text, told)
+        sent = v1.DidChangeDocumentNotification(self._session.id, self.uri, self.version, [change])
+        await self._session.tell("did_change", sent)
+
+
+class Suggestion:
+    """Something that the agent suggests to do next; accept or reject each one that was shown."""
+
+    def __init__(
+        self, session: SuggestionSession, document: OpenDocument, value: v1.NesSuggestion, edits: list[Edit] | None
+    ) -> None:
+        self.value: v1.NesSuggestion = value
+        """The suggestion as the agent sent it, such as `v1.NesEditSuggestion`."""
+        self._session = session
+        self._document = document
+        self._version = document.version
+        self._is_settled = False
+        self._edits = edits
+
+    def __repr__(self) -> str:
+        return f"Suggestion({self.value!r})"
+
+    @property
+    def new_text(self) -> str | None:
+        """The text of the document with the edits of this suggestion; None if it edits another document, or none."""
+        return None if self._edits is None else with_edits(self._text_then(), self._edits)
+
+    async def accept(self) -> str:
+        """Do what is suggested, and tell the agent; returns the text of the document.
+
+        An edit of the document is applied to it, and the agent is told of the change as of any other. What another kind
+        of suggestion means is up to you. Raises `StaleSuggestion` if the document has changed since.
+        """
+        text = self.new_text
+        self._settle()
+        await self._session.send(v1.AcceptNesNotification(self._session.id, _id_of(self.value)))
+        if text is not None:
+            await self._document.change(text)
+        return self._document.text
+
+    async def reject(self, reason: v1.NesRejectReason = "rejected") -> None:
+        """Tell the agent that the suggestion was not accepted, because it was `ignored`, for example.
+
+        The reasons are `rejected`, `ignored`, `replaced` and `cancelled`.
+        """
+        self._settle()
+        await self._session.send(v1.RejectNesNotification(self._session.id, _id_of(self.value), reason))
+
+    def _text_then(self) -> str:
+        if self._document.version != self._version:
+            raise StaleSuggestion(
+                f"the suggestion is for version {self._version} of {self._document.uri}, which has version "
+                f"{self._document.version} now; ask for suggestions again"
+            )
+        return self._document.text
+
+    def _settle(self) -> None:
+        if self._is_settled:
+            raise RuntimeError("this suggestion was accepted or rejected already")
+        self._is_settled = True
+
+
+def edits_in(uri: str, text: TextDocument, value: v1.NesSuggestion) -> list[Edit] | None:
+    """The edits of a suggestion for the document with this URI and text; None for others. Raises ProtocolError."""
+    if not isinstance(value, v1.NesEditSuggestion) or key_of(value.uri) != key_of(uri):
+        return None
+    try:
+        edits = [Edit(*text.offsets(edit.range), edit.new_text) for edit in value.edits]
+        with_edits(text.text, edits)
+    except ValueError as error:
+        raise ProtocolError(f"nes/suggest: a suggestion of the agent is invalid: {error}") from None
+    return edits
+
+
+def _id_of(value: v1.NesSuggestion) -> str:
+    said = value.raw.get("id") if isinstance(value, Unknown) else value.id
+    return said if isinstance(said, str) else ""
+
+
+class Document(Protocol):
+    """What a request needs of the document that it is about."""
+
+    @property
+    def version(self) -> int:
+        """The number of its text."""
+        ...
+
+
+class SuggestionSession:
+    """A suggestion session, from `nes/start` to `nes/close`."""
+
+    def __init__(self, live: LiveAgent, folder: Path) -> None:
+        self.folder = folder
+        self.encoding: Encoding = DEFAULT
+        self._live = live
+        self._id: SessionId | None = None
+        self._wishes = v1.NesCapabilities()
+        self._latest: _Asked | None = None
+
+    @property
+    def id(self) -> SessionId:
+        """The id, which is the agent's."""
+        if self._id is None:
+            raise RuntimeError("the suggestion session is open only inside its `async with` block")
+        return self._id
+
+    async def start(self, repository: v1.NesRepository | None) -> None:
+        """Start the session; raises CapabilityMissing if the agent makes no suggestions."""
+        declared = self._live.answer.agent_capabilities
+        if declared.nes is None:
+            raise CapabilityMissing("nes", "remote.suggestions()")
+        self._wishes, self.encoding = declared.nes, self._agreed(declared.position_encoding)
+        folder = self.folder.as_uri()
+        request = v1.StartNesRequest(folder, [v1.WorkspaceFolder(folder, self.folder.name)], repository)
+        self._id = (await self._live.request(request)).session_id
+
+    async def close(self) -> None:
+        """End the session, and what the agent still works on."""
+        session_id, self._id = self.id, None
+        await self._live.request(v1.CloseNesRequest(session_id), force=True)
+
+    def _agreed(self, encoding: str | None) -> Encoding:
+        """The position encoding; ProtocolError for one that was not offered."""
+        if encoding is None:
+            return DEFAULT
+        offered = self._live.offered_encodings or [DEFAULT]
+        if encoding not in offered:
+            raise ProtocolError(
+                f"the agent counts positions in {encoding!r}, which was not offered; offered: {', '.join(offered)}"
+            )
+        return cast("Encoding", encoding)
+
+    @property
+    def wants_whole_texts(self) -> bool:
+        """Whether the agent wants the whole text with each change."""
+        events = self._wishes.events.document if self._wishes.events else None
+        return not (events and events.did_change and events.did_change.sync_kind == "incremental")
+
+    async def tell(self, event: str, notification: Notification) -> None:
+        """Tell of an event of a document, if the agent wants to know."""
+        events = self._wishes.events.document if self._wishes.events else None
+        if events is not None and getattr(events, event) is not None:
+            await self.send(notification)
+
+    async def send(self, notification: Notification) -> None:
+        """Send a message of the session."""
+        await self._live.notify(notification, force=True)
+
+    def wanted(self, context: v1.NesSuggestContext | None) -> v1.NesSuggestContext | None:
+        """What of this context the agent asked for, and no more of each than it wants."""
+        wishes = self._wishes.context
+        if context is None or wishes is None:
+            return None
+        made: dict[str, Any] = {}
+        for field in msgspec.structs.fields(v1.NesContextCapabilities):
+            wish, said = getattr(wishes, field.name), getattr(context, field.name, None)
+            if field.name != "meta" and wish is not None and said is not None:
+                made[field.name] = said[: getattr(wish, "max_count", None)]
+        return v1.NesSuggestContext(**made, meta=context.meta) if made else None
+
+    async def ask(self, document: Document, request: v1.SuggestNesRequest) -> list[v1.NesSuggestion]:
+        """Send a request for suggestions, which ends the one before."""
+        if self._latest is not None:
+            self._latest.withdraw()
+        await self._live.ready()
+        asked = self._latest = _Asked(self._live, document, request)
+        return await asked.suggestions()
+
+
+class _Asked:
+    """One request for suggestions. Its answer is read even if no caller waits for it: each suggestion is settled."""
+
+    def __init__(self, live: LiveAgent, document: Document, request: v1.SuggestNesRequest) -> None:
+        self._live = live
+        self._document = document
+        self._request = request
+        self._is_withdrawn = False
+        self._answer: asyncio.Future[v1.SuggestNesResponse | Exception] = asyncio.get_running_loop().create_future()
+        self._posted = live.peer.post(request, force=True)
+        self._posted.then(self._answered)
+
+    def withdraw(self) -> None:
+        """Ask the agent to stop: a newer request counts."""
+        if not self._is_withdrawn and not self._answer.done():
+            self._is_withdrawn = True
+            self._posted.withdraw()
+
+    async def suggestions(self) -> list[v1.NesSuggestion]:
+        """The suggestions; none if the document has changed since, or a newer request counts."""
+        try:
+            answer = await asyncio.shield(self._answer)
+        except asyncio.CancelledError:
+            self.withdraw()
+            self._is_withdrawn = True
+            raise
+        if isinstance(answer, PeerError) and answer.code == REQUEST_CANCELLED:
+            return []
+        if isinstance(answer, Exception):
+            raise answer
+        return [] if self._is_stale else list(answer.suggestions)
+
+    @property
+    def _is_stale(self) -> bool:
+        return self._is_withdrawn or self._document.version != self._request.version
+
+    def _answered(self, answer: v1.SuggestNesResponse | Exception) -> None:
+        if isinstance(answer, v1.SuggestNesResponse) and self._is_stale:
+            self._reject(answer)
+        self._answer.set_result(answer)
+
+    def _reject(self, answer: v1.SuggestNesResponse) -> None:
+        for value in answer.suggestions:
+            suggestion_id = getattr(value, "id", None)
+            if suggestion_id is not None:
+                told = v1.RejectNesNotification(self._request.session_id, suggestion_id, "cancelled")
+                self._live.peer.tell(told, force=True)
