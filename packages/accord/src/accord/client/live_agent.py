@@ -1,6 +1,6 @@
 """`LiveAgent`: an agent while a client is connected to it. The caller holds its face, the `RemoteAgent`.
 
-session/update ──▶ `Sessions.arrived` ──▶ its LiveSession, or `Early` until there is one
+session/update ──▶ `Sessions.arrived` ──▶ its LiveSession, or `EarlyUpdates` until there is one
 requests of the agent ──▶ the client's services, which find the session by its id
 
 It keeps where the agent's models are, as its caller has set it (`Providers`): the protocol forbids an agent to store
@@ -21,7 +21,7 @@ from accord.arguments import wrong_type
 from accord.capabilities import AgentOffers
 from accord.client.client import ClientDefinition
 from accord.client.handshake import VERSIONS, Offer, open_link
-from accord.client.restart import Restart, Supervisor
+from accord.client.restart import AgentRestarter, Restart
 from accord.client.session_table import Sessions
 from accord.client.target import CommandTarget, Target
 from accord.endpoints import Endpoint
@@ -91,7 +91,7 @@ class LiveAgent:
         """The handlers of single sessions, also after a restart."""
         self._peer: Peer | None = None
         self._closing: asyncio.Task[None] | None = None
-        self._supervisor = Supervisor(self, restart)
+        self._supervisor = AgentRestarter(self, restart)
         self._lending: Lending | None = None
         """The MCP servers of this program that the agent may use."""
 

@@ -397,14 +397,14 @@ EXIT_WITHIN = 15.0
 async def kept_open(block: AbstractAsyncContextManager[RemoteAgent, Any]) -> RemoteAgent:
     """Enter this block; the RemoteAgent's `close`, its finalizer or the end of the program leaves it."""
     remote = await block.__aenter__()
-    connection = _Open(block, remote.name)
+    connection = _UnclosedConnection(block, remote.name)
     finalizer = weakref.finalize(remote, connection.abandon)
     finalizer.atexit = False  # `_end_all` waits for the end, which a finalizer cannot
     ended_by(remote, connection.end)
     return remote
 
 
-class _Open:
+class _UnclosedConnection:
     """A connection that was opened and not closed yet."""
 
     def __init__(self, block: AbstractAsyncContextManager[RemoteAgent, Any], name: str) -> None:
@@ -447,7 +447,7 @@ class _Open:
         warnings.warn(f"{self._name}: call `await remote.close()` after `accord.open`", ResourceWarning, stacklevel=2)
 
 
-_open: set[_Open] = set()
+_open: set[_UnclosedConnection] = set()
 
 
 @atexit.register

@@ -26,8 +26,8 @@ from accord.capabilities import AgentOffers
 from accord.client import mentions as mentioned
 from accord.client.markdown import markdown, safe
 from accord.client.remote_subagent import LiveSubagent, RemoteSubagent, Subagents, SubagentsAgent, SubagentSaid, face_of
-from accord.client.reply import LateTurns, Outcome, PendingTurn, Reply
-from accord.client.update_buffer import Unread
+from accord.client.reply import Outcome, PendingTurn, PromptsDuringRestart, Reply
+from accord.client.update_buffer import UpdateBuffer
 from accord.engine.handlers import MessageT
 from accord.engine.interceptors import Interceptors, Registration
 from accord.engine.peer import Peer, Posted
@@ -428,10 +428,10 @@ class LiveSession:
         self.meta: dict[str, Json] = {}
         """The `_meta` of the answer that opened the session."""
         self._turns: deque[PendingTurn] = deque()
-        self._late = LateTurns(remote, self._send)
+        self._late = PromptsDuringRestart(remote, self._send)
         self._outside: deque[tuple[v1.SessionUpdate, int]] = deque()
         self._outside_size = 0
-        self._listeners: list[Unread] = []
+        self._listeners: list[UpdateBuffer] = []
         self._idle_waiters: list[asyncio.Future[None]] = []
         self.subagents = Subagents(self, remote, self._subagent_type)
         """The subagents that the session has started, and theirs."""
@@ -472,7 +472,7 @@ class LiveSession:
     def _send(self, turn: PendingTurn) -> None:
         peer = self.remote.peer
         posted = peer.post(v1.PromptRequest(self.id, turn.prompt, meta=turn.meta))
-        turn.sent(posted, Unread(peer.connection.read_pause, self.remote.limits.reply))
+        turn.sent(posted, UpdateBuffer(peer.connection.read_pause, self.remote.limits.reply))
         self._turns.append(turn)
         if len(self._turns) == 1:
             self._begin(turn)
@@ -614,7 +614,7 @@ class LiveSession:
 
     async def updates(self) -> AsyncIterator[v1.SessionUpdate]:
         """The updates outside of a turn, until the session is closed or its connection ends."""
-        listener = Unread(None, self.remote.limits.reply)
+        listener = UpdateBuffer(None, self.remote.limits.reply)
         while self._outside:
             listener.put(*self._outside.popleft())
         self._outside_size = 0

@@ -26,7 +26,7 @@ from msgspec import Raw
 from accord._internal.tasks import Tasks
 from accord.arguments import check_callable, shortened
 from accord.client.markdown import markdown, safe
-from accord.client.update_buffer import Unread
+from accord.client.update_buffer import UpdateBuffer
 from accord.engine.connection_limits import Limits
 from accord.errors import CapabilityMissing, Overflow
 from accord.project.roots import Roots
@@ -213,7 +213,7 @@ class LiveSubagent:
         self.is_open = True
         self.face: weakref.ref[Any] | None = None
         """What the caller holds, the same object as long as they do."""
-        self._listeners: list[Unread] = []
+        self._listeners: list[UpdateBuffer] = []
 
     @property
     def told(self) -> Subagent:
@@ -249,7 +249,7 @@ class LiveSubagent:
 
     async def updates(self) -> AsyncIterator[v1.SessionUpdate]:
         """The updates from now on, until the session is closed or its connection ends."""
-        listener = Unread(None, self.table.remote.limits.reply)
+        listener = UpdateBuffer(None, self.table.remote.limits.reply)
         if not self.is_open:
             listener.finish()
         self._listeners.append(listener)
@@ -308,12 +308,12 @@ class Subagents:
         self.main = main
         self.remote = remote
         self._type = subagent_type
-        self._early: Early = _nothing
+        self._early: TakeEarly = _nothing
         self._homes: Homes = {}
         self._live: dict[v1.SessionId, LiveSubagent] = {}
         """The subagents, the one that was looked for last at the end."""
 
-    def belong_to(self, homes: Homes, early: Early) -> None:
+    def belong_to(self, homes: Homes, early: TakeEarly) -> None:
         """Stand in the table of all sessions. `early` takes what was said before a subagent was announced."""
         self._homes, self._early = homes, early
 
@@ -364,7 +364,7 @@ class Subagents:
 Homes: TypeAlias = "dict[v1.SessionId, Subagents]"
 """The table that has each subagent, for all sessions of an agent, so that an update finds its subagent at once."""
 
-Early: TypeAlias = "Callable[[v1.SessionId], Iterable[tuple[Any, bytes | Raw]]]"
+TakeEarly: TypeAlias = "Callable[[v1.SessionId], Iterable[tuple[Any, bytes | Raw]]]"
 """Takes the updates that came before their session was known."""
 
 

@@ -24,7 +24,7 @@ from accord._internal.tasks import Tasks, within
 from accord.arguments import check_meta, shortened
 from accord.client.markdown import safe, turn_markdown
 from accord.client.remote_subagent import RemoteSubagent, SubagentSaid, face_of
-from accord.client.update_buffer import Unread
+from accord.client.update_buffer import UpdateBuffer
 from accord.engine.peer import Posted
 from accord.errors import AccordError, Overflow, PeerError, Timeout
 from accord.schema import codec, v1
@@ -53,7 +53,7 @@ class ReplyText(Awaitable[str]):
         return "<the text of a reply: write `await reply.text`, or `async for text in reply.iter_text()`>"
 
 
-class Insertion(Awaitable["str | None"]):
+class PromptPlace(Awaitable["str | None"]):
     """The moment when a prompt gets its place in the conversation: await it for the id of its message."""
 
     def __init__(self, turn: PendingTurn) -> None:
@@ -93,13 +93,13 @@ class Reply:
         return self._turn.prompt
 
     @property
-    def inserted(self) -> Insertion:
+    def inserted(self) -> PromptPlace:
         """The prompt's place in the conversation: `await reply.inserted` gives the id of its message.
 
         An agent of version 2 may hold a prompt while it works on another one. The id is None if the prompt was
         cancelled before, and from agents of version 1, which do not tell it: with them this waits for nothing.
         """
-        return Insertion(self._turn)
+        return PromptPlace(self._turn)
 
     # Reading
 
@@ -273,7 +273,7 @@ class PendingTurn:
         """What is sent."""
         self.meta = meta
         """The `_meta` that is sent with it."""
-        self.unread: Unread
+        self.unread: UpdateBuffer
         """The updates that were not read yet, from the moment when the prompt is sent."""
         self.keeps_wire = keeps_wire
         """Whether updates are kept as the JSON that they came as."""
@@ -300,7 +300,7 @@ class PendingTurn:
 
     # What the session reports
 
-    def sent(self, posted: Posted[Any], unread: Unread) -> None:
+    def sent(self, posted: Posted[Any], unread: UpdateBuffer) -> None:
         """The prompt was sent: at once, unless the agent is being restarted."""
         self._posted, self.unread = posted, unread
         self._end_span = posted.kept_span()
@@ -537,7 +537,7 @@ class RestartedAgent(Protocol):
     async def ready(self) -> None: ...
 
 
-class LateTurns:
+class PromptsDuringRestart:
     """The prompts of one session that wait for its agent."""
 
     def __init__(self, agent: RestartedAgent, send: Callable[[PendingTurn], None]) -> None:

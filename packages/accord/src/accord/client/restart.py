@@ -67,7 +67,7 @@ class Supervised(Protocol):
     async def open_link(self) -> None: ...
 
 
-class Supervisor:
+class AgentRestarter:
     """Watches the connection of one agent, and restarts the agent."""
 
     def __init__(self, remote: Supervised, policy: Restart | None) -> None:

@@ -23,7 +23,7 @@ from accord.capabilities import WATCH, Capabilities
 from accord.client.mcp_config import handed_over
 from accord.client.remote_session import LiveSession, RemoteSession, Reopening, SessionAgent, SessionSetup
 from accord.client.remote_subagent import Homes, LiveSubagent
-from accord.client.update_buffer import Early
+from accord.client.update_buffer import EarlyUpdates
 from accord.errors import INVALID_REQUEST, METHOD_NOT_FOUND, NOT_FOUND, AccordError, PeerError, RequestError
 from accord.schema import v1
 from accord.schema.base import Json, Model, Request, Unknown
@@ -41,7 +41,7 @@ RESUME_WITHIN = 60.0
 """Seconds that resuming or loading one session may take after the agent was restarted."""
 
 
-class OpenSession:
+class TableEntry:
     """An open session: `live` for the connection, `face` for the caller.
 
     The face refers to its RemoteAgent, which `accord.open` ends when it is collected; so nothing here may hold a face.
@@ -70,8 +70,8 @@ class Sessions:
         self.owner: weakref.ref[object] | None = None
         """The RemoteAgent, which lives as long as a face of a session."""
         self._remote = remote
-        self._open: dict[v1.SessionId, OpenSession] = {}
-        self._early = Early(remote.limits.early)
+        self._open: dict[v1.SessionId, TableEntry] = {}
+        self._early = EarlyUpdates(remote.limits.early)
         self._homes: Homes = {}
 
     def faces(self) -> Mapping[v1.SessionId, RemoteSession]:
@@ -166,7 +166,7 @@ class Sessions:
         """Open a session whose id the agent chooses."""
         await self._remote.ready()
         posted = self._remote.post(request)
-        begun: asyncio.Future[OpenSession] = asyncio.get_running_loop().create_future()
+        begun: asyncio.Future[TableEntry] = asyncio.get_running_loop().create_future()
 
         def answered(result: OpenedT | Exception) -> None:
             if begun.done():
@@ -242,7 +242,7 @@ class Sessions:
             raise
         return session.face
 
-    def _enter(self, session_id: v1.SessionId, setup: SessionSetup, *, is_new: bool) -> OpenSession:
+    def _enter(self, session_id: v1.SessionId, setup: SessionSetup, *, is_new: bool) -> TableEntry:
         if self._remote.version == 1:
             live = LiveSession(self._remote, session_id, setup)
         else:
@@ -252,7 +252,7 @@ class Sessions:
         if setup.editor is not None:
             setup.editor[0].belongs_to(live)
         live.subagents.belong_to(self._homes, self._early.take)
-        session = self._open[session_id] = OpenSession(live, self)
+        session = self._open[session_id] = TableEntry(live, self)
         return session
 
     def _deliver_early(self, session: LiveSession) -> None:

@@ -38,7 +38,7 @@ class Suggestions:
     """
 
     def __init__(self, live: LiveAgent, folder: Path, repository: v1.NesRepository | None) -> None:
-        self._session = SuggestionSession(live, folder)
+        self._session = LiveSuggestions(live, folder)
         self._repository = repository
         self._documents: dict[str, OpenDocument] = {}
 
@@ -89,7 +89,7 @@ class OpenDocument:
     """A document that is open in a suggestion session; `Suggestions.open` gives it. Offsets are indexes of `text`."""
 
     def __init__(
-        self, session: SuggestionSession, uri: str, language: str, text: str, forget: Callable[[OpenDocument], bool]
+        self, session: LiveSuggestions, uri: str, language: str, text: str, forget: Callable[[OpenDocument], bool]
     ) -> None:
         self.uri: str = uri
         """The document's URI."""
@@ -185,7 +185,7 @@ class Suggestion:
     """Something that the agent suggests to do next; accept or reject each one that was shown."""
 
     def __init__(
-        self, session: SuggestionSession, document: OpenDocument, value: v1.NesSuggestion, edits: list[Edit] | None
+        self, session: LiveSuggestions, document: OpenDocument, value: v1.NesSuggestion, edits: list[Edit] | None
     ) -> None:
         self.value: v1.NesSuggestion = value
         """The suggestion as the agent sent it, such as `v1.NesEditSuggestion`."""
@@ -264,7 +264,7 @@ class Document(Protocol):
         ...
 
 
-class SuggestionSession:
+class LiveSuggestions:
     """A suggestion session, from `nes/start` to `nes/close`."""
 
     def __init__(self, live: LiveAgent, folder: Path) -> None:
@@ -273,7 +273,7 @@ class SuggestionSession:
         self._live = live
         self._id: SessionId | None = None
         self._wishes = v1.NesCapabilities()
-        self._latest: _Asked | None = None
+        self._latest: _RequestedSuggestions | None = None
 
     @property
     def id(self) -> SessionId:
@@ -341,11 +341,11 @@ class SuggestionSession:
         if self._latest is not None:
             self._latest.withdraw()
         await self._live.ready()
-        asked = self._latest = _Asked(self._live, document, request)
+        asked = self._latest = _RequestedSuggestions(self._live, document, request)
         return await asked.suggestions()
 
 
-class _Asked:
+class _RequestedSuggestions:
     """One request for suggestions. Its answer is read even if no caller waits for it: each suggestion is settled."""
 
     def __init__(self, live: LiveAgent, document: Document, request: v1.SuggestNesRequest) -> None:

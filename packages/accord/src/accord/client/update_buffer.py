@@ -47,7 +47,7 @@ class _Merged:
         return chunk
 
 
-class Unread:
+class UpdateBuffer:
     """A queue for one reader."""
 
     __slots__ = (
@@ -227,7 +227,7 @@ def _is_plain(update: Any) -> bool:
 log = logging.getLogger("accord")
 
 
-class Early:
+class EarlyUpdates:
     """Updates that came too soon, by session."""
 
     def __init__(self, limit: int) -> None:

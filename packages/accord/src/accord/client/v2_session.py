@@ -18,8 +18,8 @@ from msgspec import Raw
 from accord.client.remote_session import LiveSession, SessionAgent, SessionSetup, wire_form
 from accord.client.remote_subagent import LiveSubagent, MainSession, Subagents
 from accord.client.reply import Outcome, PendingTurn
-from accord.client.update_buffer import Unread
-from accord.client.v2_turn_tracker import IDLE, End, Foreground, Prompt
+from accord.client.update_buffer import UpdateBuffer
+from accord.client.v2_turn_tracker import IDLE, TrackedPrompt, V2TurnTracker, WorkEnd
 from accord.dialects.v2_as_v1 import UpdateView
 from accord.dialects.v2_requests import blocks_as_v2, options_as_v1
 from accord.errors import INTERNAL_ERROR, REQUEST_CANCELLED, CapabilityMissing, Overflow, PeerError
@@ -39,7 +39,7 @@ NOT_TOLD = "unknown"
 """The stop reason of work whose agent does not say why it ended."""
 
 
-class _Kept(NamedTuple):
+class _HeldUpdate(NamedTuple):
     """An update that may belong to a prompt whose receipt has not come."""
 
     number: int
@@ -52,10 +52,10 @@ class _OpenTurn:
 
     __slots__ = ("copy", "kept", "prompt", "turn")
 
-    def __init__(self, turn: PendingTurn, prompt: Prompt) -> None:
+    def __init__(self, turn: PendingTurn, prompt: TrackedPrompt) -> None:
         self.turn = turn
         self.prompt = prompt
-        self.kept: deque[_Kept] = deque()
+        self.kept: deque[_HeldUpdate] = deque()
         """Updates that may belong to it, if its message was among them."""
         self.copy: int | None = None
         """The place of the prompt in the timeline, where it is shown before the agent tells it."""
@@ -108,7 +108,7 @@ class LiveSessionV2(LiveSession):
 
     def __init__(self, remote: SessionAgent, session_id: v1.SessionId, setup: SessionSetup, *, is_new: bool) -> None:
         super().__init__(remote, session_id, setup)
-        self._foreground = Foreground(is_new=is_new)
+        self._tracker = V2TurnTracker(is_new=is_new)
         self._open: list[_OpenTurn] = []
         self._only: PendingTurn | None = None
         """The only open turn, while nothing but that turn and the state has to know of its updates."""
@@ -131,8 +131,8 @@ class LiveSessionV2(LiveSession):
         is_alone = not self._open
         peer = self.remote.peer
         posted = peer.post(v2.PromptRequest(self.id, blocks_as_v2(turn.prompt), meta=turn.meta))
-        turn.sent(posted, Unread(peer.connection.read_pause, self.remote.limits.reply, _as_read))
-        opened = _OpenTurn(turn, self._foreground.sent(len(self.state)))
+        turn.sent(posted, UpdateBuffer(peer.connection.read_pause, self.remote.limits.reply, _as_read))
+        opened = _OpenTurn(turn, self._tracker.sent(len(self.state)))
         self._open.append(opened)
         self._note_only()
         if is_alone:
@@ -143,18 +143,18 @@ class LiveSessionV2(LiveSession):
     def _receipt(self, opened: _OpenTurn, result: v2.PromptResponse | Exception) -> None:
         turn, prompt = opened.turn, opened.prompt
         if isinstance(result, Exception):
-            self._foreground.dropped(prompt)
+            self._tracker.dropped(prompt)
             if opened.copy is not None:
                 self.state.drop_prompt(opened.copy)
             self._close_turn(opened, _as_v1(result))
             self.remote.failed(self.id, result)
             return
-        end = self._foreground.received_receipt(prompt, result.message_id, len(self.state))
+        end = self._tracker.received_receipt(prompt, result.message_id, len(self.state))
         turn.inserted(result.message_id)
         if opened.copy is not None:
             self.state.name_prompt(opened.copy, result.message_id)
         if opened.kept:
-            begun = self._foreground.number if prompt.begun is None else prompt.begun.number
+            begun = self._tracker.number if prompt.begun is None else prompt.begun.number
             for kept in opened.kept:
                 if kept.number >= begun:
                     self._give(turn, kept.update, kept.size)
@@ -166,7 +166,7 @@ class LiveSessionV2(LiveSession):
         elif turn.cancelled:
             self._tell_to_cancel()
 
-    def _done(self, opened: _OpenTurn, end: End) -> None:
+    def _done(self, opened: _OpenTurn, end: WorkEnd) -> None:
         begun = opened.prompt.begun
         if begun is not None:
             opened.turn.begin(begun.place)
@@ -199,7 +199,7 @@ class LiveSessionV2(LiveSession):
     @property
     def is_busy(self) -> bool:
         """Whether the agent works, or a prompt is not done."""
-        return bool(self._open or self._late.waiting or self._foreground.is_working)
+        return bool(self._open or self._late.waiting or self._tracker.is_working)
 
     # Cancelling
 
@@ -207,7 +207,7 @@ class LiveSessionV2(LiveSession):
         """Cancel what the agent works on and all prompts, and wait for the end of the first one; None without one."""
         turns = [*(opened.turn for opened in self._open), *self._late.waiting]
         if not turns:
-            if self._foreground.is_working:
+            if self._tracker.is_working:
                 self._tell_to_cancel(meta)
                 await self.idle()
             return None
@@ -227,7 +227,7 @@ class LiveSessionV2(LiveSession):
         is_waiting = opened.prompt.receipt is None
         if is_waiting:
             turn.withdraw()
-        if not is_waiting or (opened.prompt.sent_while_idle and self._foreground.is_working):
+        if not is_waiting or (opened.prompt.sent_while_idle and self._tracker.is_working):
             # An agent may send the receipt last: work that began after this prompt was sent is its own.
             self._tell_to_cancel(meta)
 
@@ -235,7 +235,7 @@ class LiveSessionV2(LiveSession):
         # prompt-lifecycle, Cancellation: the agent withdraws its own questions; those of background work stay open.
         if self.remote.peer.connection.is_open:
             self.remote.peer.tell(v2.CancelSessionNotification(self.id, meta=meta))
-            if not self._foreground.is_working and any(it.prompt.receipt is not None for it in self._open):
+            if not self._tracker.is_working and any(it.prompt.receipt is not None for it in self._open):
                 # An agent owes no `idle` for work that it has not begun, or has ended without our noticing. It has
                 # heard of the cancellation when it answers what was sent after it, with a result or an error.
                 asked = self.remote.peer.post(v2.ListSessionsRequest(str(self.cwd)))
@@ -244,10 +244,10 @@ class LiveSessionV2(LiveSession):
 
     def _cancelled_without_work(self) -> None:
         """End the cancelled prompts that the agent does not work on."""
-        if self._foreground.is_working:
+        if self._tracker.is_working:
             return  # an `idle` will follow
         for opened in [it for it in self._open if it.turn.cancelled and it.prompt.receipt is not None]:
-            self._foreground.dropped(opened.prompt)
+            self._tracker.dropped(opened.prompt)
             self._close_turn(opened, v1.PromptResponse("cancelled"))
 
     def send_cancel(self, meta: dict[str, Json] | None = None) -> None:  # noqa: ARG002
@@ -295,8 +295,8 @@ class LiveSessionV2(LiveSession):
         message_id, view = update.message_id, self._view
         if view.last != (speaker, message_id):
             view.begin(speaker, message_id)
-            self._foreground.spoke = True
-        self._foreground.number += 1
+            self._tracker.spoke = True
+        self._tracker.number += 1
         self.state.append_text(speaker, update, size)
         try:
             turn.unread.put(update, size)
@@ -305,7 +305,7 @@ class LiveSessionV2(LiveSession):
 
     def _received_state(self, turn: PendingTurn, update: v2.SessionStateUpdate, size: int) -> None:
         """Take the session's state for the only open turn; readers get it as it is."""
-        ended = self._foreground.received_state(update, len(self.state) if update.state == IDLE else 0)
+        ended = self._tracker.received_state(update, len(self.state) if update.state == IDLE else 0)
         try:
             self.state.add(update, size)
             self._give(turn, update, size)
@@ -314,14 +314,14 @@ class LiveSessionV2(LiveSession):
 
     def _received_tool_call(self, turn: PendingTurn, update: v2.ToolCallProgress, size: int) -> None:
         """Take what changes in a tool call for the only open turn, which has no observers."""
-        self._foreground.number += 1
+        self._tracker.number += 1
         self.state.add(update, size)
         for each in self._view.tool_call(update, self.state):
             self._give(turn, each, size)
 
     def _received_any(self, update: Any, size: int, params: bytes | Raw) -> None:
         """Take an update for any number of open turns."""
-        ended = self._foreground.received(update, len(self.state))
+        ended = self._tracker.received(update, len(self.state))
         try:
             shown = self._fold(update, size)
             if (only := self._only) is not None:
@@ -335,7 +335,7 @@ class LiveSessionV2(LiveSession):
         finally:  # an observer that raises must not leave a turn without its end
             self._received_end(ended)
 
-    def _received_end(self, ended: tuple[End, Sequence[Prompt]] | None) -> None:
+    def _received_end(self, ended: tuple[WorkEnd, Sequence[TrackedPrompt]] | None) -> None:
         """Finish the turns that an update has ended, and wake those who wait until the agent is idle."""
         if ended is not None:
             end, prompts = ended
@@ -343,7 +343,7 @@ class LiveSessionV2(LiveSession):
                 self._forget_kept(end)
             for opened in [it for it in self._open if it.prompt in prompts]:
                 self._done(opened, end)
-        if self._idle_waiters and self._foreground.activity == IDLE:
+        if self._idle_waiters and self._tracker.activity == IDLE:
             self._settle()
 
     def _fold(self, update: Any, size: int) -> list[Any]:
@@ -396,7 +396,7 @@ class LiveSessionV2(LiveSession):
     def _deliver(self, shown: list[Any], size: int, params: bytes | Raw) -> None:
         """Give an update to the open turns that it belongs to, and keep it for those that it may belong to."""
         is_alone = len(self._open) == 1
-        tells = self._foreground.tells_messages
+        tells = self._tracker.tells_messages
         for opened in list(self._open):
             turn, prompt = opened.turn, opened.prompt
             updates: list[Any] = [wire_form(params)] if turn.keeps_wire else shown
@@ -405,12 +405,12 @@ class LiveSessionV2(LiveSession):
                     self._give_kept(opened)
                 for each in updates:
                     self._give(turn, each, size)
-            elif prompt.receipt is None and not (tells and self._foreground.unclaimed is None):
-                opened.kept += [_Kept(self._foreground.number, each, size) for each in updates]
+            elif prompt.receipt is None and not (tells and self._tracker.unclaimed is None):
+                opened.kept += [_HeldUpdate(self._tracker.number, each, size) for each in updates]
 
-    def _forget_kept(self, end: End) -> None:
+    def _forget_kept(self, end: WorkEnd) -> None:
         """Forget what the prompts that have not begun can no longer get: it was the work of one that has ended."""
-        first = self._foreground.unclaimed
+        first = self._tracker.unclaimed
         for opened in self._open:
             while opened.kept and opened.prompt.begun is None and opened.kept[0].number < (first or end.at.number + 1):
                 opened.kept.popleft()
@@ -448,7 +448,7 @@ class LiveSessionV2(LiveSession):
 
     def connection_ended(self, error: Exception) -> None:
         """Fail the turns whose prompts the agent had taken; the others have failed with their requests."""
-        self._foreground.drop_all()
+        self._tracker.drop_all()
         for opened in list(self._open):
             self._close_turn(opened, error)
 
@@ -457,7 +457,7 @@ class LiveSessionV2(LiveSession):
         self._turns.extend(opened.turn for opened in self._open)
         self._open.clear()
         self._note_only()
-        self._foreground.drop_all()
+        self._tracker.drop_all()
         await super().ended()
 
 
@@ -468,7 +468,7 @@ def _as_read(update: Any) -> Any:
     return older(v1.TextContent(update.content.text), update.message_id, meta=update.meta)
 
 
-def _result_of(end: End) -> v1.PromptResponse | PeerError:
+def _result_of(end: WorkEnd) -> v1.PromptResponse | PeerError:
     """The end of a turn as an agent of version 1 would have answered it."""
     if end.stop_reason != "error":
         reason: Any = NOT_TOLD if end.stop_reason is None else end.stop_reason

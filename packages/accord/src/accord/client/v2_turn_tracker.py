@@ -33,7 +33,7 @@ from accord.schema.base import Unknown
 IDLE = "idle"
 
 
-class Mark(msgspec.Struct, frozen=True):
+class UpdateMark(msgspec.Struct, frozen=True):
     """A moment in a session."""
 
     number: int
@@ -42,14 +42,14 @@ class Mark(msgspec.Struct, frozen=True):
     """How many entries the timeline had, as the caller counts them."""
 
 
-class End(msgspec.Struct, frozen=True):
+class WorkEnd(msgspec.Struct, frozen=True):
     """An end of work."""
 
     began: int
     """The number of the update with which the work began."""
     is_bare: bool
     """Whether the agent left out `running`."""
-    at: Mark
+    at: UpdateMark
     stop_reason: str | None
     """Why the work ended; None if the agent does not say."""
     error: v2.Error | None
@@ -57,25 +57,25 @@ class End(msgspec.Struct, frozen=True):
     meta: dict[str, Any] | None
 
 
-class Prompt:
+class TrackedPrompt:
     """A prompt, from sending it until it is done or fails."""
 
     __slots__ = ("begun", "message_id", "receipt", "sent", "sent_while_idle")
 
-    def __init__(self, sent: Mark, *, sent_while_idle: bool) -> None:
+    def __init__(self, sent: UpdateMark, *, sent_while_idle: bool) -> None:
         self.sent = sent
         """When it was sent."""
         self.sent_while_idle = sent_while_idle
         """Whether the agent did nothing when it was sent."""
         self.message_id: str | None = None
         """The id of its message; None before the receipt."""
-        self.receipt: Mark | None = None
+        self.receipt: UpdateMark | None = None
         """When the receipt came."""
-        self.begun: Mark | None = None
+        self.begun: UpdateMark | None = None
         """Where its message was first told of; None before."""
 
 
-class Foreground:
+class V2TurnTracker:
     """The foreground work of one session, and the prompts that are not done."""
 
     def __init__(self, *, is_new: bool) -> None:
@@ -83,7 +83,7 @@ class Foreground:
         """The number of the last update."""
         self.activity: str | None = IDLE if is_new else None
         """The state of the session in the protocol's words; None if the agent did not tell it yet."""
-        self.prompts: list[Prompt] = []
+        self.prompts: list[TrackedPrompt] = []
         """The prompts that are not done, in the order in which they were sent."""
         self.spoke = False
         """Whether the agent began a message since the last end of work and the last prompt; the caller may set it."""
@@ -97,13 +97,13 @@ class Foreground:
         """How many of the prompts have no receipt."""
         self._inserted = False
         """Whether a message of the user was inserted since the last end of work."""
-        self._told: dict[str, Mark] = {}
+        self._told: dict[str, UpdateMark] = {}
         """Where messages of the user were first told of, as long as a prompt has no receipt."""
-        self._ends: list[End] = []
+        self._ends: list[WorkEnd] = []
         """The ends of work, as long as a prompt has no receipt."""
-        self._claimable: list[End] = []
+        self._claimable: list[WorkEnd] = []
         """Those of them that have ended no prompt."""
-        self._claimed: End | None = None
+        self._claimed: WorkEnd | None = None
         """The last of them that ended a prompt whose message was not told of."""
 
     @property
@@ -118,17 +118,17 @@ class Foreground:
 
     # Prompts
 
-    def sent(self, place: int = 0) -> Prompt:
+    def sent(self, place: int = 0) -> TrackedPrompt:
         """A prompt was sent; `place` is the length of the timeline then."""
-        prompt = Prompt(Mark(self.number, place), sent_while_idle=not self.prompts and not self.is_working)
+        prompt = TrackedPrompt(UpdateMark(self.number, place), sent_while_idle=not self.prompts and not self.is_working)
         self.spoke = False
         self.prompts.append(prompt)
         self._without_receipt += 1
         return prompt
 
-    def received_receipt(self, prompt: Prompt, message_id: str, place: int) -> End | None:
+    def received_receipt(self, prompt: TrackedPrompt, message_id: str, place: int) -> WorkEnd | None:
         """The receipt of a prompt has come; returns the end of its work if that has come before."""
-        prompt.message_id, prompt.receipt = message_id, Mark(self.number, place)
+        prompt.message_id, prompt.receipt = message_id, UpdateMark(self.number, place)
         self._without_receipt -= prompt in self.prompts  # one that was dropped is not counted
         prompt.begun = self._told.pop(message_id, None)
         if prompt.begun is not None:
@@ -146,7 +146,7 @@ class Foreground:
         self._forget()
         return ended
 
-    def _claim(self, prompt: Prompt) -> End | None:
+    def _claim(self, prompt: TrackedPrompt) -> WorkEnd | None:
         """The end of work of a prompt whose message was not told of; None if that is still to come."""
         if self._told:
             return None  # the agent tells of messages, and this one's will follow
@@ -154,7 +154,9 @@ class Foreground:
         for end in self._claimable:
             if end.began > prompt.sent.number and (end.is_bare or not self.tells_messages):
                 follows = last is not None and last.at.number > prompt.sent.number
-                prompt.begun = Mark(last.at.number + 1, last.at.place) if last is not None and follows else prompt.sent
+                prompt.begun = (
+                    UpdateMark(last.at.number + 1, last.at.place) if last is not None and follows else prompt.sent
+                )
                 self._claimed = end
                 return end
         if last is not None and last.at.number > prompt.sent.number and not self.tells_messages:
@@ -162,14 +164,14 @@ class Foreground:
             return last
         return None
 
-    def dropped(self, prompt: Prompt) -> None:
+    def dropped(self, prompt: TrackedPrompt) -> None:
         """A prompt was refused, withdrawn, or is not waited for any more."""
         if prompt in self.prompts:
             self.prompts.remove(prompt)
             self._without_receipt -= prompt.receipt is None
         self._forget()
 
-    def drop_all(self) -> list[Prompt]:
+    def drop_all(self) -> list[TrackedPrompt]:
         """The connection has ended: forget what the agent did, and return the prompts that were not done."""
         dropped, self.prompts = self.prompts, []
         self.activity, self._inserted, self._without_receipt = None, False, 0
@@ -186,7 +188,7 @@ class Foreground:
 
     # Updates
 
-    def received(self, update: v2.SessionUpdate, place: int) -> tuple[End, Sequence[Prompt]] | None:
+    def received(self, update: v2.SessionUpdate, place: int) -> tuple[WorkEnd, Sequence[TrackedPrompt]] | None:
         """Take the next update; `place` is the length of the timeline before it.
 
         Returns the end of work that this update is, with the prompts that are done by it; None for any other update.
@@ -208,13 +210,15 @@ class Foreground:
         for prompt in self.prompts:
             if prompt.message_id == message_id:
                 if prompt.begun is None:
-                    prompt.begun = Mark(self.number, place)
+                    prompt.begun = UpdateMark(self.number, place)
                     self.tells_messages = True
                 return
         if self._without_receipt and message_id not in self._told:
-            self._told[message_id] = Mark(self.number, place)
+            self._told[message_id] = UpdateMark(self.number, place)
 
-    def received_state(self, update: v2.SessionStateUpdate, place: int) -> tuple[End, Sequence[Prompt]] | None:
+    def received_state(
+        self, update: v2.SessionStateUpdate, place: int
+    ) -> tuple[WorkEnd, Sequence[TrackedPrompt]] | None:
         """`received` for the state of the session."""
         self.number += 1
         if update.state != IDLE:
@@ -225,8 +229,8 @@ class Foreground:
             return None
         self._inserted = self.spoke = False
         began = self.number if is_bare else self._began
-        mark = Mark(self.number, place)
-        end = End(began, is_bare, mark, update.stop_reason, update.error, update.usage, update.meta)
+        mark = UpdateMark(self.number, place)
+        end = WorkEnd(began, is_bare, mark, update.stop_reason, update.error, update.usage, update.meta)
         if self._without_receipt:
             self._ends.append(end)
             done = [prompt for prompt in self.prompts if prompt.receipt is not None]

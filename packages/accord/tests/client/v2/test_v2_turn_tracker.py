@@ -6,7 +6,7 @@ from itertools import permutations
 
 import pytest
 
-from accord.client.v2_turn_tracker import End, Foreground, Prompt
+from accord.client.v2_turn_tracker import TrackedPrompt, V2TurnTracker, WorkEnd
 from accord.schema import codec, v2
 
 
@@ -14,15 +14,15 @@ class Told:
     """A session whose updates a test tells; it keeps how each prompt ended."""
 
     def __init__(self, *, is_new: bool = True) -> None:
-        self.foreground = Foreground(is_new=is_new)
-        self.prompts: dict[str, Prompt] = {}
+        self.tracker = V2TurnTracker(is_new=is_new)
+        self.prompts: dict[str, TrackedPrompt] = {}
         self.ends: dict[str, str | None] = {}
 
     def send(self, name: str) -> None:
-        self.prompts[name] = self.foreground.sent()
+        self.prompts[name] = self.tracker.sent()
 
     def receipt(self, name: str) -> None:
-        end = self.foreground.received_receipt(self.prompts[name], f"of {name}", 0)
+        end = self.tracker.received_receipt(self.prompts[name], f"of {name}", 0)
         if end is not None:
             self._ended(end, [self.prompts[name]])
 
@@ -43,11 +43,11 @@ class Told:
 
     def _tell(self, update: object) -> None:
         typed = codec.convert({"sessionId": "s", "update": update}, v2.UpdateSessionNotification).update
-        found = self.foreground.received(typed, 0)
+        found = self.tracker.received(typed, 0)
         if found is not None:
             self._ended(*found)
 
-    def _ended(self, end: End, prompts: object) -> None:
+    def _ended(self, end: WorkEnd, prompts: object) -> None:
         for name, prompt in self.prompts.items():
             if prompt in prompts:  # type: ignore[operator]
                 assert name not in self.ends, "a prompt ends once"
@@ -93,7 +93,7 @@ def test_one_prompt_is_done_exactly_when_its_work_has_ended(script, is_new):
     assert told.ends == {}, "not before the last step"
     play(told, script.rpartition(", ")[2])
     assert told.ends == {"a": "end_turn"}
-    assert told.foreground.prompts == []
+    assert told.tracker.prompts == []
 
 
 def test_every_order_of_receipt_message_and_running_ends_with_the_same_idle():
@@ -138,7 +138,7 @@ def test_a_prompt_ends_with_its_receipt_and_its_idle_whatever_their_order(style)
             assert told.ends == {}, steps
             play(told, steps[-1])
             assert told.ends == {"a": "end_turn"}, steps
-            assert told.foreground.prompts == []
+            assert told.tracker.prompts == []
 
 
 @pytest.mark.parametrize("style", STYLES)
@@ -247,24 +247,24 @@ def test_a_repeated_idle_with_its_stop_reason_is_no_new_end():
 
 def test_a_prompt_that_was_refused_ends_by_no_idle_and_disturbs_no_other():
     told = play(Told(), "send a, message a, receipt a, running, send b")
-    told.foreground.dropped(told.prompts["b"])
+    told.tracker.dropped(told.prompts["b"])
     play(told, "idle end_turn")
     assert told.ends == {"a": "end_turn"}
-    assert told.foreground.unclaimed is None
+    assert told.tracker.unclaimed is None
 
 
 def test_nothing_is_remembered_when_no_prompt_waits_for_its_receipt():
     told = play(Told(), "send a, message a, receipt a")
     for _ in range(100):
         play(told, "message x, running, idle end_turn")
-    assert told.foreground.unclaimed is None
-    assert told.foreground._ends == []  # pyright: ignore[reportPrivateUsage]
+    assert told.tracker.unclaimed is None
+    assert told.tracker._ends == []  # pyright: ignore[reportPrivateUsage]
 
 
 def test_an_end_of_the_connection_forgets_what_the_agent_did():
     told = play(Told(), "send a, message a, receipt a, running")
-    assert told.foreground.is_working
-    assert told.foreground.drop_all() == [told.prompts["a"]]
-    assert not told.foreground.is_working
+    assert told.tracker.is_working
+    assert told.tracker.drop_all() == [told.prompts["a"]]
+    assert not told.tracker.is_working
     play(told, "idle end_turn")
     assert told.ends == {}
