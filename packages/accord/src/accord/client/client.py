@@ -108,7 +108,7 @@ def definition_of(client: Client) -> ClientDefinition:
     """What a client consists of, for its connections; raises TypeError for any other object."""
     if not isinstance(cast("object", client), Client):
         raise wrong_type("connect(client)", "a Client", client)
-    return client._definition  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    return client._definition  # pyright: ignore[reportPrivateUsage]
 
 
 def _given(name: str, service: bool | Service) -> list[Service]:

@@ -387,7 +387,7 @@ class RemoteAgent:
 
 def ended_by(remote: RemoteAgent, end: Callable[[], Awaitable[None]]) -> None:
     """Have `close` call this instead of ending the connection itself."""
-    remote._end = end  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    remote._end = end  # pyright: ignore[reportPrivateUsage]
 
 
 EXIT_WITHIN = 15.0

@@ -9,6 +9,9 @@ that a RemoteAgent that no caller refers to is ended (see `remote_agent`).
 The session outlives its connection: when the agent is restarted and the session resumed, it is the same object.
 """
 
+# The private members of a session and a reply are private to this room.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import asyncio
@@ -26,7 +29,7 @@ from accord.capabilities import AgentOffers
 from accord.client import mentions as mentioned
 from accord.client.markdown import markdown, safe
 from accord.client.remote_subagent import LiveSubagent, RemoteSubagent, Subagents, SubagentsAgent, SubagentSaid, face_of
-from accord.client.reply import Outcome, PendingTurn, PromptsDuringRestart, Reply
+from accord.client.reply import Outcome, PromptsDuringRestart, Reply
 from accord.client.update_buffer import UpdateBuffer
 from accord.engine.handlers import MessageT
 from accord.engine.interceptors import Interceptors, Registration
@@ -135,11 +138,9 @@ class RemoteSession:
         if meta is not None:
             check_meta("session.prompt(meta=...)", meta)
         blocks = self._blocks(content, with_mentions=mentions)
-        turn = self._live.prompt(
-            blocks, timeout=timeout, idle_timeout=idle_timeout, wire=wire, meta=meta, subagents=subagents
-        )
-        turn.face = self
-        return Reply(turn)
+        reply = Reply(self._live, self, blocks, keeps_wire=wire, keeps_subagents=subagents, meta=meta)
+        self._live.prompt(reply, timeout, idle_timeout)
+        return reply
 
     def _blocks(self, content: Iterable[Content | Sequence[Content]], *, with_mentions: bool) -> list[v1.ContentBlock]:
         remote = self._live.remote
@@ -345,7 +346,7 @@ def _parts(content: Iterable[Content | Sequence[Content]]) -> Iterator[Content]:
 
 def live_session_of(session: RemoteSession) -> LiveSession:
     """The session behind its face."""
-    return session._live  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    return session._live
 
 
 ResultT = TypeVar("ResultT")
@@ -427,7 +428,7 @@ class LiveSession:
         self.is_open = True
         self.meta: dict[str, Json] = {}
         """The `_meta` of the answer that opened the session."""
-        self._turns: deque[PendingTurn] = deque()
+        self._turns: deque[Reply] = deque()
         self._late = PromptsDuringRestart(remote, self._send)
         self._outside: deque[tuple[v1.SessionUpdate, int]] = deque()
         self._outside_size = 0
@@ -448,45 +449,33 @@ class LiveSession:
 
     # Turns
 
-    def prompt(
-        self,
-        blocks: list[v1.ContentBlock],
-        *,
-        timeout: float | None = None,
-        idle_timeout: float | None = None,
-        wire: bool = False,
-        meta: dict[str, Json] | None = None,
-        subagents: bool = False,
-    ) -> PendingTurn:
+    def prompt(self, turn: Reply, timeout: float | None, idle_timeout: float | None) -> None:
         """Send a prompt now, or when the agent has been restarted."""
-        turn = PendingTurn(self, blocks, keeps_wire=wire, meta=meta)
-        turn.keeps_subagents = subagents
         if self._late.must_wait:
             self._late.add(turn, timeout, idle_timeout)
-            return turn
+            return
         self._send(turn)
         if timeout is not None or idle_timeout is not None:
-            self.remote.tasks.start(turn.watch(timeout, idle_timeout), f"deadlines of {self.id}")
-        return turn
+            self.remote.tasks.start(turn._watch(timeout, idle_timeout), f"deadlines of {self.id}")
 
-    def _send(self, turn: PendingTurn) -> None:
+    def _send(self, turn: Reply) -> None:
         peer = self.remote.peer
-        posted = peer.post(v1.PromptRequest(self.id, turn.prompt, meta=turn.meta))
-        turn.sent(posted, UpdateBuffer(peer.connection.read_pause, self.remote.limits.reply))
+        posted = peer.post(v1.PromptRequest(self.id, turn._prompt, meta=turn._meta))
+        turn._sent(posted, UpdateBuffer(peer.connection.read_pause, self.remote.limits.reply))
         self._turns.append(turn)
         if len(self._turns) == 1:
             self._begin(turn)
         posted.then(lambda result: self._answered(turn, result))
 
-    def _begin(self, turn: PendingTurn) -> None:
-        self.state.add_prompt(turn.prompt)
-        turn.begin()
+    def _begin(self, turn: Reply) -> None:
+        self.state.add_prompt(turn._prompt)
+        turn._begin()
 
-    def _answered(self, turn: PendingTurn, result: v1.PromptResponse | Exception) -> None:
+    def _answered(self, turn: Reply, result: v1.PromptResponse | Exception) -> None:
         was_first = self._turns[0] is turn
         if was_first:
             self.state.end_turn(refused=isinstance(result, v1.PromptResponse) and result.stop_reason == "refusal")
-        turn.answered(result)
+        turn._answered(result)
         self._turns.remove(turn)
         if self._idle_waiters:
             self._settle()
@@ -495,7 +484,7 @@ class LiveSession:
         if isinstance(result, Exception):
             self.remote.failed(self.id, result)
 
-    def is_turn(self, turn: PendingTurn) -> bool:
+    def is_turn(self, turn: Reply) -> bool:
         """Whether the agent has yet to answer the turn's prompt."""
         return turn in self._turns
 
@@ -507,7 +496,7 @@ class LiveSession:
     async def cancel(self, meta: dict[str, Json] | None = None) -> Outcome | None:
         """Cancel the running turn, and wait for its end; None if no turn runs."""
         first = next(iter([*self._turns, *self._late.waiting]), None)
-        return None if first is None else await first.cancel(None, meta)
+        return None if first is None else await first.cancel(meta=meta)
 
     answers_are_receipts = False
     """Whether the answer to a prompt says only that the agent has it, as in version 2, and not that it is done."""
@@ -517,7 +506,7 @@ class LiveSession:
         """The type of the session's updates on the wire."""
         return v1.SessionUpdate
 
-    def cancel_turn(self, turn: PendingTurn, meta: dict[str, Json] | None = None) -> None:  # noqa: ARG002
+    def cancel_turn(self, turn: Reply, meta: dict[str, Json] | None = None) -> None:  # noqa: ARG002
         """Cancel this turn: in version 1 that is whatever the agent works on."""
         self.send_cancel(meta)
 
@@ -526,7 +515,7 @@ class LiveSession:
         if self.remote.peer.connection.is_open:
             self.remote.peer.tell(v1.CancelNotification(self.id, meta=meta))
         for turn in self._late.take():
-            turn.answered(v1.PromptResponse("cancelled"))
+            turn._answered(v1.PromptResponse("cancelled"))
         self.close_questions()
         self.state.cancel_unfinished()
 
@@ -578,9 +567,9 @@ class LiveSession:
         if self._turns:
             turn = self._turns[0]
             try:
-                turn.unread.put(wire_form(params) if turn.keeps_wire else update, size)
+                turn._unread.put(wire_form(params) if turn._keeps_wire else update, size)
             except Overflow as overflow:
-                turn.overflowed(overflow)
+                turn._overflowed(overflow)
         elif self._listeners:
             self._tell_listeners(update, size)
         else:
@@ -589,13 +578,13 @@ class LiveSession:
     def subagent_said(self, said: SubagentSaid, size: int) -> None:
         """Give an update of a subagent to the turns whose readers want it."""
         for turn in self.current_turns():
-            if turn.keeps_subagents:
+            if turn._keeps_subagents:
                 try:
-                    turn.unread.put(said, size)
+                    turn._unread.put(said, size)
                 except Overflow as overflow:
-                    turn.overflowed(overflow)
+                    turn._overflowed(overflow)
 
-    def current_turns(self) -> Sequence[PendingTurn]:
+    def current_turns(self) -> Sequence[Reply]:
         """The turns that updates belong to now."""
         return list(self._turns)[:1]
 
@@ -672,7 +661,7 @@ class LiveSession:
         """End here: the session was closed, or its connection has ended for good."""
         self.is_open = False
         for turn in [*self._turns, *self._late.take()]:
-            turn.answered(ConnectionClosed("closed", "the session was closed"))
+            turn._answered(ConnectionClosed("closed", "the session was closed"))
         self._settle()
         for listener in list(self._listeners):
             listener.finish()

@@ -1,26 +1,29 @@
 """`Reply`: what comes back for one prompt: iterate it for the updates, await it for the `Outcome`.
 
     session/update ──▶ LiveSession ──▶ UpdateBuffer ──▶ `__anext__`
-    answer         ──▶ `answered`  ──▶ Outcome ──▶ `__await__`
+    answer         ──▶ `_answered` ──▶ Outcome ──▶ `__await__`
 
-It is the face of a `PendingTurn`. The session owns the turn, so the turn goes on whether or not its Reply is iterated
-or awaited. Updates are buffered where they arrive, so the answer never waits for a reader.
+The session owns the Reply, so the turn goes on whether or not the caller iterates, awaits or keeps it. Updates are
+buffered where they arrive, so the answer never waits for a reader.
 
 Cancelling follows the specification's rules for clients: `session/cancel` is sent, open permission requests of the
 session are answered `cancelled`, unfinished tool calls are marked, and updates are accepted until the agent answers.
 """
 
+# The private members of a session and a reply are private to this room.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Generator, Sequence
 from typing import Any, Protocol, Self, cast
 
 import msgspec
 
 from accord._internal.light_event import LightEvent
-from accord._internal.tasks import Tasks, within
+from accord._internal.tasks import Tasks, within as in_time
 from accord.arguments import check_meta, shortened
 from accord.client.markdown import safe, turn_markdown
 from accord.client.remote_subagent import RemoteSubagent, SubagentSaid, face_of
@@ -34,186 +37,6 @@ from accord.session.values import whole_part
 from accord.spans import SpanEnd
 
 log = logging.getLogger("accord")
-
-
-class ReplyText(Awaitable[str]):
-    """The text of a reply, which is complete when the turn has ended: await it."""
-
-    def __init__(self, turn: PendingTurn) -> None:
-        self._turn = turn
-
-    def __await__(self) -> Generator[Any, None, str]:
-        """Wait for the end of the turn; raises the error that it failed with."""
-        return self._whole().__await__()
-
-    async def _whole(self) -> str:
-        return (await self._turn.wait()).text
-
-    def __repr__(self) -> str:
-        return "<the text of a reply: write `await reply.text`, or `async for text in reply.iter_text()`>"
-
-
-class PromptPlace(Awaitable["str | None"]):
-    """The moment when a prompt gets its place in the conversation: await it for the id of its message."""
-
-    def __init__(self, turn: PendingTurn) -> None:
-        self._turn = turn
-
-    def __await__(self) -> Generator[Any, None, str | None]:
-        """Wait for the place; raises the error that the prompt was refused with."""
-        return self._turn.until_inserted().__await__()
-
-    def __repr__(self) -> str:
-        return "<the place of a prompt in the conversation: write `await reply.inserted`>"
-
-
-class Reply:
-    """What comes back for one prompt: iterate it for the updates, await it for the `Outcome`.
-
-        reply = session.prompt("What is in here?")
-        async for text in reply.iter_text():
-            print(text, end="")
-        print((await reply).stop_reason)
-
-    Cancelling a task that waits for the Reply cancels the turn, and so does leaving a block of
-    `async with session.prompt(...) as reply`. If several tasks read one Reply, each update goes to one of them.
-    """
-
-    def __init__(self, turn: PendingTurn) -> None:
-        self._turn = turn
-
-    def __repr__(self) -> str:
-        turn = self._turn
-        state = "done" if turn.done else "cancelled" if turn.cancelled else "running"
-        return f"Reply({state})"
-
-    @property
-    def prompt(self) -> Sequence[v1.ContentBlock]:
-        """The blocks that were sent."""
-        return self._turn.prompt
-
-    @property
-    def inserted(self) -> PromptPlace:
-        """The prompt's place in the conversation: `await reply.inserted` gives the id of its message.
-
-        An agent of version 2 may hold a prompt while it works on another one. The id is None if the prompt was
-        cancelled before, and from agents of version 1, which do not tell it: with them this waits for nothing.
-        """
-        return PromptPlace(self._turn)
-
-    # Reading
-
-    def __aiter__(self) -> AsyncIterator[v1.SessionUpdate]:
-        """Iterate over the updates of the turn, in order; ends when the agent is done with it.
-
-        Updates of version 2 come in the classes of version 1, where it has them; `accord.v2` has the others.
-        """
-        return self
-
-    async def __anext__(self) -> v1.SessionUpdate:
-        update = await self._turn.next_update()
-        while isinstance(update, SubagentSaid):
-            update = await self._turn.next_update()
-        typed: v1.SessionUpdate = codec.decode(update, self._turn.update_type) if self._turn.keeps_wire else update
-        return typed
-
-    async def wire(self) -> AsyncGenerator[bytes]:
-        """Iterate over the updates as JSON, byte for byte as they came; the prompt must be sent with `wire=True`."""
-        if not self._turn.keeps_wire:
-            raise ValueError("wire() needs a prompt that was sent with wire=True; without it the JSON is not kept")
-        while True:
-            try:
-                update = await self._turn.next_update()
-            except StopAsyncIteration:
-                return
-            yield cast("bytes", update)
-
-    async def with_subagents(self) -> AsyncGenerator[tuple[RemoteSubagent | None, v1.SessionUpdate]]:
-        """Iterate over the updates of the turn and its subagents, each with its subagent, None for the turn's own.
-
-        The prompt must be sent with `subagents=True`.
-        """
-        if not self._turn.keeps_subagents:
-            raise ValueError("with_subagents() needs a prompt that was sent with subagents=True")
-        while True:
-            try:
-                update = await self._turn.next_update()
-            except StopAsyncIteration:
-                return
-            if isinstance(update, SubagentSaid):
-                yield face_of(update.subagent, self._turn.face), update.update
-            else:
-                yield None, update
-
-    @property
-    def text(self) -> ReplyText:
-        """All that the agent says in the turn, once it has ended: `await session.prompt("Hi").text` is a string."""
-        return ReplyText(self._turn)
-
-    async def iter_text(self) -> AsyncGenerator[str]:
-        """Iterate over the text that the agent says, as it comes; other updates are skipped.
-
-        An emoji that the agent split between two chunks is delivered whole. What an agent of version 2 replaces is not
-        told again: `outcome.text` has the text as it is in the end, and `changes` tells of replacements.
-        """
-        half = ""
-        async for update in self:
-            said = update.content if isinstance(update, v1.AgentMessageChunk) else None
-            if isinstance(said, v1.TextContent):
-                text, half = whole_part(half, said.text)
-                if text:
-                    yield text
-            elif replaced_by(update) == "agent":
-                log.warning("the agent replaced a message whose text was read already; `outcome.text` has the new text")
-        if half:
-            yield half
-
-    async def changes(self) -> AsyncGenerator[Change]:
-        """Iterate over the updates, each with the text that it adds to a message, or that replaces the message's text.
-
-        It is for programs that render messages: agents of version 2 may replace a message that was read before.
-        """
-        async for update in self:
-            yield Change.of(update)
-
-    # The end
-
-    @property
-    def done(self) -> bool:
-        """Whether the agent has answered, or the turn has failed."""
-        return self._turn.done
-
-    def __await__(self) -> Generator[Any, None, Outcome]:
-        """Wait for the end of the turn; raises the error that it failed with."""
-        return self._turn.wait().__await__()
-
-    # Cancelling
-
-    @property
-    def cancelled(self) -> bool:
-        """Whether `session/cancel` was sent for this turn."""
-        return self._turn.cancelled
-
-    async def cancel(self, *, within: float | None = None, meta: dict[str, Json] | None = None) -> Outcome:
-        """Cancel the turn, and wait until the agent has ended it.
-
-        `within` is how many seconds the agent has for that. After them it is ended and restarted, its sessions are
-        resumed or loaded if it can, and the outcome is `cancelled` all the same. `meta` is the `_meta` of the
-        cancellation.
-        """
-        check_meta("reply.cancel(meta=...)", meta)
-        return await self._turn.cancel(within, meta)
-
-    def request_cancel(self) -> None:
-        """Ask the agent to stop, without waiting; does nothing the second time or after the end."""
-        self._turn.request_cancel()
-
-    async def __aenter__(self) -> Self:
-        """Enter a block; leaving it cancels the turn if it still runs."""
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._turn.leave()
 
 
 LEAVE_WITHIN = 5.0
@@ -253,37 +76,75 @@ class TurnSession(Protocol):
     def answers_are_receipts(self) -> bool: ...
     @property
     def update_type(self) -> Any: ...
-    def is_turn(self, turn: PendingTurn) -> bool: ...
-    def cancel_turn(self, turn: PendingTurn, meta: dict[str, Json] | None = None) -> None: ...
+    def is_turn(self, turn: Reply) -> bool: ...
+    def cancel_turn(self, turn: Reply, meta: dict[str, Json] | None = None) -> None: ...
     async def restart_agent(self, why: str) -> None: ...
 
 
-class PendingTurn:
-    """A prompt that was sent, and what has come back for it so far."""
+class ReplyText(Awaitable[str]):
+    """The text of a reply, which is complete when the turn has ended: await it."""
+
+    def __init__(self, reply: Reply) -> None:
+        self._reply = reply
+
+    def __await__(self) -> Generator[Any, None, str]:
+        """Wait for the end of the turn; raises the error that it failed with."""
+        return self._whole().__await__()
+
+    async def _whole(self) -> str:
+        return (await self._reply).text
+
+    def __repr__(self) -> str:
+        return "<the text of a reply: write `await reply.text`, or `async for text in reply.iter_text()`>"
+
+
+class PromptPlace(Awaitable["str | None"]):
+    """The moment when a prompt gets its place in the conversation: await it for the id of its message."""
+
+    def __init__(self, until_inserted: Callable[[], Coroutine[Any, Any, str | None]]) -> None:
+        self._until_inserted = until_inserted
+
+    def __await__(self) -> Generator[Any, None, str | None]:
+        """Wait for the place; raises the error that the prompt was refused with."""
+        return self._until_inserted().__await__()
+
+    def __repr__(self) -> str:
+        return "<the place of a prompt in the conversation: write `await reply.inserted`>"
+
+
+class Reply:
+    """What comes back for one prompt: iterate it for the updates, await it for the `Outcome`.
+
+        reply = session.prompt("What is in here?")
+        async for text in reply.iter_text():
+            print(text, end="")
+        print((await reply).stop_reason)
+
+    Cancelling a task that waits for the Reply cancels the turn, and so does leaving a block of
+    `async with session.prompt(...) as reply`. If several tasks read one Reply, each update goes to one of them.
+    """
 
     def __init__(
         self,
         session: TurnSession,
+        face: object,
         prompt: list[v1.ContentBlock],
         *,
-        keeps_wire: bool,
+        keeps_wire: bool = False,
+        keeps_subagents: bool = False,
         meta: dict[str, Json] | None = None,
     ) -> None:
-        self.prompt = prompt
-        """What is sent."""
-        self.meta = meta
-        """The `_meta` that is sent with it."""
-        self.unread: UpdateBuffer
-        """The updates that were not read yet, from the moment when the prompt is sent."""
-        self.keeps_wire = keeps_wire
-        """Whether updates are kept as the JSON that they came as."""
-        self.keeps_subagents = False
-        """Whether what subagents say is read with the updates of the turn."""
-        self.cancelled = False
-        """Whether `session/cancel` was sent for it."""
-        self.face: object = None
-        """The session as its caller holds it, which must live as long as the turn (see `ownership`)."""
+        self._prompt = prompt
+        self._meta = meta
         self._session = session
+        self._face = face  # what the caller holds of the session lives as long as the turn (see `remote_agent`)
+        self._keeps_wire = keeps_wire
+        """Whether updates are kept as the JSON that they came as."""
+        self._keeps_subagents = keeps_subagents
+        """Whether what subagents say is read with the updates of the turn."""
+        self._unread: UpdateBuffer
+        """The updates that were not read yet, from the moment when the prompt is sent."""
+        self._cancelled = False
         self._posted: Posted[Any] | None = None
         self._end_span: SpanEnd | None = None
         self._sent_or_done: LightEvent | None = None
@@ -292,96 +153,71 @@ class PendingTurn:
         self._finished = LightEvent()
         self._inserted: LightEvent | None = None
         """Set when the prompt has its place, or never gets one; made for those who wait for that."""
-        self.message_id: str | None = None
+        self._message_id: str | None = None
         """The id of the prompt's message; None before the agent has told it, and in version 1."""
         self._begins_at: int | None = None
         self._ends_at: int | None = None
         self._outcome: Outcome | None = None
 
-    # What the session reports
+    def __repr__(self) -> str:
+        state = "done" if self.done else "cancelled" if self._cancelled else "running"
+        return f"Reply({state})"
 
-    def sent(self, posted: Posted[Any], unread: UpdateBuffer) -> None:
-        """The prompt was sent: at once, unless the agent is being restarted."""
-        self._posted, self.unread = posted, unread
-        self._end_span = posted.kept_span()
-        if self._sent_or_done is not None:
-            self._sent_or_done.set()
+    @property
+    def prompt(self) -> Sequence[v1.ContentBlock]:
+        """The blocks that were sent."""
+        return self._prompt
 
-    def begin(self, at: int | None = None) -> None:
-        """Updates belong to this turn from now on; with `at`, from this place of the timeline on."""
-        self._begins_at = len(self._session.state) if at is None else at
+    @property
+    def inserted(self) -> PromptPlace:
+        """The prompt's place in the conversation: `await reply.inserted` gives the id of its message.
 
-    def overflowed(self, overflow: Overflow) -> None:
-        """Fail, because the reader fell too far behind, and ask the agent to stop."""
-        self.answered(overflow)
-        self.request_cancel()
+        An agent of version 2 may hold a prompt while it works on another one. The id is None if the prompt was
+        cancelled before, and from agents of version 1, which do not tell it: with them this waits for nothing.
+        """
+        return PromptPlace(self._until_inserted)
 
-    def inserted(self, message_id: str) -> None:
-        """The prompt has its place in the conversation, and its message this id."""
-        self.message_id = message_id
-        if self._inserted is not None:
-            self._inserted.set()
-
-    async def until_inserted(self) -> str | None:
-        """Wait until the prompt has its place; its message's id, or None if it never gets one."""
+    async def _until_inserted(self) -> str | None:
         if self._posted is None:
             await self._until_sent()
         if self._session.answers_are_receipts and self._posted is not None:
             await self._until_receipt(self._posted)
-        if self.message_id is None and isinstance(self._result, Exception):
+        if self._message_id is None and isinstance(self._result, Exception):
             raise self._result
-        return self.message_id
+        return self._message_id
 
     async def _until_receipt(self, posted: Posted[Any]) -> None:
-        if self.message_id is None and self._result is None:
+        if self._message_id is None and self._result is None:
             self._inserted = self._inserted or LightEvent()
             with posted.awaited():
                 await self._inserted.wait()
 
-    def withdraw(self) -> None:
-        """Ask the agent not to begin with the prompt, if it has not answered it."""
-        if self._posted is not None:
-            self._posted.withdraw()
-
-    def answered(self, result: v1.PromptResponse | Exception, ends_at: int | None = None) -> None:
-        """Finish with the agent's answer, or with the reason why none will be waited for. Only the first one counts.
-
-        `ends_at` is the place in the timeline where the turn ended, if that is not its present end.
-        """
+    async def _until_sent(self) -> None:
+        """Wait until the prompt is sent, or has failed before."""
         if self._result is None:
-            self._result = result
-            self._ends_at = len(self._session.state) if ends_at is None else ends_at
-            if self._end_span is not None:
-                self._end_span(result, self._session.state.usage)
-            if self._posted is not None:
-                self.unread.finish()
-            if self._sent_or_done is not None:
-                self._sent_or_done.set()
-            if self._inserted is not None:
-                self._inserted.set()
-            self._finished.set()
-
-    async def watch(self, total: float | None, idle: float | None) -> None:
-        """Fail when a deadline passes."""
-        assert self._posted is not None
-        until = asyncio.ensure_future(self._finished.wait()) if self._session.answers_are_receipts else None
-        try:
-            await self._posted.within(total, idle, until)
-        except Timeout as timeout:
-            if not self.done:
-                self.answered(timeout)
-                self.request_cancel()
-        except AccordError:
-            pass  # `answered` was called with it
-        finally:
-            if until is not None:
-                until.cancel()
+            if self._sent_or_done is None:
+                self._sent_or_done = LightEvent()
+            await self._sent_or_done.wait()
 
     # Reading
 
-    async def next_update(self) -> Any:
-        """The next update, as JSON bytes if `keeps_wire`; raises StopAsyncIteration after the last."""
-        if self._posted is None or (update := self.unread.now()) is None:
+    def __aiter__(self) -> AsyncIterator[v1.SessionUpdate]:
+        """Iterate over the updates of the turn, in order; ends when the agent is done with it.
+
+        Updates of version 2 come in the classes of version 1, where it has them; `accord.v2` has the others.
+        """
+        return self
+
+    async def __anext__(self) -> v1.SessionUpdate:
+        update = await self._next_update()
+        while isinstance(update, SubagentSaid):
+            update = await self._next_update()
+        typed: v1.SessionUpdate = codec.decode(update, self._session.update_type) if self._keeps_wire else update
+        return typed
+
+    async def _next_update(self) -> Any:
+        """The next update, as JSON bytes if they are kept; raises StopAsyncIteration after the last."""
+        if self._posted is None or (update := self._unread.now()) is None:
             try:
                 update = await self._wait_for_update()
             except asyncio.CancelledError:
@@ -396,14 +232,66 @@ class PendingTurn:
     async def _wait_for_update(self) -> Any:
         if self._posted is None:
             await self._until_sent()
-        return None if self._posted is None else await self.unread.get(self._posted.awaited())
+        return None if self._posted is None else await self._unread.get(self._posted.awaited())
 
-    async def _until_sent(self) -> None:
-        """Wait until the prompt is sent, or has failed before."""
-        if self._result is None:
-            if self._sent_or_done is None:
-                self._sent_or_done = LightEvent()
-            await self._sent_or_done.wait()
+    async def wire(self) -> AsyncGenerator[bytes]:
+        """Iterate over the updates as JSON, byte for byte as they came; the prompt must be sent with `wire=True`."""
+        if not self._keeps_wire:
+            raise ValueError("wire() needs a prompt that was sent with wire=True; without it the JSON is not kept")
+        while True:
+            try:
+                update = await self._next_update()
+            except StopAsyncIteration:
+                return
+            yield cast("bytes", update)
+
+    async def with_subagents(self) -> AsyncGenerator[tuple[RemoteSubagent | None, v1.SessionUpdate]]:
+        """Iterate over the updates of the turn and its subagents, each with its subagent, None for the turn's own.
+
+        The prompt must be sent with `subagents=True`.
+        """
+        if not self._keeps_subagents:
+            raise ValueError("with_subagents() needs a prompt that was sent with subagents=True")
+        while True:
+            try:
+                update = await self._next_update()
+            except StopAsyncIteration:
+                return
+            if isinstance(update, SubagentSaid):
+                yield face_of(update.subagent, self._face), update.update
+            else:
+                yield None, update
+
+    @property
+    def text(self) -> ReplyText:
+        """All that the agent says in the turn, once it has ended: `await session.prompt("Hi").text` is a string."""
+        return ReplyText(self)
+
+    async def iter_text(self) -> AsyncGenerator[str]:
+        """Iterate over the text that the agent says, as it comes; other updates are skipped.
+
+        An emoji that the agent split between two chunks is delivered whole. What an agent of version 2 replaces is not
+        told again: `outcome.text` has the text as it is in the end, and `changes` tells of replacements.
+        """
+        half = ""
+        async for update in self:
+            said = update.content if isinstance(update, v1.AgentMessageChunk) else None
+            if isinstance(said, v1.TextContent):
+                text, half = whole_part(half, said.text)
+                if text:
+                    yield text
+            elif replaced_by(update) == "agent":
+                log.warning("the agent replaced a message whose text was read already; `outcome.text` has the new text")
+        if half:
+            yield half
+
+    async def changes(self) -> AsyncGenerator[Change]:
+        """Iterate over the updates, each with the text that it adds to a message, or that replaces the message's text.
+
+        It is for programs that render messages: agents of version 2 may replace a message that was read before.
+        """
+        async for update in self:
+            yield Change.of(update)
 
     # The end
 
@@ -412,13 +300,11 @@ class PendingTurn:
         """Whether the agent has answered, or the turn has failed."""
         return self._result is not None
 
-    @property
-    def update_type(self) -> Any:
-        """The type of the updates that are kept as JSON."""
-        return self._session.update_type
+    def __await__(self) -> Generator[Any, None, Outcome]:
+        """Wait for the end of the turn; raises the error that it failed with."""
+        return self._wait().__await__()
 
-    async def wait(self) -> Outcome:
-        """Wait for the end; raises the error that the turn ended with."""
+    async def _wait(self) -> Outcome:
         try:
             await self._wait_for_end()
         except asyncio.CancelledError:
@@ -426,20 +312,17 @@ class PendingTurn:
             raise
         if isinstance(self._result, Exception):
             raise self._failure(self._result)
-        return self._made_outcome()
+        if self._outcome is None:
+            self._outcome = self._outcome_of(cast("v1.PromptResponse", self._result))
+        return self._outcome
 
     async def _wait_for_end(self) -> None:
         if self._posted is None:
             await self._until_sent()
         if self._finished.is_set() or self._posted is None:
             return
-        with self._posted.awaited(), self.unread.awaiting_end():
+        with self._posted.awaited(), self._unread.awaiting_end():
             await self._finished.wait()
-
-    def _made_outcome(self) -> Outcome:
-        if self._outcome is None:
-            self._outcome = self._outcome_of(cast("v1.PromptResponse", self._result))
-        return self._outcome
 
     def _outcome_of(self, response: v1.PromptResponse) -> Outcome:
         entries = [] if self._begins_at is None else self._session.state.between(self._begins_at, self._ends_at)
@@ -455,26 +338,106 @@ class PendingTurn:
 
     # Cancelling
 
-    def request_cancel(self, meta: dict[str, Json] | None = None) -> None:
+    @property
+    def cancelled(self) -> bool:
+        """Whether `session/cancel` was sent for this turn."""
+        return self._cancelled
+
+    async def cancel(self, *, within: float | None = None, meta: dict[str, Json] | None = None) -> Outcome:
+        """Cancel the turn, and wait until the agent has ended it.
+
+        `within` is how many seconds the agent has for that. After them it is ended and restarted, its sessions are
+        resumed or loaded if it can, and the outcome is `cancelled` all the same. `meta` is the `_meta` of the
+        cancellation.
+        """
+        check_meta("reply.cancel(meta=...)", meta)
+        self._request_cancel(meta)
+        if within is not None and not await in_time(within, self._wait_for_end()):
+            self._answered(v1.PromptResponse("cancelled"))
+            await self._session.restart_agent(f"{self._session.id}: the agent ignored session/cancel")
+        return await self
+
+    def request_cancel(self) -> None:
         """Ask the agent to stop, without waiting; does nothing the second time or after the end."""
-        if self.cancelled or (self.done and not self._session.is_turn(self)):
+        self._request_cancel(None)
+
+    def _request_cancel(self, meta: dict[str, Json] | None) -> None:
+        if self._cancelled or (self.done and not self._session.is_turn(self)):
             return
-        self.cancelled = True
+        self._cancelled = True
         self._session.cancel_turn(self, meta)
 
-    async def cancel(self, deadline: float | None, meta: dict[str, Json] | None = None) -> Outcome:
-        """Ask the agent to stop and wait for the end; past the deadline, restart the agent."""
-        self.request_cancel(meta)
-        if deadline is not None and not await within(deadline, self._wait_for_end()):
-            self.answered(v1.PromptResponse("cancelled"))
-            await self._session.restart_agent(f"{self._session.id}: the agent ignored session/cancel")
-        return await self.wait()
+    async def __aenter__(self) -> Self:
+        """Enter a block; leaving it cancels the turn if it still runs."""
+        return self
 
-    async def leave(self) -> None:
-        """Cancel the turn if it still runs, and wait a bounded time for its end."""
+    async def __aexit__(self, *_: object) -> None:
         if not self.done:
             self.request_cancel()
-            await within(LEAVE_WITHIN, self._finished.wait())
+            await in_time(LEAVE_WITHIN, self._finished.wait())
+
+    # What the session reports
+
+    def _sent(self, posted: Posted[Any], unread: UpdateBuffer) -> None:
+        """The prompt was sent: at once, unless the agent is being restarted."""
+        self._posted, self._unread = posted, unread
+        self._end_span = posted.kept_span()
+        if self._sent_or_done is not None:
+            self._sent_or_done.set()
+
+    def _begin(self, at: int | None = None) -> None:
+        """Updates belong to this turn from now on; with `at`, from this place of the timeline on."""
+        self._begins_at = len(self._session.state) if at is None else at
+
+    def _overflowed(self, overflow: Overflow) -> None:
+        """Fail, because the reader fell too far behind, and ask the agent to stop."""
+        self._answered(overflow)
+        self.request_cancel()
+
+    def _was_inserted(self, message_id: str) -> None:
+        """The prompt has its place in the conversation, and its message this id."""
+        self._message_id = message_id
+        if self._inserted is not None:
+            self._inserted.set()
+
+    def _withdraw(self) -> None:
+        """Ask the agent not to begin with the prompt, if it has not answered it."""
+        if self._posted is not None:
+            self._posted.withdraw()
+
+    def _answered(self, result: v1.PromptResponse | Exception, ends_at: int | None = None) -> None:
+        """Finish with the agent's answer, or with the reason why none will be waited for. Only the first one counts.
+
+        `ends_at` is the place in the timeline where the turn ended, if that is not its present end.
+        """
+        if self._result is None:
+            self._result = result
+            self._ends_at = len(self._session.state) if ends_at is None else ends_at
+            if self._end_span is not None:
+                self._end_span(result, self._session.state.usage)
+            if self._posted is not None:
+                self._unread.finish()
+            if self._sent_or_done is not None:
+                self._sent_or_done.set()
+            if self._inserted is not None:
+                self._inserted.set()
+            self._finished.set()
+
+    async def _watch(self, total: float | None, idle: float | None) -> None:
+        """Fail when a deadline passes."""
+        assert self._posted is not None
+        until = asyncio.ensure_future(self._finished.wait()) if self._session.answers_are_receipts else None
+        try:
+            await self._posted.within(total, idle, until)
+        except Timeout as timeout:
+            if not self.done:
+                self._answered(timeout)
+                self.request_cancel()
+        except AccordError:
+            pass  # `_answered` was called with it
+        finally:
+            if until is not None:
+                until.cancel()
 
 
 _APPENDS: dict[type, Speaker] = {
@@ -540,8 +503,8 @@ class RestartedAgent(Protocol):
 class PromptsDuringRestart:
     """The prompts of one session that wait for its agent."""
 
-    def __init__(self, agent: RestartedAgent, send: Callable[[PendingTurn], None]) -> None:
-        self.waiting: list[PendingTurn] = []
+    def __init__(self, agent: RestartedAgent, send: Callable[[Reply], None]) -> None:
+        self.waiting: list[Reply] = []
         """In the order in which they will be sent."""
         self._agent = agent
         self._send = send
@@ -551,24 +514,24 @@ class PromptsDuringRestart:
         """Whether a prompt that is made now has to wait, for the agent or for an earlier prompt."""
         return bool(self.waiting) or not self._agent.is_ready
 
-    def add(self, turn: PendingTurn, total: float | None, idle: float | None) -> None:
+    def add(self, turn: Reply, total: float | None, idle: float | None) -> None:
         """Send this prompt when the agent is ready; the deadlines are those of `RemoteSession.prompt`."""
         self.waiting.append(turn)
         self._agent.tasks.start(self._send_in_time(turn, total, idle), "a prompt that waits for the agent's restart")
 
-    def take(self) -> list[PendingTurn]:
+    def take(self) -> list[Reply]:
         """Remove and return all of them, which will not be sent; the caller finishes them."""
         taken, self.waiting = self.waiting, []
         return taken
 
-    async def _send_in_time(self, turn: PendingTurn, total: float | None, idle: float | None) -> None:
+    async def _send_in_time(self, turn: Reply, total: float | None, idle: float | None) -> None:
         loop = asyncio.get_running_loop()
         began = loop.time()
         try:
             async with asyncio.timeout(total):
                 await self._agent.ready()
         except TimeoutError:
-            turn.answered(Timeout(f"session/prompt: the agent was not restarted within {total:g} seconds"))
+            turn._answered(Timeout(f"session/prompt: the agent was not restarted within {total:g} seconds"))
         if turn not in self.waiting:
             return
         self.waiting.remove(turn)
@@ -577,7 +540,7 @@ class PromptsDuringRestart:
         try:
             self._send(turn)
         except AccordError as error:
-            turn.answered(error)
+            turn._answered(error)
             return
         if total is not None or idle is not None:
-            await turn.watch(None if total is None else max(0.0, began + total - loop.time()), idle)
+            await turn._watch(None if total is None else max(0.0, began + total - loop.time()), idle)

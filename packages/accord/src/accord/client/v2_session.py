@@ -1,11 +1,14 @@
 """`LiveSessionV2` and `LiveSubagentV2`: the sessions of an agent that speaks version 2. Callers hold the same faces.
 
-    prompt ──▶ PendingTurn ◀── receipt     `V2TurnTracker` decides where the turn begins and which `idle` ends it
+    prompt ──▶ Reply ◀── receipt     `V2TurnTracker` decides where the turn begins and which `idle` ends it
     update ──▶ `V2TurnTracker`, then folded into `state` ──▶ `UpdateView` ──▶ every open turn, or `updates()`
 
 Several turns may be open at once, and each gets every update from its beginning on. What comes while none is open is
 work that the agent began by itself, or in the background: `updates()` has it.
 """
+
+# The private members of a session and a reply are private to this room.
+# pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from msgspec import Raw
 
 from accord.client.remote_session import LiveSession, SessionAgent, SessionSetup, wire_form
 from accord.client.remote_subagent import LiveSubagent, MainSession, Subagents
-from accord.client.reply import Outcome, PendingTurn
+from accord.client.reply import Outcome, Reply
 from accord.client.update_buffer import UpdateBuffer
 from accord.client.v2_turn_tracker import IDLE, TrackedPrompt, V2TurnTracker, WorkEnd
 from accord.dialects.v2_as_v1 import UpdateView
@@ -52,7 +55,7 @@ class _OpenTurn:
 
     __slots__ = ("copy", "kept", "prompt", "turn")
 
-    def __init__(self, turn: PendingTurn, prompt: TrackedPrompt) -> None:
+    def __init__(self, turn: Reply, prompt: TrackedPrompt) -> None:
         self.turn = turn
         self.prompt = prompt
         self.kept: deque[_HeldUpdate] = deque()
@@ -110,7 +113,7 @@ class LiveSessionV2(LiveSession):
         super().__init__(remote, session_id, setup)
         self._tracker = V2TurnTracker(is_new=is_new)
         self._open: list[_OpenTurn] = []
-        self._only: PendingTurn | None = None
+        self._only: Reply | None = None
         """The only open turn, while nothing but that turn and the state has to know of its updates."""
         self._view = UpdateView()
         self._replaced: tuple[Message, Message] | None = None
@@ -127,17 +130,17 @@ class LiveSessionV2(LiveSession):
 
     # Turns
 
-    def _send(self, turn: PendingTurn) -> None:
+    def _send(self, turn: Reply) -> None:
         is_alone = not self._open
         peer = self.remote.peer
-        posted = peer.post(v2.PromptRequest(self.id, blocks_as_v2(turn.prompt), meta=turn.meta))
-        turn.sent(posted, UpdateBuffer(peer.connection.read_pause, self.remote.limits.reply, _as_read))
+        posted = peer.post(v2.PromptRequest(self.id, blocks_as_v2(turn._prompt), meta=turn._meta))
+        turn._sent(posted, UpdateBuffer(peer.connection.read_pause, self.remote.limits.reply, _as_read))
         opened = _OpenTurn(turn, self._tracker.sent(len(self.state)))
         self._open.append(opened)
         self._note_only()
         if is_alone:
-            opened.copy = self.state.add_prompt_copy(turn.prompt)
-            turn.begin(opened.copy + 1)
+            opened.copy = self.state.add_prompt_copy(turn._prompt)
+            turn._begin(opened.copy + 1)
         posted.then(lambda result: self._receipt(opened, result))
 
     def _receipt(self, opened: _OpenTurn, result: v2.PromptResponse | Exception) -> None:
@@ -150,7 +153,7 @@ class LiveSessionV2(LiveSession):
             self.remote.failed(self.id, result)
             return
         end = self._tracker.received_receipt(prompt, result.message_id, len(self.state))
-        turn.inserted(result.message_id)
+        turn._was_inserted(result.message_id)
         if opened.copy is not None:
             self.state.name_prompt(opened.copy, result.message_id)
         if opened.kept:
@@ -163,13 +166,13 @@ class LiveSessionV2(LiveSession):
         if end is not None:
             self._forget_kept(end)
             self._done(opened, end)
-        elif turn.cancelled:
+        elif turn._cancelled:
             self._tell_to_cancel()
 
     def _done(self, opened: _OpenTurn, end: WorkEnd) -> None:
         begun = opened.prompt.begun
         if begun is not None:
-            opened.turn.begin(begun.place)
+            opened.turn._begin(begun.place)
             if end.stop_reason == "refusal":
                 if opened.copy is not None:  # what the agent said by itself may stand between it and its turn
                     self.state.refuse(opened.copy, opened.copy + 1)
@@ -180,7 +183,7 @@ class LiveSessionV2(LiveSession):
         if opened in self._open:
             self._open.remove(opened)
             self._note_only()
-        opened.turn.answered(result, ends_at)
+        opened.turn._answered(result, ends_at)
         if isinstance(result, PeerError):
             self.remote.failed(self.id, result)
         if self._idle_waiters:
@@ -189,10 +192,10 @@ class LiveSessionV2(LiveSession):
     def _note_only(self) -> None:
         """Note whether the updates to come concern one turn alone, which is how most turns are."""
         first = self._open[0] if len(self._open) == 1 else None
-        is_simple = first is not None and not (first.kept or first.turn.keeps_wire or self._observers)
+        is_simple = first is not None and not (first.kept or first.turn._keeps_wire or self._observers)
         self._only = first.turn if first is not None and is_simple else None
 
-    def is_turn(self, turn: PendingTurn) -> bool:
+    def is_turn(self, turn: Reply) -> bool:
         """Whether the agent may still work on the turn's prompt."""
         return any(opened.turn is turn for opened in self._open)
 
@@ -212,13 +215,13 @@ class LiveSessionV2(LiveSession):
                 await self.idle()
             return None
         for turn in turns:
-            turn.cancelled = True
+            turn._cancelled = True
         for turn in self._late.take():
-            turn.answered(v1.PromptResponse("cancelled"))
+            turn._answered(v1.PromptResponse("cancelled"))
         self._tell_to_cancel(meta)
-        return await turns[0].cancel(None)
+        return await turns[0].cancel()
 
-    def cancel_turn(self, turn: PendingTurn, meta: dict[str, Json] | None = None) -> None:
+    def cancel_turn(self, turn: Reply, meta: dict[str, Json] | None = None) -> None:
         """Cancel one turn: withdraw its prompt, or stop the foreground work that it has become a part of."""
         opened = next((it for it in self._open if it.turn is turn), None)
         if opened is None:  # it waits for the agent's restart
@@ -226,7 +229,7 @@ class LiveSessionV2(LiveSession):
             return
         is_waiting = opened.prompt.receipt is None
         if is_waiting:
-            turn.withdraw()
+            turn._withdraw()
         if not is_waiting or (opened.prompt.sent_while_idle and self._tracker.is_working):
             # An agent may send the receipt last: work that began after this prompt was sent is its own.
             self._tell_to_cancel(meta)
@@ -246,14 +249,14 @@ class LiveSessionV2(LiveSession):
         """End the cancelled prompts that the agent does not work on."""
         if self._tracker.is_working:
             return  # an `idle` will follow
-        for opened in [it for it in self._open if it.turn.cancelled and it.prompt.receipt is not None]:
+        for opened in [it for it in self._open if it.turn._cancelled and it.prompt.receipt is not None]:
             self._tracker.dropped(opened.prompt)
             self._close_turn(opened, v1.PromptResponse("cancelled"))
 
     def send_cancel(self, meta: dict[str, Json] | None = None) -> None:  # noqa: ARG002
         """Cancel the prompts that wait for the agent's restart."""
         for turn in self._late.take():
-            turn.answered(v1.PromptResponse("cancelled"))
+            turn._answered(v1.PromptResponse("cancelled"))
 
     async def cancel_tool_call(self, tool_call_id: v1.ToolCallId) -> None:
         """Ask the agent to cancel one tool call; raises CapabilityMissing unless it offers that."""
@@ -299,11 +302,11 @@ class LiveSessionV2(LiveSession):
         self._tracker.number += 1
         self.state.append_text(speaker, update, size)
         try:
-            turn.unread.put(update, size)
+            turn._unread.put(update, size)
         except Overflow as overflow:
-            turn.overflowed(overflow)
+            turn._overflowed(overflow)
 
-    def _received_state(self, turn: PendingTurn, update: v2.SessionStateUpdate, size: int) -> None:
+    def _received_state(self, turn: Reply, update: v2.SessionStateUpdate, size: int) -> None:
         """Take the session's state for the only open turn; readers get it as it is."""
         ended = self._tracker.received_state(update, len(self.state) if update.state == IDLE else 0)
         try:
@@ -312,7 +315,7 @@ class LiveSessionV2(LiveSession):
         finally:
             self._received_end(ended)
 
-    def _received_tool_call(self, turn: PendingTurn, update: v2.ToolCallProgress, size: int) -> None:
+    def _received_tool_call(self, turn: Reply, update: v2.ToolCallProgress, size: int) -> None:
         """Take what changes in a tool call for the only open turn, which has no observers."""
         self._tracker.number += 1
         self.state.add(update, size)
@@ -399,7 +402,7 @@ class LiveSessionV2(LiveSession):
         tells = self._tracker.tells_messages
         for opened in list(self._open):
             turn, prompt = opened.turn, opened.prompt
-            updates: list[Any] = [wire_form(params)] if turn.keeps_wire else shown
+            updates: list[Any] = [wire_form(params)] if turn._keeps_wire else shown
             if is_alone or prompt.begun is not None or not (tells or prompt.receipt is None):
                 if opened.kept:
                     self._give_kept(opened)
@@ -421,15 +424,15 @@ class LiveSessionV2(LiveSession):
         opened.kept.clear()
         self._note_only()
 
-    def current_turns(self) -> Sequence[PendingTurn]:
+    def current_turns(self) -> Sequence[Reply]:
         """The turns that updates belong to now: all that are open."""
         return [opened.turn for opened in self._open]
 
-    def _give(self, turn: PendingTurn, update: Any, size: int) -> None:
+    def _give(self, turn: Reply, update: Any, size: int) -> None:
         try:
-            turn.unread.put(update, size)
+            turn._unread.put(update, size)
         except Overflow as overflow:
-            turn.overflowed(overflow)
+            turn._overflowed(overflow)
 
     # Life
 
