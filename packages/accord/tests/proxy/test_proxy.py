@@ -219,7 +219,7 @@ async def test_the_version_is_the_one_that_the_agent_answers(around, proxy):
     client, agent = await around(proxy, version=2, answer={"protocolVersion": 1})
     client.call("session/prompt", PROMPT)
     assert (await agent.expect("session/prompt"))["params"]["prompt"][0] == {"type": "text", "text": "mine"}
-    assert seen == [(1, "accord.schema.v1")]
+    assert seen == [(1, "accord.schema.content")]
 
 
 async def test_a_handler_of_the_other_version_is_not_called_and_the_log_says_so_once(around, proxy, caplog):

@@ -77,7 +77,6 @@ EXPECTED_V1 = {
     "types.ResourceLink.fields.size: differs": AS_IN_VERSION_2,
     "types.ResourceLink.fields: ours has icons": AS_IN_VERSION_2,
     "types.Role: differs": AS_IN_VERSION_2,
-    "types.ToolCallLocation.fields.line: differs": AS_IN_VERSION_2,
     "types: ours has Icon": AS_IN_VERSION_2,
     "types: ours has IconTheme": AS_IN_VERSION_2,
     "types.ContentBlock: ours has open": OURS_IS_OPEN,
@@ -111,6 +110,7 @@ EXPECTED_V1 = {
 
 EXPECTED_V2 = {
     **IN_BOTH_VERSIONS,
+    "types.ToolCallLocation.fields.line: differs": "line 0 is read as it came in both versions, so that it can be told",
     "types.SessionConfigSelect.fields: ours has configId": FLATTENED,
     "types.SessionConfigBoolean.fields: ours has configId": FLATTENED,
     "types: ours has SetSessionConfigOptionId": NO_NAME_THERE,

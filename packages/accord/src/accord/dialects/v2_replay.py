@@ -21,6 +21,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from accord.errors import ConversionError
 from accord.schema import codec, v1, v2
@@ -59,13 +60,14 @@ def _id(told: Message) -> v2.MessageId:
 
 def tool_call(call: ToolCallState, state: SessionState) -> v2.ToolCallProgress:  # noqa: ARG001
     """A tool call as it is now."""
+    places = [replace(it, line=None) if it.line == 0 else it for it in call.locations]  # the first line is line 1
     return v2.ToolCallProgress(
         call.id,
         call.title or None,
         call.kind,
         call.status,
         [fitting for item in call.content if (fitting := _item(item)) is not None],
-        list(call.locations),
+        places,
         call.raw_input,
         call.raw_output,
         call.name,

@@ -1486,7 +1486,7 @@ class ToolCallLocation(Model):
     """A place in a file that a tool works on, which an editor can follow."""
 
     path: str
-    line: Tolerant[Annotated[int, Meta(ge=1, le=2**32 - 1)] | None] = None
+    line: Tolerant[Uint32 | None] = None
 
 
 class ToolCall(Model, tag_field="sessionUpdate", tag="tool_call"):
