@@ -54,7 +54,7 @@ PROGRAMS = {
     "http2": "import accord; accord.http.HttpTransport('http://127.0.0.1:1/acp', http2=True); print('end_turn')",
     "mcp": "import accord.mcp.server; print('end_turn')",
     "otel": "import accord; accord.Spans(); print('end_turn')",
-    "patterns": "import re2; import accord.services.elicitation.formats; print('end_turn')",
+    "patterns": "import re2; import accord.services.form_fields; print('end_turn')",
     "postgres": DATABASE,
     "uvloop": "import accord, asyncio; accord.run(asyncio.sleep(0), uvloop=True); print('end_turn')",
     "claude-agent-sdk": "import accord_adapters; accord_adapters.claude_agent_sdk; print('end_turn')",

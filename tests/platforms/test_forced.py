@@ -10,7 +10,7 @@ import pytest
 
 import accord
 from accord.running import on_signals
-from accord.services.terminals import terminals
+from accord.services import terminal_service
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="forces branches on POSIX")
 
@@ -30,7 +30,7 @@ import asyncio
 import accord
 from accord import v1
 from accord.project.roots import Roots
-from accord.services.terminals.terminals import Terminals
+from accord.services.terminal_service import Terminals
 
 WAITS = "import signal; signal.pause()"
 PARENT = f"import signal, subprocess, sys; print(subprocess.Popen([sys.executable, '-c', {{WAITS!r}}]).pid); "
@@ -92,7 +92,7 @@ def test_a_signal_is_handled_in_the_loop_and_the_former_handler_comes_back(make_
 
 
 def test_a_pseudo_terminal_is_refused_at_once_where_there_is_none(monkeypatch):
-    monkeypatch.setattr(terminals, "HAS_PTY", False)
+    monkeypatch.setattr(terminal_service, "HAS_PTY", False)
     accord.Terminals()
     with pytest.raises(NotImplementedError, match="'pty' must be False on Windows, got True"):
         accord.Terminals(pty=True)

@@ -14,7 +14,7 @@ import accord
 from accord import v1
 from accord.jsonrpc.line_frames import Oversized
 from accord.project.roots import Roots
-from accord.services.files.files import Files
+from accord.services.file_service import Files
 from accord.transports.launch import program_file
 from accord.transports.process_transport import ProcessTransport
 from accord_tools.registry.package_installers import run_tool

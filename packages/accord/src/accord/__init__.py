@@ -75,20 +75,18 @@ if TYPE_CHECKING:
     from accord.running import run as run
     from accord.schema import v1 as v1, v2 as v2
     from accord.schema.base import Model as Model, Notification as Notification, Request as Request, Unknown as Unknown
-    from accord.services.console.terminal_user import TerminalUser as TerminalUser
-    from accord.services.elicitation.elicitation import (
+    from accord.services.elicitation_service import (
         Elicitation as Elicitation,
         FormQuestion as FormQuestion,
         LinkQuestion as LinkQuestion,
     )
-    from accord.services.files.files import Files as Files
-    from accord.services.permissions.permissions import Permissions as Permissions
-    from accord.services.permissions.policy import PermissionPolicy as PermissionPolicy
-    from accord.services.permissions.question import PermissionQuestion as PermissionQuestion
-    from accord.services.permissions.remembered import RememberedAnswers as RememberedAnswers
+    from accord.services.file_service import Files as Files
+    from accord.services.permission_policy import PermissionPolicy as PermissionPolicy
+    from accord.services.permission_question import PermissionQuestion as PermissionQuestion
+    from accord.services.permission_service import Permissions as Permissions, RememberedAnswers as RememberedAnswers
     from accord.services.service import ServedSession as ServedSession, Service as Service
-    from accord.services.terminals.terminal import Terminal as Terminal
-    from accord.services.terminals.terminals import Terminals as Terminals
+    from accord.services.terminal_service import Terminal as Terminal, Terminals as Terminals
+    from accord.services.terminal_user import TerminalUser as TerminalUser
     from accord.spans import Spans as Spans
     from accord.store.base import Store as Store
     from accord.store.memory import MemoryStore as MemoryStore
@@ -126,8 +124,8 @@ _HOMES = {
     "EncodeError": "errors",
     "Endpoint": "endpoints",
     "TraceEvent": "trace",
-    "Files": "services.files.files",
-    "FormQuestion": "services.elicitation.elicitation",
+    "Files": "services.file_service",
+    "FormQuestion": "services.elicitation_service",
     "Handlers": "engine.handlers",
     "Hop": "proxy.hop",
     "ServedSession": "services.service",
@@ -144,15 +142,15 @@ _HOMES = {
     "Overflow": "errors",
     "Peer": "engine.peer",
     "PeerError": "errors",
-    "PermissionQuestion": "services.permissions.question",
+    "PermissionQuestion": "services.permission_question",
     "PlanDocument": "agent.plan",
-    "Permissions": "services.permissions.permissions",
-    "PermissionPolicy": "services.permissions.policy",
+    "Permissions": "services.permission_service",
+    "PermissionPolicy": "services.permission_policy",
     "ProcessTransport": "transports.process_transport",
     "ProtocolError": "errors",
     "Provider": "agent.model_providers",
     "Proxy": "proxy.proxy",
-    "RememberedAnswers": "services.permissions.remembered",
+    "RememberedAnswers": "services.permission_service",
     "RemoteAgent": "client.remote_agent",
     "RemoteClient": "agent.remote_client",
     "RemoteSession": "client.remote_session",
@@ -184,9 +182,9 @@ _HOMES = {
     "ToolServer": "mcp.over_acp.tool_server",
     "Subagent": "agent.subagent",
     "Target": "client.target",
-    "TerminalUser": "services.console.terminal_user",
-    "Terminal": "services.terminals.terminal",
-    "Terminals": "services.terminals.terminals",
+    "TerminalUser": "services.terminal_user",
+    "Terminal": "services.terminal_service",
+    "Terminals": "services.terminal_service",
     "Timeout": "errors",
     "Tool": "agent.tool",
     "Turn": "agent.turn",

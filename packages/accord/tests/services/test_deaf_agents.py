@@ -3,7 +3,7 @@
 import asyncio
 
 from accord import Limits, v1
-from accord.services.files.files import Files
+from accord.services.file_service import Files
 from tests.waiting import eventually
 
 SIZE = 1_000_000

@@ -12,7 +12,7 @@ import pytest
 
 import accord
 from accord.project import confined
-from accord.services.files.files import Files
+from accord.services.file_service import Files
 
 SECRET = "the secret outside"
 

@@ -12,9 +12,9 @@ from hypothesis import given, strategies
 
 import accord
 from accord import v1
-from accord.services.files.encoding import Lines, decode, encode_like
-from accord.services.files.files import Files
-from accord.services.files.journal import MOST, Change, ChangeJournal
+from accord.services.file_changes import MOST, AgentWrite, ChangeJournal
+from accord.services.file_content import LineEnds, decode, encode_like
+from accord.services.file_service import Files
 
 
 async def refused(awaitable, code=-32602):
@@ -53,7 +53,7 @@ async def test_reading_starts_at_a_line_and_stops_at_a_limit(project, session, l
 def test_lines_do_not_depend_on_the_pieces_that_a_text_comes_in(text, cuts, line, limit):
     lines = [line + "\n" for line in text.split("\n")[:-1]] + [text.rpartition("\n")[2]]
     expected = "".join(lines[line - 1 :][: len(lines) if limit is None else limit])
-    wanted = Lines(line, limit)
+    wanted = LineEnds(line, limit)
     edges = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
     for start, end in itertools.pairwise(edges):
         if wanted.add(text[start:end]):
@@ -298,6 +298,6 @@ async def test_what_a_cancelled_reader_would_have_been_told_is_not_left_lying_ab
 def test_the_journal_keeps_so_many_changes_however_short_they_are(tmp_path):
     changes = ChangeJournal()
     for number in range(MOST + 10):
-        changes.add(Change(tmp_path / str(number), None, b""))
+        changes.add(AgentWrite(tmp_path / str(number), None, b""))
     assert len(changes) == MOST
     assert next(iter(changes)).path.name == "10"

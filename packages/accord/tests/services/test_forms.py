@@ -12,9 +12,7 @@ import accord
 from accord import v1
 from accord.project.patterns import LONGEST_PATTERN
 from accord.schema import codec
-from accord.services.elicitation.form import defaults, fields_of, problems
-from accord.services.elicitation.form_bounds import excess, secrets_in
-from accord.services.elicitation.formats import has_format, matches
+from accord.services.form_fields import defaults, fields_of, form_excess, has_format, matches, problems, secrets_in
 
 NAMES = st.sampled_from(["a", "b", "c d", "ü"])
 WORDS = st.text("abü1 ", max_size=4)
@@ -242,8 +240,8 @@ sys.modules["re2"] = None
 from accord import v1
 from accord.agent.form_schema import check
 from accord.extras import install_command
-from accord.services.elicitation.form import problems
-from accord.services.elicitation.formats import matches
+from accord.services.form_fields import problems
+from accord.services.form_fields import matches
 schema = v1.ElicitationSchema({"it": v1.StringPropertySchema(pattern="^(a+)+$")})
 assert matches("a", "b") is None
 assert problems(schema, {"it": "a" * 60 + "!"}) == {}
@@ -324,13 +322,13 @@ def test_many_choices_are_looked_at_once_each(titled):
     ],
 )
 def test_a_form_past_its_bounds_is_refused_and_says_what_is_allowed(schema, problem):
-    assert excess(schema).startswith(problem)
+    assert form_excess(schema).startswith(problem)
 
 
 def test_a_large_form_of_an_honest_agent_is_within_the_bounds():
     countries = [v1.EnumOption(f"c{number}", f"Country {number}", description="x" * 20) for number in range(300)]
     fields = {f"f{number}": v1.StringPropertySchema(one_of=countries, description="x" * 200) for number in range(10)}
-    assert excess(v1.ElicitationSchema(fields)) is None
+    assert form_excess(v1.ElicitationSchema(fields)) is None
 
 
 @pytest.mark.parametrize("value", [10**400, -(10**400), float("nan"), float("inf")])

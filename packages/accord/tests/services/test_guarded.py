@@ -10,7 +10,7 @@ import pytest
 import accord
 from accord import v1
 from accord.errors import PeerError
-from accord.services.permissions.guarded import Consent, Guarded
+from accord.services.guarded_services import Guarded, UsePermissions
 
 Answers = Callable[[accord.PermissionQuestion], accord.v1.PermissionOption | str | bool]
 
@@ -32,7 +32,7 @@ class Asked:
 
 
 def client_of(asked: Asked, policy: str = "") -> accord.Client:
-    consent = Consent(asked, policy=accord.PermissionPolicy.parse(policy) if policy else None)
+    consent = UsePermissions(asked, policy=accord.PermissionPolicy.parse(policy) if policy else None)
     return accord.Client(
         files=Guarded(accord.Files(), consent), terminals=Guarded(accord.Terminals(), consent), permissions=consent
     )
@@ -205,7 +205,7 @@ async def test_a_use_that_waits_for_an_earlier_question_is_not_asked_after_the_t
         writes = [turn.client.write_text_file(name, "x") for name in ("a", "b")]
         await asyncio.gather(*writes, return_exceptions=True)
 
-    consent = Consent(never)
+    consent = UsePermissions(never)
     client = accord.Client(files=Guarded(accord.Files(), consent), permissions=consent)
     async with accord.connect(agent, client) as remote:
         session = await remote.new_session(tmp_path)

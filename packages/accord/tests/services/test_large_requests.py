@@ -11,11 +11,9 @@ from hypothesis import given, strategies
 import accord
 from accord import v1
 from accord.project.roots import LONGEST
-from accord.services.permissions.permissions import Permissions
-from accord.services.permissions.policy import PermissionPolicy, path_pattern
-from accord.services.permissions.remembered import RememberedAnswers
-from accord.services.permissions.shell import simple_commands
-from accord.services.permissions.subject import FILES, LONGEST_NAME, LONGEST_TEXT, OPTIONS
+from accord.services.permission_policy import PermissionPolicy, path_pattern, simple_commands
+from accord.services.permission_question import FILES, LONGEST_NAME, LONGEST_TEXT, MOST_OPTIONS
+from accord.services.permission_service import Permissions, RememberedAnswers
 
 ALL = [v1.PermissionOption.of(kind) for kind in ("allow_always", "allow_once", "reject_always", "reject_once")]
 
@@ -112,7 +110,7 @@ async def test_a_request_with_too_many_options_is_refused(session, lend):
     call = v1.ToolCallUpdate(v1.ToolCallId("t"))
     async with lend(Permissions(), sessions=[session]) as client:
         message = await refusal(client, v1.RequestPermissionRequest(session.id, call, options))
-    assert f"101, at most {OPTIONS}" in message
+    assert f"101, at most {MOST_OPTIONS}" in message
 
 
 def fits(pattern, path):

@@ -4,7 +4,7 @@
 import pytest
 
 import accord
-from accord.services.elicitation.url import UrlToVisit
+from accord.services.url_to_visit import UrlToVisit
 
 
 def punycode(label):

@@ -6,7 +6,7 @@ import pytest
 
 import accord
 from accord import v1
-from accord.services.files.files import Files
+from accord.services.file_service import Files
 
 
 async def prompt(agent, project, handlers=None, capabilities=None, roots=()):

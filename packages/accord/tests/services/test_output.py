@@ -4,7 +4,7 @@ import tracemalloc
 
 from hypothesis import given, strategies
 
-from accord.services.terminals.output import OutputTail
+from accord.services.terminal_service import OutputTail
 
 CHUNKS = strategies.lists(strategies.binary(max_size=9) | strategies.text("aü€𝄞", max_size=5).map(str.encode))
 

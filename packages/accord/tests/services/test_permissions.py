@@ -11,11 +11,9 @@ import pytest
 
 from accord import v1
 from accord.errors import ConfigurationError
-from accord.services.permissions.permissions import Permissions
-from accord.services.permissions.policy import PermissionPolicy
-from accord.services.permissions.question import PermissionQuestion, allow_all, allow_reads
-from accord.services.permissions.remembered import RememberedAnswers
-from accord.services.permissions.shell import simple_commands
+from accord.services.permission_policy import PermissionPolicy, simple_commands
+from accord.services.permission_question import PermissionQuestion, allow_all, allow_reads
+from accord.services.permission_service import Permissions, RememberedAnswers
 from accord.session import ToolCallState
 
 ALL = [v1.PermissionOption.of(kind) for kind in ("allow_always", "allow_once", "reject_always", "reject_once")]
@@ -346,8 +344,8 @@ import sys
 sys.path.insert(0, {tests!r})
 from tests.services.conftest import Asking
 from accord import v1
-from accord.services.permissions.question import PermissionQuestion
-from accord.services.permissions.remembered import RememberedAnswers
+from accord.services.permission_question import PermissionQuestion
+from accord.services.permission_service import RememberedAnswers
 from accord.session import ToolCallState
 
 for number in range({first}, {first} + 25):

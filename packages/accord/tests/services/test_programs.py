@@ -10,7 +10,7 @@ import accord
 from accord import v1
 from accord.client.target import CommandTarget
 from accord.http import UrlTarget
-from accord.services.permissions.question import PermissionQuestion
+from accord.services.permission_question import PermissionQuestion
 from accord.session import ToolCallState
 
 AGENT = """

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, strategies
 
 import accord
-from accord.services.files.files import Files
-from accord.services.files.rights import GROUP, MASK, OTHER, OWNER, USER, AccessList, Entry
+from accord.services.file_content import GROUP, MASK, OTHER, OWNER, USER, AccessEntry, AccessList
+from accord.services.file_service import Files
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="access lists as Linux keeps them")
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may write as other users")
@@ -33,7 +33,15 @@ def limited(project):
     path = project / "shared.txt"
     path.write_text("old")
     path.chmod(0o600)
-    entries = AccessList((Entry(OWNER, 6), Entry(USER, 6, OTHERS), Entry(GROUP, 0), Entry(MASK, 6), Entry(OTHER, 0)))
+    entries = AccessList(
+        (
+            AccessEntry(OWNER, 6),
+            AccessEntry(USER, 6, OTHERS),
+            AccessEntry(GROUP, 0),
+            AccessEntry(MASK, 6),
+            AccessEntry(OTHER, 0),
+        )
+    )
     try:
         os.setxattr(path, "system.posix_acl_access", entries.written())
     except OSError:
@@ -129,7 +137,13 @@ async def test_an_access_list_is_narrowed_where_the_owner_cannot_be_kept(open_fo
     path = folder / "theirs.txt"
     path.write_text("old")
     os.chown(path, OTHERS, THEIR_GROUP)
-    entries = [Entry(OWNER, 6), Entry(USER, 7, OURS), Entry(GROUP, 6), Entry(MASK, 7), Entry(OTHER, 4)]
+    entries = [
+        AccessEntry(OWNER, 6),
+        AccessEntry(USER, 7, OURS),
+        AccessEntry(GROUP, 6),
+        AccessEntry(MASK, 7),
+        AccessEntry(OTHER, 4),
+    ]
     try:
         os.setxattr(path, "system.posix_acl_access", AccessList(entries).written())
     except OSError:

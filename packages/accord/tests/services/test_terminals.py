@@ -14,8 +14,8 @@ import pytest
 
 import accord
 from accord import v1
-from accord.services.terminals import terminal as terminal_module
-from accord.services.terminals.terminals import Terminals
+from accord.services import terminal_service as terminal_module
+from accord.services.terminal_service import Terminals
 from tests.posix import resource
 from tests.waiting import eventually
 
@@ -338,7 +338,7 @@ import asyncio, os, sys
 sys.path.insert(0, {tests!r})
 from tests.services.conftest import Asking
 from accord import v1
-from accord.services.terminals.terminals import Terminals
+from accord.services.terminal_service import Terminals
 
 async def main():
     session = Asking({project!r})

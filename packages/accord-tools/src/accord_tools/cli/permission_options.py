@@ -125,7 +125,7 @@ def run_client(options: argparse.Namespace, view: View) -> Generator[RunClient]:
     if allow == "ask" and options.non_interactive is None:
         with _user(view) as (user, kept):
             from accord import Elicitation
-            from accord.services.permissions.guarded import Consent
+            from accord.services.guarded_services import UsePermissions
 
             consent = Consent(user.permit, policy=policy, remembered=kept, while_deciding=view.question_order.stopped)
             yield RunClient(_guarded(consent, writes, terminals, Elicitation(user.fill, user.visit)), writes, None)
@@ -202,18 +202,20 @@ def _without_user(
     allow: Allowed, policy: PermissionPolicy | None, refusals: Refusals, writes: Writes, terminals: Terminals
 ) -> Client:
     from accord import Client, Files
-    from accord.services.permissions.guarded import Consent
+    from accord.services.guarded_services import UsePermissions
 
     if policy is not None or allow == "ask":
-        return _guarded(Consent(refusals.answer, policy=policy), writes, terminals)
+        return _guarded(UsePermissions(refusals.answer, policy=policy), writes, terminals)
     files = {"all": Files(on_change=writes.add), "reads": Files(write=False)}.get(allow, False)
     return Client(files=files, terminals=terminals if allow == "all" else False, permissions=refusals.answer)
 
 
-def _guarded(consent: Consent, writes: Writes, terminals: Terminals, elicitation: Elicitation | None = None) -> Client:
+def _guarded(
+    consent: UsePermissions, writes: Writes, terminals: Terminals, elicitation: Elicitation | None = None
+) -> Client:
     """A client that lends files and terminals, of which each use needs consent."""
     from accord import Client, Files
-    from accord.services.permissions.guarded import Guarded
+    from accord.services.guarded_services import Guarded
 
     return Client(
         files=Guarded(Files(on_change=writes.add), consent),

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from accord.folders import locked, state_folder
-from accord.services.files.atomic import replace_own
+from accord.services.file_content import replace_own
 
 MOST = 200
 

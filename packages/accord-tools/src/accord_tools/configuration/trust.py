@@ -23,7 +23,7 @@ import msgspec
 from accord import ConfigurationError
 from accord.folders import locked, state_folder
 from accord.project.git import Repository
-from accord.services.files.atomic import replace_own
+from accord.services.file_content import replace_own
 from accord_tools.configuration.agents_file import AgentsFile
 
 HOW = "read it, then run: accord agents trust"

@@ -36,7 +36,7 @@ from accord_tools.presentation.styled_text import Paragraph, Row, Span, Wrap, ro
 
 if TYPE_CHECKING:
     from accord import RemoteSubagent
-    from accord.services.files.journal import Change
+    from accord.services.file_changes import AgentWrite
 
 TITLE = 300
 """Columns of a title or a notice."""
@@ -359,7 +359,7 @@ class Writes:
         self._sizes: dict[Path, tuple[bool, int]] = {}
         """Of each file, whether it is new, and how many bytes it has."""
 
-    def add(self, change: Change) -> None:
+    def add(self, change: AgentWrite) -> None:
         """Take note of a write. For `Files(on_change=...)`."""
         is_new, _ = self._sizes.get(change.path, (change.before is None, 0))
         self._sizes[change.path] = is_new, len(change.after)

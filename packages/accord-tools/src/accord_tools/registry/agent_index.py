@@ -34,7 +34,7 @@ from accord import ConfigurationError
 from accord.file_uris import path_of_uri
 from accord.folders import cache_folder
 from accord.masking import mask_urls
-from accord.services.files.atomic import replace_own
+from accord.services.file_content import replace_own
 from accord_tools.registry import RegistryError
 from accord_tools.registry.entry import RegistryEntry, read_entry
 

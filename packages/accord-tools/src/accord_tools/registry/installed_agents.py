@@ -32,7 +32,7 @@ import msgspec
 
 from accord import ConfigurationError
 from accord.folders import data_folder
-from accord.services.files.atomic import replace_own
+from accord.services.file_content import replace_own
 from accord.transports.launch import program_file
 from accord_tools.registry import RegistryError
 from accord_tools.registry.agent_index import FRESH, load_index

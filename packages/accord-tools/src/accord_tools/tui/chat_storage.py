@@ -19,7 +19,7 @@ import msgspec
 
 from accord.folders import locked, state_folder
 from accord.schema import codec
-from accord.services.files.atomic import replace_own
+from accord.services.file_content import replace_own
 from accord.session import Message
 
 if TYPE_CHECKING:

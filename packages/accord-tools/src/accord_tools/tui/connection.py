@@ -43,9 +43,9 @@ from accord.errors import AUTH_REQUIRED
 from accord.extensions import with_display_terminals
 from accord.extras import own_command
 from accord.mistakes import ForgottenAwaits
-from accord.services.files.journal import Change
-from accord.services.permissions.guarded import Consent, Guarded
-from accord.services.permissions.question import ALLOWANCES, Ask
+from accord.services.file_changes import AgentWrite
+from accord.services.guarded_services import Guarded, UsePermissions
+from accord.services.permission_question import ALLOWANCES, Ask
 from accord_tools.tui.pickers import Entry
 from accord_tools.tui.questions import FormAsked, LinkAsked, PermissionAsked, Question, ScopedAnswers
 
@@ -128,7 +128,7 @@ class AgentConnection:
         """The latest messages on the wire."""
         self.watchers: list[Callable[[TraceEvent], object]] = []
         """Called with each message on the wire."""
-        self.consent: Consent | None = None
+        self.consent: UsePermissions | None = None
         self.answers: ScopedAnswers | None = None
         """The user's answers that hold for longer than one question."""
         self._forgotten_awaits = ForgottenAwaits(self._mistaken)
@@ -198,7 +198,7 @@ class AgentConnection:
         allow = self.choice.allow or self.options.allow
         ask: Ask = self._permit if allow == "ask" else ALLOWANCES[allow]  # type: ignore[index]  # pyright: ignore[reportArgumentType]
         answers = self.answers = ScopedAnswers(remembers=self.options.remembers) if allow == "ask" else None
-        consent = self.consent = Consent(ask, policy=self.options.policy, remembered=answers)
+        consent = self.consent = UsePermissions(ask, policy=self.options.policy, remembered=answers)
         terminals = Terminals(on_open=self._opened)
         if allow == "none":
             return Client(name="accord", permissions=consent, capabilities=with_display_terminals)
@@ -245,7 +245,7 @@ class AgentConnection:
             conversation.terminal_changed(terminal.id)
         conversation.terminal_changed(terminal.id)
 
-    def _written(self, change: Change) -> None:
+    def _written(self, change: AgentWrite) -> None:
         for conversation in self.conversations:
             if conversation.session is not None and conversation.session.id == change.session_id:
                 conversation.tell()

@@ -96,7 +96,7 @@ class ReviewScreen(ModalScreen[None]):
         """The changed files, in the order of their first change."""
         return list(dict.fromkeys(change.path for change in self._changes()))
 
-    def _changes(self, path: Path | None = None) -> list[Change]:
+    def _changes(self, path: Path | None = None) -> list[AgentWrite]:
         session = self._conversation.session
         return [
             it

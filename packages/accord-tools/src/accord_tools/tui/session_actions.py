@@ -9,7 +9,7 @@ from pathlib import Path
 from accord import Unknown, v1
 from accord.extensions import GOAL_ACTIONS, control_goal, goal_actions, goal_of
 from accord.printable import label
-from accord.services.permissions.remembered import EVERYWHERE, RememberedAnswer, covered
+from accord.services.permission_service import EVERYWHERE, RememberedAnswer, covered
 from accord_tools.configuration import last_sessions
 from accord_tools.configuration.trust import is_folder_trusted
 from accord_tools.tui.chat_conversation import Conversation

@@ -439,9 +439,9 @@ def _local(local: bool | Sequence[LentService]) -> LocalHost | None:
         check_sequence("Agent(local=...)", "services", local)
     if not local:
         return None
-    from accord.services.files.files import Files
-    from accord.services.local import LocalHost
-    from accord.services.terminals.terminals import Terminals
+    from accord.services.file_service import Files
+    from accord.services.local_services import LocalHost
+    from accord.services.terminal_service import Terminals
 
     return LocalHost([Files(), Terminals()] if local is True else local)
 

@@ -20,8 +20,7 @@ from accord.schema import v1
 from accord.schema.base import Unknown
 from accord.schema.tolerant import convert_alone
 from accord.schema.v1 import ElicitationContentValue, ElicitationPropertySchema
-from accord.services.elicitation.form import FormField, asked_for
-from accord.services.elicitation.form_bounds import excess, secrets_in
+from accord.services.form_fields import FormField, asked_for, form_excess, secrets_in
 
 Content = dict[str, ElicitationContentValue]
 
@@ -78,7 +77,7 @@ def check(schema: v1.ElicitationSchema) -> None:
         raise ValueError(
             f"a form must not ask for secrets ({', '.join(secrets)}); send the user to a page with `elicit_url`"
         )
-    if (problem := excess(schema)) is not None:
+    if (problem := form_excess(schema)) is not None:
         raise ValueError(problem)
     for name, asked in schema.properties.items():
         if isinstance(asked, v1.StringPropertySchema) and asked.pattern is not None and compiled(asked.pattern) is None:

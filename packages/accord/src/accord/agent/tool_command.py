@@ -33,7 +33,7 @@ from accord.dialects.dialect import Dialect
 from accord.errors import ConnectionClosed
 from accord.printable import fenced
 from accord.schema import v1
-from accord.services.terminals.terminal import Terminal
+from accord.services.terminal_service import Terminal
 
 LIMIT = 1024 * 1024
 """Bytes of a command's output that are kept for its result."""

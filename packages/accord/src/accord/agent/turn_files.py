@@ -15,7 +15,7 @@ from accord.arguments import check_text
 from accord.errors import PeerError, RequestError
 from accord.schema import v1
 from accord.schema.base import Request
-from accord.services.files.files import Files
+from accord.services.file_service import Files
 from accord.services.service import ServedSession
 
 T = TypeVar("T")

@@ -250,7 +250,7 @@ class Elicits:
 
 
 def _check_url(url: str) -> None:
-    from accord.services.elicitation.url import is_here
+    from accord.services.url_to_visit import is_here
 
     parts = urlsplit(url)
     if not all(parts[:2]):

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from accord.errors import AccordError, ProtocolError
 from accord.mcp.surroundings import Surroundings
 from accord.schema import codec, v1
-from accord.services.elicitation.form import asked_for, problems
-from accord.services.elicitation.form_bounds import excess, secrets_in
+from accord.services.form_fields import asked_for, form_excess, problems, secrets_in
 
 if TYPE_CHECKING:
     import mcp_types
@@ -67,7 +66,7 @@ def question(
         elicitation_id = v1.ElicitationId(params.elicitation_id or uuid.uuid4().hex)
         return v1.ElicitationUrlMode(**common, elicitation_id=elicitation_id, url=params.url)
     form = codec.decode(codec.encode(params.requested_schema), v1.ElicitationSchema)
-    if (problem := excess(form)) is not None:
+    if (problem := form_excess(form)) is not None:
         raise ProtocolError(problem)
     if secrets := secrets_in(form):
         raise ProtocolError(f"form must not ask for secrets, but has {', '.join(secrets)}; use a URL for them")

@@ -23,7 +23,7 @@ from accord.services.service import ServedSession, Service
 ResultT = TypeVar("ResultT")
 
 
-class Asks(Protocol):
+class ClientRequester(Protocol):
     """Sends requests to the client: its peer, or what translates for it."""
 
     def request(self, request: Request[ResultT], /, *, force: bool = False) -> Awaitable[ResultT]: ...
@@ -63,7 +63,7 @@ class LocalHost:
 class HelpedPeer:
     """The client's peer for one session; local services replace what the client does not lend."""
 
-    def __init__(self, asks: Asks, peer: Peer, local: LocalHost, session: ServedSession) -> None:
+    def __init__(self, asks: ClientRequester, peer: Peer, local: LocalHost, session: ServedSession) -> None:
         self._asks = asks
         self._peer = peer
         self._local = local

@@ -29,13 +29,12 @@ from accord.engine.handlers import Handlers
 from accord.errors import RequestError
 from accord.project.folder import refuse_git
 from accord.schema import v1
-from accord.services.files.files import Files
-from accord.services.permissions.permissions import Permissions
-from accord.services.permissions.policy import PermissionPolicy
-from accord.services.permissions.question import Ask, PermissionQuestion
-from accord.services.permissions.remembered import RememberedAnswers
+from accord.services.file_service import Files
+from accord.services.permission_policy import PermissionPolicy
+from accord.services.permission_question import Ask, PermissionQuestion
+from accord.services.permission_service import Permissions, RememberedAnswers
 from accord.services.service import ServedSession, Service, SessionOf
-from accord.services.terminals.terminals import Terminals
+from accord.services.terminal_service import Terminals
 from accord.session import ToolCallState
 
 ALWAYS = "always"
@@ -55,7 +54,7 @@ Use: TypeAlias = Hashable
 
 
 @dataclass(frozen=True)
-class Request:
+class UseRequest:
     """What an agent wants to use, and how the user is asked about it."""
 
     call: ToolCallState
@@ -65,7 +64,7 @@ class Request:
     """What the answer "always" covers."""
 
 
-class Consent(Permissions):
+class UsePermissions(Permissions):
     """Permissions that also decide about each use of lent files and terminals.
 
     `while_deciding` is entered while a decision is open, from the moment its request has arrived.
@@ -120,7 +119,7 @@ class Consent(Permissions):
         self._memory(session).cancelled += 1
         super().turn_cancelled(session)
 
-    async def require(self, session: ServedSession, request: Request) -> None:
+    async def require(self, session: ServedSession, request: UseRequest) -> None:
         """Return if the user or a rule allows this use; raises RequestError if not."""
         memory = self._memory(session)
         before = memory.cancelled
@@ -174,7 +173,7 @@ class _Memory:
 class Guarded(Service):
     """A service of ours of which each use needs consent."""
 
-    def __init__(self, lent: Files | Terminals, consent: Consent) -> None:
+    def __init__(self, lent: Files | Terminals, consent: UsePermissions) -> None:
         self._lent = lent
         self._consent = consent
 
@@ -198,7 +197,7 @@ class Guarded(Service):
         """Release what the service keeps for the session."""
         await self._lent.release(session)
 
-    def _uses(self) -> Sequence[tuple[type[Any], Callable[[ServedSession, Any], Awaitable[Request | None]]]]:
+    def _uses(self) -> Sequence[tuple[type[Any], Callable[[ServedSession, Any], Awaitable[UseRequest | None]]]]:
         if isinstance(self._lent, Files):
             return [(v1.ReadTextFileRequest, _reading), (v1.WriteTextFileRequest, self._writing)]
         return [(v1.CreateTerminalRequest, _running)]
@@ -206,7 +205,7 @@ class Guarded(Service):
     def _guarded(
         self,
         handle: Callable[..., Any],
-        wanted: Callable[[ServedSession, Any], Awaitable[Request | None]],
+        wanted: Callable[[ServedSession, Any], Awaitable[UseRequest | None]],
         session_of: SessionOf,
     ) -> Callable[[Any, Context], Awaitable[Any]]:
         takes_context = len(inspect.signature(handle).parameters) > 1
@@ -224,7 +223,7 @@ class Guarded(Service):
 
         return guarded
 
-    async def _writing(self, session: ServedSession, message: v1.WriteTextFileRequest) -> Request:
+    async def _writing(self, session: ServedSession, message: v1.WriteTextFileRequest) -> UseRequest:
         path = await asyncio.to_thread(_real, session, message.path)
         for name in session.roots.locate(path).names:
             refuse_git(name, Path(path))  # the service refuses it anyway, so there is nothing to allow
@@ -235,19 +234,19 @@ class Guarded(Service):
             old = None
         diff = v1.Diff(path, message.content, old)
         call = ToolCallState(v1.ToolCallId("write"), f"write {_short(session, path)}", "edit", content=(diff,))
-        return Request(call, _written(path, message.content), "write")
+        return UseRequest(call, _written(path, message.content), "write")
 
 
-async def _reading(session: ServedSession, message: v1.ReadTextFileRequest) -> Request | None:
+async def _reading(session: ServedSession, message: v1.ReadTextFileRequest) -> UseRequest | None:
     path = await asyncio.to_thread(_real, session, message.path)
     if not await asyncio.to_thread(os.path.exists, path):
         return None  # the service says so, and there is nothing to allow
     place = v1.ToolCallLocation(path)
     call = ToolCallState(v1.ToolCallId("read"), f"read {_short(session, path)}", "read", locations=(place,))
-    return Request(call, ("read", path), "read")
+    return UseRequest(call, ("read", path), "read")
 
 
-async def _running(session: ServedSession, message: v1.CreateTerminalRequest) -> Request:
+async def _running(session: ServedSession, message: v1.CreateTerminalRequest) -> UseRequest:
     # A variable can change what a program does (PATH, LD_PRELOAD), so it is a part of the command that is judged.
     # One that only keeps a secret from the command is not.
     variables = [f"{it.name}={it.value}" for it in message.env if it.value or not _SECRET.fullmatch(it.name)]
@@ -261,7 +260,7 @@ async def _running(session: ServedSession, message: v1.CreateTerminalRequest) ->
         raw_input={"command": line} if len(words) == 1 else {"command": words[0], "args": words[1:]},
     )
     use: Use = ("line", line) if len(words) == 1 else ("words", *words)
-    return Request(call, use, ("run", line, folder))
+    return UseRequest(call, use, ("run", line, folder))
 
 
 def _uses(question: PermissionQuestion) -> list[Use]:

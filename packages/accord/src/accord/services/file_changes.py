@@ -1,4 +1,6 @@
-"""The change of a file in a few lines: how many were added and removed, and which ones. Pure.
+"""The journal of agents' writes, each with the bytes before and after, to display and to undo.
+
+The change of a file in a few lines: how many were added and removed, and which ones. Pure.
 
 An agent chooses both texts, and comparing them well takes quadratic time. So the lines that both texts share at their
 start and end are cut off first, and what lies between is compared only if it is short. A long change is shown as its
@@ -8,9 +10,96 @@ old lines and its new ones; its numbers count the lines that only one side has.
 from __future__ import annotations
 
 import difflib
-from collections import Counter
+import time
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
+
+from accord.project.roots import RootedPath
+from accord.services.file_content import NotText, decode
+
+KEPT = 64 * 1024 * 1024
+"""Bytes of changes that are kept; the oldest are dropped."""
+
+MOST = 10_000
+"""Number of changes that are kept."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AgentWrite:
+    """One write to a file. `before` is None if the file is new.
+
+    >>> print(Change(Path("/p/a.txt"), b"one\\n", b"two\\n").diff(), end="")
+    --- /p/a.txt
+    +++ /p/a.txt
+    @@ -1 +1 @@
+    -one
+    +two
+    """
+
+    path: Path
+    before: bytes | None
+    after: bytes
+    session_id: str = ""
+    agent: str = ""
+    at: float = field(default_factory=time.time)
+    place: RootedPath | None = field(default=None, repr=False)
+
+    def diff(self) -> str:
+        """A unified diff; a single line if one of the sides is not text."""
+        try:
+            old, new = decode(self.before or b""), decode(self.after)
+        except NotText:
+            return f"Binary file {self.path} differs\n"
+        name = "/dev/null" if self.before is None else str(self.path)
+        lines = difflib.unified_diff(_lines_of(old), _lines_of(new), name, str(self.path))
+        return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+class ChangeJournal:
+    """The latest changes, oldest first, up to `kept` bytes."""
+
+    def __init__(self, kept: int = KEPT) -> None:
+        self._kept = kept
+        self._changes: deque[AgentWrite] = deque()
+        self._size = 0
+
+    def __iter__(self) -> Iterator[AgentWrite]:
+        return iter(tuple(self._changes))
+
+    def __len__(self) -> int:
+        return len(self._changes)
+
+    def add(self, change: AgentWrite) -> None:
+        """Add a change and drop the oldest ones that no longer fit."""
+        self._changes.append(change)
+        self._size += _size(change)
+        while self._size > self._kept or len(self._changes) > MOST:
+            self._size -= _size(self._changes.popleft())
+
+    def replace(self, change: AgentWrite, other: AgentWrite) -> None:
+        """Put another change in the place of one, if it is still kept."""
+        if change in self._changes:
+            self._changes[self._changes.index(change)] = other
+            self._size += _size(other) - _size(change)
+
+    def discard(self, change: AgentWrite) -> None:
+        """Remove a change, if it is still kept."""
+        if change in self._changes:
+            self._changes.remove(change)
+            self._size -= _size(change)
+
+
+def _size(change: AgentWrite) -> int:
+    return len(change.before or b"") + len(change.after)
+
+
+def _lines_of(text: str) -> list[str]:
+    """Split at line feeds only: `str.splitlines` would also split at form feeds."""
+    return [line + "\n" for line in text.split("\n")[:-1]] + ([last] if (last := text.rpartition("\n")[2]) else [])
+
 
 COMPARED = 200
 """Lines of each side that are compared one by one."""

@@ -1,4 +1,10 @@
-"""Rules that answer permission requests, from a small TOML file.
+"""Splits a shell line into its simple commands, for rules. Pure.
+
+`npm test && rm -rf /` begins like `npm test`. So a line is split first, and a rule that allows must allow every simple
+command. A line with syntax that cannot be judged by reading (substitutions, redirections, groups, line feeds) has no
+simple commands that could be allowed.
+
+Rules that answer permission requests, from a small TOML file.
 
     default = "ask"                     # if no rule fits; "ask" if left out
 
@@ -23,6 +29,8 @@ The first rule that fits answers. A rule fits if all of its conditions fit, and 
 does. `*` stands for any text; in paths it stands for any text without `/`, and `**` for any number of folders. If a
 tool call names several files or commands, a rule that allows must fit all of them; a rule that rejects or asks need
 fit only one. A condition on something that the tool call does not name does not fit.
+
+A session that stands for one in `PermissionPolicy.judge`, where rules judge a tool call and no client serves it.
 """
 
 from __future__ import annotations
@@ -30,21 +38,115 @@ from __future__ import annotations
 import fnmatch
 import os
 import re
+import shlex
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import pairwise
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Literal, NamedTuple, cast, get_args
 
 from accord.errors import ConfigurationError
+from accord.project.roots import Roots
 from accord.schema import v1
-from accord.services.permissions.judged_alone import FolderOnly
-from accord.services.permissions.question import PermissionQuestion
-from accord.services.permissions.shell import simple_commands, traces
-from accord.services.permissions.subject import must_be_judgeable
+from accord.services.permission_question import PermissionQuestion, must_be_judgeable
 from accord.session import ToolCallState
+
+SHELLS = frozenset({"sh", "bash", "dash", "ash", "ksh", "zsh", "fish"})
+"""Programs that run the line after their option `-c`."""
+
+_OPAQUE = re.compile(r"[`$<>(){}\n\r\\]")
+_SEPARATORS = {"&&", "||", ";", "|", "&", "|&", ";;"}
+
+# A shell's tokens in a line without opaque characters. The quantifiers are possessive, so that matching the agent's
+# line takes linear time.
+_TOKEN = re.compile(r"""(?P<word>(?:[^ \t'";&|]++|'[^']*+'|"[^"]*+")++)|[;&|]++|[ \t]++""")
+_QUOTED = re.compile(r"""'([^']*+)'|"([^"]*+)\"""")
+
+
+def simple_commands(command: str | Sequence[str]) -> list[str] | None:
+    """The simple commands, with single spaces between words; None for a line that cannot be judged.
+
+    >>> simple_commands("npm  test && git 'push'")
+    ['npm test', 'git push']
+    >>> simple_commands("echo $(rm -rf /)") is None
+    True
+    """
+    if not isinstance(command, str):
+        return [" ".join(command)]
+    if _OPAQUE.search(command):
+        return None
+    words = _shell_words_of(command)
+    if words is None:
+        return None
+    parts: list[list[str]] = [[]]
+    for word in words:
+        if word in _SEPARATORS:
+            parts.append([])
+        else:
+            parts[-1].append(word)
+    return [" ".join(part) for part in parts if part] or None
+
+
+def _shell_words_of(line: str) -> list[str] | None:
+    """The words of a line without quotes, and its separators; None if a quote is not closed."""
+    words: list[str] = []
+    end = 0
+    while end < len(line):
+        token = _TOKEN.match(line, end)
+        if token is None:
+            return None
+        end = token.end()
+        text = token.group()
+        if token["word"] is not None:
+            words.append(_QUOTED.sub(lambda quoted: quoted[1] or quoted[2] or "", text))
+        elif text[0] not in " \t":
+            words.append(text)
+    return words
+
+
+def traces(command: str | Sequence[str]) -> list[str]:
+    """Every part of a command that could be a command, for rules that reject; also what it hands to another shell.
+
+    >>> traces(["sh", "-c", "rm a.txt"])
+    ['sh -c rm a.txt', 'rm a.txt']
+    """
+    found: list[str] = []
+    waiting: list[str | Sequence[str]] = [command]
+    while waiting:
+        part = waiting.pop()
+        line = part if isinstance(part, str) else " ".join(part)
+        found += [line, *(simple_commands(part) or [])]
+        found += [part.strip() for part in re.split(r"[;&|`$(){}\n\r]+", line)]
+        waiting += _lines_for_shells(part)
+    return list(dict.fromkeys(" ".join(part.split()) for part in found if part.strip()))
+
+
+def _lines_for_shells(command: str | Sequence[str]) -> list[str]:
+    """The lines that a command hands to shells: LINE of `sh -c LINE`. Each is shorter than the command."""
+    try:
+        words = _shell_words(command) if isinstance(command, str) else list(command)
+    except ValueError:  # a quote is not closed: a shell would not run it
+        return []
+    found: list[str] = []
+    for at, word in enumerate(words):
+        if PurePosixPath(word).name not in SHELLS:
+            continue
+        after = at + 1
+        while after + 1 < len(words) and words[after].startswith("-"):
+            if not words[after].startswith("--") and "c" in words[after]:
+                found.append(words[after + 1])
+                break
+            after += 1
+    return found
+
+
+def _shell_words(line: str) -> list[str]:
+    split = shlex.shlex(line, posix=True, punctuation_chars=True)
+    split.whitespace_split, split.commenters = True, ""
+    return list(split)
+
 
 Answer = Literal["allow", "reject", "ask"]
 
@@ -167,7 +269,7 @@ class PermissionPolicy:
         Raises RequestError for a tool call that is too large to judge.
         """
         must_be_judgeable(tool_call, ())
-        return self.decide(PermissionQuestion(FolderOnly(cwd, agent), tool_call, ()))
+        return self.decide(PermissionQuestion(PolicyProbe(cwd, agent), tool_call, ()))
 
 
 _CONDITIONS = ("kinds", "paths", "titles", "commands", "agents")
@@ -275,3 +377,23 @@ def _chain(parts: Sequence[str], certain: Sequence[bool]) -> str:
 
 def _literal(tokens: Sequence[str]) -> str:
     return "".join("[^/]" if character == "?" else re.escape(character) for token in tokens for character in token)
+
+
+class PolicyProbe:
+    """What rules look at in a session: its folder, and the agent's name."""
+
+    def __init__(self, cwd: str | Path, agent: str) -> None:
+        self.id = v1.SessionId("")
+        self.agent = agent
+        self.program = ""
+        self.cwd = Path(cwd)
+
+    @property
+    def roots(self) -> Roots:
+        return Roots([self.cwd])
+
+    def tool_call(self, tool_call_id: v1.ToolCallId) -> ToolCallState | None:  # noqa: ARG002
+        return None
+
+    def fold(self, said: v1.ToolCallUpdate) -> ToolCallState:
+        return ToolCallState(said.tool_call_id).updated(said)

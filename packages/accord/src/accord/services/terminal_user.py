@@ -22,10 +22,9 @@ from collections.abc import Awaitable, Callable, Generator
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from typing import Any, Self, TypeVar
 
-from accord.services.console.dialogue import ask_permission, ask_permission_and_scope, consider_link, fill_in
-from accord.services.console.frame import COLUMNS
-from accord.services.elicitation.elicitation import Filled, FormQuestion, LinkQuestion
-from accord.services.permissions.question import Choice, PermissionQuestion
+from accord.services.elicitation_service import Filled, FormQuestion, LinkQuestion
+from accord.services.permission_question import Choice, PermissionQuestion
+from accord.services.question_dialogue import COLUMNS, ask_permission, ask_permission_and_scope, consider_link, fill_in
 
 AnswerT = TypeVar("AnswerT")
 

@@ -32,9 +32,8 @@ from accord.project.confined import folder_of
 from accord.project.folder import Folder
 from accord.project.roots import RootedPath, Roots
 from accord.schema import v1
-from accord.services.files.atomic import replace
-from accord.services.files.encoding import Lines, NotText, encode_like, texts
-from accord.services.files.journal import Change, ChangeJournal
+from accord.services.file_changes import AgentWrite, ChangeJournal
+from accord.services.file_content import LineEnds, NotText, encode_like, replace, texts
 from accord.services.service import ServedSession, Service, SessionOf
 
 T = TypeVar("T")
@@ -67,7 +66,7 @@ class Files(Service):
         read: bool = True,
         write: bool = True,
         unsaved: MutableMapping[Path, str] | None = None,
-        on_change: Callable[[Change], object] | None = None,
+        on_change: Callable[[AgentWrite], object] | None = None,
         limit: int = LIMIT,
         hard_links: bool = False,
         sync: bool = False,
@@ -118,17 +117,17 @@ class Files(Service):
         """
         return await self._in_turn(session, lambda: self._read_now(session.roots, path, line or 1, limit))
 
-    async def write(self, session: ServedSession, path: str, text: str) -> Change:
+    async def write(self, session: ServedSession, path: str, text: str) -> AgentWrite:
         """Write a file, which may be new."""
 
-        def write() -> Change:
+        def write() -> AgentWrite:
             place = session.roots.locate(path)
             with _explained(place.path), folder_of(place, session.roots, make=True) as folder:
                 return self._write_now(session, place, folder, text)
 
         return await self._in_turn(session, write, then=lambda change: self._note(change, text))
 
-    async def undo(self, change: Change) -> None:
+    async def undo(self, change: AgentWrite) -> None:
         """Undo a change; raises ValueError if the file has changed since, or the change is not in `changes`.
 
         A file that the change created is removed; folders that were created for it stay.
@@ -142,7 +141,7 @@ class Files(Service):
         if change.path in self.unsaved:
             self.unsaved.pop(change.path)
 
-    async def undo_part(self, change: Change, content: bytes) -> Change:
+    async def undo_part(self, change: AgentWrite, content: bytes) -> AgentWrite:
         """Write what the file is after a part of a change was undone; returns the change that is left.
 
         Raises ValueError if the file has changed since, or the change is not in `changes`.
@@ -158,7 +157,7 @@ class Files(Service):
             self.unsaved.pop(change.path)
         return left
 
-    def _note(self, change: Change, text: str) -> None:
+    def _note(self, change: AgentWrite, text: str) -> None:
         self.changes.add(change)
         if change.path in self.unsaved:
             self.unsaved[change.path] = text
@@ -167,7 +166,7 @@ class Files(Service):
 
     def _read_now(self, roots: Roots, path: str, line: int, limit: int | None) -> str:
         place = roots.locate(path)
-        wanted = Lines(line, limit)
+        wanted = LineEnds(line, limit)
         with _explained(place.path), folder_of(place, roots) as folder:
             unsaved = self.unsaved.get(folder.path)
             if unsaved is not None:
@@ -176,7 +175,7 @@ class Files(Service):
                 self._read_from_disk(folder, wanted, whole=line <= 1 and limit is None)
         return wanted.text
 
-    def _read_from_disk(self, folder: Folder, wanted: Lines, *, whole: bool) -> None:
+    def _read_from_disk(self, folder: Folder, wanted: LineEnds, *, whole: bool) -> None:
         with _opened(folder) as fd:
             found = os.fstat(fd)
             if found.st_nlink > 1 and not self._hard_links:
@@ -199,11 +198,11 @@ class Files(Service):
             size=size,
         )
 
-    def _write_now(self, session: ServedSession, place: RootedPath, folder: Folder, text: str) -> Change:
+    def _write_now(self, session: ServedSession, place: RootedPath, folder: Folder, text: str) -> AgentWrite:
         before = self._before(folder)
         after = encode_like(before, text)
         replace(folder, after, sync=self._sync)
-        return Change(folder.path, before, after, session.id, session.agent, place=place)
+        return AgentWrite(folder.path, before, after, session.id, session.agent, place=place)
 
     def _before(self, folder: Folder) -> bytes | None:
         """The bytes before the write: for the journal, and to keep their encoding."""
@@ -254,7 +253,9 @@ def _all_of(fd: int) -> bytes:
     return b"".join(iter(lambda: os.read(fd, CHUNK), b""))
 
 
-def _take_back(change: Change, place: RootedPath, roots: Roots, *, sync: bool, content: bytes | None = None) -> None:
+def _take_back(
+    change: AgentWrite, place: RootedPath, roots: Roots, *, sync: bool, content: bytes | None = None
+) -> None:
     """Restore what was there before a change, or write other content in its place."""
     with folder_of(place, roots) as folder:
         with _opened(folder) as fd:

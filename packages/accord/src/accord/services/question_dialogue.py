@@ -1,26 +1,163 @@
-"""Asking the user line by line: permissions, forms and links. Pure.
+"""The frame around a question to the user: what stands in it is an agent's, and only we can draw it. Pure.
+
+    ┌ An agent asks for permission
+    │ agent     nice
+    │ wants to  execute: clean up
+    │ command   rm -rf build
+    │ 1. allow once    “Yes”
+    ├ 2 more options not shown; /more shows all
+    └ Choose 1 to 8, y to allow once, n to reject once:
+
+A question quotes the agent: its title, its command, the names of its options. Each quoted line starts with our bar and
+is wrapped before the terminal would wrap it, so that no text can make a line that looks like ours. Each text is cut, so
+that the start of the question stays on the screen. A line at the frame's edge, where an agent's text cannot appear,
+counts what was cut.
+
+Asking the user line by line: permissions, forms and links. Pure.
 
 A dialogue is a generator: it yields what to show, is sent the line that the user typed (None for the end of input, as
 Ctrl-D makes it), and returns the answer. So the same dialogue runs in a terminal, over a chat and in a test.
 
-What comes from an agent stands in a `Frame`: it cannot move the cursor, change colours, hide text or look like ours.
+What comes from an agent stands in a `QuestionFrame`: it cannot move the cursor, change colours, hide text or look like ours.
 """
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Generator, Mapping
-from typing import Any, Literal, TypeAlias
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any, Literal, NamedTuple, TypeAlias
 
-from accord.printable import label, printable
+from accord.printable import columns, cut, label, printable, wrapped
 from accord.schema import v1
-from accord.services.console.changes import FileChange
-from accord.services.console.frame import BRIEF, COLUMNS, END, FULL, MORE, Frame, Room
-from accord.services.elicitation.elicitation import FormQuestion, LinkQuestion
-from accord.services.elicitation.form import Content, FormField, Value
-from accord.services.permissions.question import PermissionQuestion
-from accord.services.permissions.remembered import covered
+from accord.services.elicitation_service import FormQuestion, LinkQuestion
+from accord.services.file_changes import FileChange
+from accord.services.form_fields import Content, FormField, Value
+from accord.services.permission_question import PermissionQuestion
+from accord.services.permission_service import covered
 from accord.services.service import ServedSession
+
+COLUMNS = 80
+"""Columns of a terminal that does not say how many it has."""
+LEAST_COLUMNS, LEAST_NAME = 30, 4
+
+END = "└ "
+"""The start of the prompt."""
+
+MORE = "/more"
+"""What a user types to see what was cut."""
+
+
+class TextLimits(NamedTuple):
+    """The amount of an agent's text that a question shows."""
+
+    lines: int
+    """Of one text."""
+    items: int
+    """Of one list, such as paths."""
+    options: int
+    choices: int
+    characters: int
+    """Of one text; the rest is not processed."""
+    name: int
+    """Columns of the name of an agent, an option or a choice."""
+
+
+BRIEF = TextLimits(lines=5, items=3, options=8, choices=50, characters=4_000, name=56)
+"""A screen of 24 lines takes all of a permission question."""
+FULL = TextLimits(lines=1_000, items=1_000, options=1_000, choices=1_000, characters=64_000, name=1_000)
+"""What `/more` shows."""
+
+
+class QuestionFrame:
+    """Gathers the lines of a question.
+
+    >>> frame = Frame("An agent asks for permission", BRIEF, 40)
+    >>> frame.text("command", "echo one\\necho two")
+    >>> print(frame)
+    ┌ An agent asks for permission
+    │ command  echo one
+    │          echo two
+    """
+
+    def __init__(self, heading: str, room: TextLimits, width: int) -> None:
+        self.room = room
+        self._width = max(width, LEAST_COLUMNS) - 1  # terminals differ in what they do at the last column
+        self._lines: list[str] = []
+        self._rows("┌", "  ", heading)
+
+    def text(self, name: str, text: str) -> None:
+        """Add a text of the agent, of any number of lines, after our name for it."""
+        self._text(f"{name}  " if name else "", text, self.room.characters, self.room.lines)
+
+    def whole(self, text: str, characters: int) -> None:
+        """Add a text of the agent of which no line may be hidden, such as a URL."""
+        self._text("", text, characters, characters)
+
+    def _text(self, start: str, text: str, characters: int, most: int) -> None:
+        kept = text[:characters]
+        lines = list(wrapped(printable(kept), self._inside - len(start)))
+        shown = lines[:most]
+        for number, line in enumerate(shown):
+            self._lines.append(f"│ {start if number == 0 else ' ' * len(start)}{line}")
+        left_out = len(text) - len(kept) + sum(len(line) + 1 for line in lines[len(shown) :])
+        self.cut(left_out, "character")
+
+    def item(self, start: str, theirs: str, end: str = "") -> None:
+        """Add an item of a list: a text of the agent between two of ours, on one line unless all is shown."""
+        room = min(self.room.name, self._inside - columns(start) - columns(end))
+        if self.room is not FULL:
+            self._lines.append(f"│ {start}{label(theirs, max(room, LEAST_NAME))}{end}")
+            return
+        kept = label(theirs, self.room.name)
+        for number, line in enumerate(wrapped(kept, max(self._inside - columns(start) - columns(end), LEAST_NAME))):
+            self._lines.append(f"│ {start if number == 0 else ' ' * columns(start)}{line}{end if number == 0 else ''}")
+
+    def code(self, lines: Iterable[str], most: int) -> int:
+        """Add lines of the agent that keep their blanks and are cut at the width; returns how many were added."""
+        kept = list(islice(lines, most + 1))
+        shown = kept if len(kept) <= most else kept[: most - 1]
+        for line in shown:
+            text = printable(line[: self.room.characters].replace("\n", " ")).expandtabs(4)
+            rows = [cut(text, self._inside - 2)] if self.room is not FULL else wrapped(text, self._inside - 2)
+            self._lines += [f"│   {row}" for row in rows]
+        if len(shown) < len(kept):
+            self.say(f"more lines not shown{f'; {MORE} shows all' if self.room is not FULL else ''}")
+        return len(shown) + (len(shown) < len(kept))
+
+    def texts(self, name: str, texts: Sequence[str]) -> None:
+        """Add a list of the agent, as much of it as there is room for."""
+        for number, text in enumerate(texts[: self.room.items]):
+            self.item(f"{name}  " if number == 0 else " " * (len(name) + 2), text)
+        self.cut(len(texts) - self.room.items, name.strip())
+
+    def cut(self, number: int, what: str) -> None:
+        """Add a line at the edge that counts what is not shown."""
+        if number > 0:
+            hint = f"; {MORE} shows all" if self.room is not FULL else ""
+            self.say(f"{number:,} more {what}{'' if number == 1 else 's'} not shown{hint}")
+
+    def say(self, ours: str) -> None:
+        """Add a text of ours, at the edge."""
+        self._rows("├", "│ ", ours)
+
+    @property
+    def rows(self) -> int:
+        """How many rows it has so far."""
+        return len(self._lines)
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines)
+
+    @property
+    def _inside(self) -> int:
+        return self._width - 2
+
+    def _rows(self, edge: str, continued: str, ours: str) -> None:
+        rows: Iterable[str] = wrapped(ours, self._inside)
+        for number, row in enumerate(rows):
+            self._lines.append(f"{f'{edge} ' if number == 0 else continued}{row}")
+
 
 FormAnswer: TypeAlias = "Mapping[str, Any] | Literal[False] | None"
 
@@ -79,7 +216,7 @@ def ask_permission_and_scope(question: PermissionQuestion, width: int = COLUMNS)
     kind = choice.kind if isinstance(choice, v1.PermissionOption) else ""
     if kind not in ("allow_always", "reject_always"):
         return choice, False
-    frame = Frame("Does this hold in later runs, too?", BRIEF, width)
+    frame = QuestionFrame("Does this hold in later runs, too?", BRIEF, width)
     frame.item("agent     ", question.session.agent)
     frame.item("folder    ", str(question.session.cwd))
     frame.text("for     ", f"{question.tool_call.kind}: {covered(question)}")
@@ -110,7 +247,7 @@ def _typed(text: str) -> str:
     return f"“{label(text, 20)}”"
 
 
-def _permission(question: PermissionQuestion, room: Room, width: int) -> str:
+def _permission(question: PermissionQuestion, room: TextLimits, width: int) -> str:
     call, command = question.tool_call, question.command
     frame = _frame("An agent asks for permission", question.session, room, width)
     if question.asked is not None and question.asked != call.title:
@@ -129,7 +266,7 @@ def _permission(question: PermissionQuestion, room: Room, width: int) -> str:
     return f"\n{frame}\n"
 
 
-def _changes(frame: Frame, question: PermissionQuestion, room: Room) -> None:
+def _changes(frame: QuestionFrame, question: PermissionQuestion, room: TextLimits) -> None:
     """The changes that the tool call would make, as far as a screen has room for them."""
     diffs = question.tool_call.diffs
     left = max(LEAST_CHANGED, SCREEN - 4 - frame.rows - min(len(question.options), room.options))
@@ -213,7 +350,7 @@ def consider_link(question: LinkQuestion, width: int = COLUMNS) -> Visit:
         heading = _link(question, FULL, width) if answer == MORE else ""
 
 
-def _link(question: LinkQuestion, room: Room, width: int) -> str:
+def _link(question: LinkQuestion, room: TextLimits, width: int) -> str:
     before, domain, after = question.link.marked
     frame = _frame("An agent asks you to visit a page", question.session, room, width)
     frame.text("", question.message)
@@ -224,9 +361,9 @@ def _link(question: LinkQuestion, room: Room, width: int) -> str:
     return f"\n{frame}\n"
 
 
-def _described(field: FormField, room: Room, width: int) -> str:
+def _described(field: FormField, room: TextLimits, width: int) -> str:
     optional = "" if field.required else " (optional)"
-    frame = Frame("A field", room, width)
+    frame = QuestionFrame("A field", room, width)
     frame.item("", field.title, optional)
     if field.schema.description:
         frame.text("", field.schema.description)
@@ -259,9 +396,9 @@ def _written(value: Value | None) -> str:
     return f"({label(', '.join(value) if isinstance(value, list) else str(value), SHORT)})"
 
 
-def _frame(heading: str, session: ServedSession | None, room: Room, width: int) -> Frame:
+def _frame(heading: str, session: ServedSession | None, room: TextLimits, width: int) -> QuestionFrame:
     """The frame of a question, with the agent's name; during a login there is no session."""
-    frame = Frame(heading, room, width)
+    frame = QuestionFrame(heading, room, width)
     if session is not None:
         frame.item("agent     ", session.agent)
     return frame

@@ -2,20 +2,30 @@
 
 The schemas are a small part of JSON Schema, with the same rules for validity. An optional field of an unknown type is
 left out; a form with a required one is refused.
+
+Checks for forms that are refused: those that are too large, and those that ask for secrets. Pure.
+
+Validates texts in forms by format and by pattern. Pure.
+
+A pattern comes from an agent, so RE2 matches it (`project.patterns`). Without RE2, and for patterns that it does not
+support (lookahead, backreferences), a client does not check the pattern: the agent must validate its input anyway. An
+agent does not send a form whose answers it could not check.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeGuard, cast
 
 import msgspec
 
 from accord.errors import RequestError
+from accord.project.patterns import compiled
 from accord.schema import v1
 from accord.schema.base import Unknown
-from accord.services.elicitation.formats import has_format, matches
 
 Value: TypeAlias = "str | int | float | bool | list[str]"
 Content: TypeAlias = dict[str, Value]
@@ -249,3 +259,121 @@ _FORMAT_PROBLEMS = {
     "date": "must be a date, such as 2026-11-21",
     "date-time": "must be a date and time, such as 2026-11-21T12:00:00Z",
 }
+
+
+MOST_FIELDS = 200
+"""Fields that a form may have."""
+MOST_CHOICES = 5_000
+"""Choices that all fields of a form may have together."""
+MOST_CHARACTERS = 200_000
+"""Characters of all texts of a form together: names, titles, descriptions, choices, patterns, defaults."""
+
+
+def form_excess(schema: v1.ElicitationSchema) -> str | None:
+    """Why a form is too large, as an error text; None if it is within the bounds.
+
+    >>> excess(v1.ElicitationSchema({str(number): v1.BooleanPropertySchema() for number in range(300)}))
+    'the form has 300 fields, at most 200 are allowed: ask in several forms'
+    """
+    if (count := max(len(schema.properties), len(schema.required or ()))) > MOST_FIELDS:
+        return _too_many(count, "fields", MOST_FIELDS)
+    fields = [FormField(name, asked, required=False) for name, asked in schema.properties.items() if is_drawn(asked)]
+    if (choices := sum(field.choice_count for field in fields)) > MOST_CHOICES:
+        return _too_many(choices, "choices", MOST_CHOICES)
+    own = (schema.title, schema.description, *(schema.required or ()))
+    if (characters := sum(len(text) for text in own if text) + sum(it.characters for it in fields)) > MOST_CHARACTERS:
+        return _too_many(characters, "characters", MOST_CHARACTERS)
+    return None
+
+
+def _too_many(given: int, what: str, allowed: int) -> str:
+    return f"the form has {given:,} {what}, at most {allowed:,} are allowed: ask in several forms"
+
+
+def secrets_in(schema: v1.ElicitationSchema) -> list[str]:
+    """The fields whose names suggest that the user would type a secret.
+
+    >>> secrets_in(v1.ElicitationSchema({"apiKey": v1.StringPropertySchema(), "maxTokens": v1.StringPropertySchema()}))
+    ['apiKey']
+    """
+    return [
+        name
+        for name, asked in schema.properties.items()
+        if isinstance(asked, v1.StringPropertySchema)
+        and asked.enum is None
+        and asked.one_of is None
+        and any(_SECRET.search(_WORD_BREAK.sub(" ", words).lower()) for words in (name, asked.title or ""))
+    ]
+
+
+_SECRET = re.compile(
+    r"^(secret|token|apikey|pin|pin code|otp)$"
+    r"|\b(pass ?(word|phrase|code)s?|passwd|credentials?|client secret|(api|access|private|secret) ?keys?"
+    r"|(access|api|auth|bearer|refresh) ?tokens?)\b"
+)
+_WORD_BREAK = re.compile(r"(?<=[a-z])(?=[A-Z])|[_\W]+")
+
+
+MOST_STEPS = 1_000_000
+"""Steps that a match may take: characters of the text times instructions of the pattern. These take 15 ms."""
+
+_DATE_TIME = re.compile(r"(\d{4}-\d\d-\d\d)[Tt](\d\d):(\d\d):(\d\d)(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]++|%[0-9A-Fa-f]{2})++")
+_ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_EMAIL = re.compile(rf"{_ATOM}(?:\.{_ATOM})*@{_LABEL}(?:\.{_LABEL})*")
+
+
+def has_format(text: str, name: str) -> bool:
+    """Whether a text is an `email`, `uri`, `date` or `date-time`.
+
+    >>> has_format("2024-02-30", "date"), has_format("2024-02-29T12:00:00Z", "date-time")
+    (False, True)
+    """
+    return _FORMATS[name](text) if name in _FORMATS else True
+
+
+def _is_date(text: str) -> bool:
+    if not re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII):
+        return False
+    try:
+        dt.date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_date_time(text: str) -> bool:
+    found = _DATE_TIME.fullmatch(text)
+    if found is None or not _is_date(found[1]):
+        return False
+    hour, minute, second = (int(found[group]) for group in (2, 3, 4))
+    zone = found[6]
+    zone_is_right = zone in "Zz" or (int(zone[1:3]) < 24 and int(zone[4:6]) < 60)
+    return hour < 24 and minute < 60 and second <= 60 and zone_is_right  # 60 is a leap second
+
+
+def _is_email(text: str) -> bool:
+    return len(text) <= 254 and _EMAIL.fullmatch(text) is not None
+
+
+def _is_uri(text: str) -> bool:
+    return _URI.fullmatch(text) is not None
+
+
+_FORMATS = {"email": _is_email, "uri": _is_uri, "date": _is_date, "date-time": _is_date_time}
+
+
+def matches(pattern: str, text: str) -> bool | None:
+    """Whether a pattern occurs in a text; None if that cannot be checked in linear time.
+
+    >>> matches("^(a+)+$", "a" * 60 + "!")
+    False
+    """
+    expression = compiled(pattern)
+    if expression is None or expression.programsize * len(text) > MOST_STEPS:
+        return None
+    try:
+        return expression.search(text) is not None
+    except UnicodeEncodeError:  # half a surrogate pair has no UTF-8
+        return None

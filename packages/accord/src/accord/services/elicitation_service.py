@@ -21,11 +21,9 @@ from accord.errors import RequestError
 from accord.mistakes import check_handler
 from accord.schema import v1
 from accord.schema.base import Unknown
-from accord.services.elicitation.form import FormField, asked_for, defaults, fields_of, problems
-from accord.services.elicitation.form_bounds import excess, secrets_in
-from accord.services.elicitation.url import UrlToVisit
-from accord.services.questions import OpenQuestions, TurnCancelledError
-from accord.services.service import ServedSession, Service, SessionOf
+from accord.services.form_fields import FormField, asked_for, defaults, fields_of, form_excess, problems, secrets_in
+from accord.services.service import OpenQuestions, ServedSession, Service, SessionOf, TurnCancelledError
+from accord.services.url_to_visit import UrlToVisit
 
 KEPT = 1_000
 """Links of one connection that may wait for `elicitation/complete`; the oldest are dropped."""
@@ -87,7 +85,7 @@ class Elicitation(Service):
     when the agent says that the visit is complete.
 
     The answer contains only what the form asks for. A form that asks for a secret, or has more fields, choices or text
-    than `accord.services.elicitation.form_bounds` allows, is refused without asking the user.
+    than `accord.services.form_fields` allows, is refused without asking the user.
 
         async def fill(question: accord.FormQuestion):
             return await my_window.form(question.message, question.fields, question.content, question.problems)
@@ -201,7 +199,7 @@ class Elicitation(Service):
 def _refuse_unfit(message: str, schema: v1.ElicitationSchema) -> None:
     """Raise RequestError for a form that must not be displayed."""
     _refuse_long(message)
-    if (problem := excess(schema)) is not None:
+    if (problem := form_excess(schema)) is not None:
         raise RequestError.invalid_params(problem)
     # rfd-elicitation, Restricted JSON Schema: the agent, and often a model, sees what is typed into a form.
     if secrets := secrets_in(schema):

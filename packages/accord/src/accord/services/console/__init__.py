@@ -1,1 +1,0 @@
-"""Asking a user at a terminal."""

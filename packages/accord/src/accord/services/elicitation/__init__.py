@@ -1,1 +1,0 @@
-"""Questions of an agent to the user."""

@@ -1,1 +1,0 @@
-"""Files lent to an agent."""

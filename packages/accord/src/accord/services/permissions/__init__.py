@@ -1,1 +1,0 @@
-"""Permission for what an agent wants to do."""

@@ -1,1 +1,0 @@
-"""Terminals lent to an agent."""
