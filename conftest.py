@@ -111,7 +111,7 @@ def seconds(pytestconfig):
 @pytest.fixture
 def without_mcp(monkeypatch):
     """Call this, and from then on the package of MCP is not installed."""
-    from accord.mcp.offered import installed
+    from accord.mcp.surroundings import installed
 
     def remove():
         monkeypatch.setattr("importlib.util.find_spec", lambda _: None)

@@ -52,7 +52,7 @@ PROGRAMS = {
     "cli": "import accord_tools.tui.chat_app; print('end_turn')",
     "http": SERVED,
     "http2": "import accord; accord.http.HttpTransport('http://127.0.0.1:1/acp', http2=True); print('end_turn')",
-    "mcp": "import accord.mcp.server; print('end_turn')",
+    "mcp": "import accord.mcp.mcp_server; print('end_turn')",
     "otel": "import accord; accord.Spans(); print('end_turn')",
     "patterns": "import re2; import accord.services.form_fields; print('end_turn')",
     "postgres": DATABASE,

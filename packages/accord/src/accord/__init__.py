@@ -67,7 +67,7 @@ if TYPE_CHECKING:
         Timeout as Timeout,
     )
     from accord.hosts.hosts import Hosts as Hosts
-    from accord.mcp.over_acp.tool_server import ToolServer as ToolServer, tools as tools
+    from accord.mcp.tool_server import ToolServer as ToolServer, tools as tools
     from accord.opening import open as open  # noqa: A004
     from accord.proxy.chain import Chain as Chain, chain as chain
     from accord.proxy.hop import Hop as Hop
@@ -199,7 +199,7 @@ _HOMES = {
     "open": "opening",
     "run": "running",
     "sync": "sync:",
-    "tools": "mcp.over_acp.tool_server",
+    "tools": "mcp.tool_server",
     "v1": "schema.v1:",
     "v2": "schema.v2:",
 }

@@ -8,7 +8,7 @@ import accord
 from accord import Agent, Handlers, v1
 from accord.agent.session_mcp import SessionServers
 from accord.consent import Consent
-from accord.mcp.content import McpResult
+from accord.mcp.catalog import McpResult
 
 SAYS_YES = {"allowed", "accepted", "agreed", "confirmed"}
 """Attributes by which a class would tell that the user said yes."""

@@ -165,7 +165,7 @@ async def test_the_shim_ends_when_the_client_is_gone():
 
 
 async def test_junk_is_answered_and_a_line_that_is_too_long_ends_the_connection(monkeypatch):
-    monkeypatch.setattr("accord.mcp.bridge.bridge.LINE", 1000)
+    monkeypatch.setattr("accord.mcp.bridges.LINE", 1000)
     block, server = await lent(accord.tools(add))
     process = await start(server)
     await ask(process, INITIALIZE)

@@ -157,7 +157,7 @@ async def test_a_server_may_be_kept_from_the_bridge():
 
 
 def test_the_way_is_chosen_by_what_the_agent_declared():
-    from accord.mcp.bridge.ways import way_of
+    from accord.mcp.bridges import way_of
 
     assert way_of(None, version=1, is_here=True) == "stdio"
     assert way_of({"mcpCapabilities": {"acp": False, "http": True}}, version=1, is_here=True) == "stdio"

@@ -10,8 +10,7 @@ from accord.agent.prompt_queue import PromptQueue
 from accord.agent.record import SessionUpdates
 from accord.agent.tool import Tool
 from accord.errors import ConnectionClosed, McpServerError
-from accord.mcp.catalog import McpTool
-from accord.mcp.content import McpResult
+from accord.mcp.catalog import McpResult, McpTool
 from accord.mcp.servers import McpServers
 from accord.mcp.surroundings import Surroundings
 from accord.schema import v1

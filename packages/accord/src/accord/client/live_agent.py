@@ -39,7 +39,7 @@ from accord.trace.events import Observer
 if TYPE_CHECKING:
     from accord.client.lent_tools import EditorServer, Lending
     from accord.dialects.v2_requests import V2Agent
-    from accord.mcp.over_acp.tool_server import ToolServer
+    from accord.mcp.tool_server import ToolServer
 
 ResultT = TypeVar("ResultT")
 

@@ -30,7 +30,7 @@ from accord.schema.base import Json, Model, Request, Unknown
 from accord.schema.sendable import check_sendable
 
 if TYPE_CHECKING:
-    from accord.mcp.over_acp.tool_server import ToolServer
+    from accord.mcp.tool_server import ToolServer
 
 
 OpenedT = TypeVar("OpenedT", v1.NewSessionResponse, v1.ForkSessionResponse)

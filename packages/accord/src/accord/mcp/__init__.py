@@ -15,21 +15,25 @@ from typing import TYPE_CHECKING
 from accord._internal.lazy_names import on_first_use
 
 if TYPE_CHECKING:
-    from accord.mcp.catalog import McpPrompt as McpPrompt, McpResource as McpResource, McpTool as McpTool
-    from accord.mcp.content import McpMessage as McpMessage, McpResult as McpResult
-    from accord.mcp.offered import mcp_capabilities as mcp_capabilities
+    from accord.mcp.catalog import (
+        McpMessage as McpMessage,
+        McpPrompt as McpPrompt,
+        McpResource as McpResource,
+        McpResult as McpResult,
+        McpTool as McpTool,
+    )
     from accord.mcp.servers import McpServers as McpServers
-    from accord.mcp.surroundings import Surroundings as Surroundings
+    from accord.mcp.surroundings import Surroundings as Surroundings, mcp_capabilities as mcp_capabilities
 
 _HOMES = {
-    "McpMessage": "content",
+    "McpMessage": "catalog",
     "McpPrompt": "catalog",
     "McpResource": "catalog",
-    "McpResult": "content",
+    "McpResult": "catalog",
     "McpServers": "servers",
     "McpTool": "catalog",
     "Surroundings": "surroundings",
-    "mcp_capabilities": "offered",
+    "mcp_capabilities": "surroundings",
 }
 
 __all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]

@@ -7,9 +7,8 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeVar
 
 from accord.errors import McpServerError
-from accord.mcp.catalog import McpPrompt, McpResource, McpTool
-from accord.mcp.content import McpMessage, McpResult
-from accord.mcp.server import Failed, McpServer, ToolProgress
+from accord.mcp.catalog import McpMessage, McpPrompt, McpResource, McpResult, McpTool
+from accord.mcp.mcp_server import Failed, McpServer, ToolProgress
 from accord.mcp.surroundings import Surroundings
 from accord.schema import v1
 from accord.schema.base import Json, Unknown

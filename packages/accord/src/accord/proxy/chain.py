@@ -40,7 +40,7 @@ from accord.client.target import Target
 from accord.connecting import target_of
 from accord.errors import INVALID_PARAMS, INVALID_REQUEST, AccordError, ConnectionClosed
 from accord.jsonrpc.line_frames import RequestId
-from accord.mcp.offered import installed
+from accord.mcp.surroundings import installed
 from accord.proxy.chain_mcp import AgentBridge
 from accord.proxy.envelopes import INITIALIZE, BadVersion, offered_params
 from accord.proxy.link import ComponentFailure, Link, Port, join

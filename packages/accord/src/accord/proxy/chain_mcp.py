@@ -32,10 +32,10 @@ from accord._internal.tasks import Tasks
 from accord.arguments import wrong_type
 from accord.errors import INVALID_PARAMS, RequestError
 from accord.jsonrpc.line_frames import RequestId
-from accord.mcp.bridge.ways import Bridges, Way, way_of
-from accord.mcp.over_acp.forms import CONNECT, DISCONNECT, MESSAGE, text_of
-from accord.mcp.over_acp.lent_servers import LentServers
-from accord.mcp.over_acp.tool_server import ToolServer, tools
+from accord.mcp.bridges import Bridges, Way, way_of
+from accord.mcp.lent_servers import LentServers
+from accord.mcp.mcp_line import CONNECT, DISCONNECT, MESSAGE, text_of
+from accord.mcp.tool_server import ToolServer, tools
 from accord.proxy.envelopes import INITIALIZE, version_in
 from accord.proxy.link import Link, Port
 from accord.proxy.own_requests import OwnAnswer, RawNeighbour
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from mcp.server import Server
     from mcp.server.mcpserver import MCPServer
 
-    from accord.mcp.over_acp.lines_to_client import LinesToClient
+    from accord.mcp.mcp_line import LinesToClient
 
 RequestT = TypeVar("RequestT", bound=Request[Any])
 
@@ -290,8 +290,8 @@ class AgentBridge:
         return {**kept, **self._described[server_id], "name": fields.get("name")}
 
     def _forwarded(self, name: str, server_id: str) -> Any:
-        from accord.mcp.bridge.forwarded import ForwardedServer
-        from accord.mcp.over_acp.lines_to_client import LinesToClient
+        from accord.mcp.forwarded_server import ForwardedServer
+        from accord.mcp.mcp_line import LinesToClient
 
         if self._lines is None:
             self._lines = LinesToClient(RawNeighbour(self._board, self._nearer))

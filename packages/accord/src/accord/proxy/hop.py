@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
     from typing_extensions import TypeVar as TypeVarWithDefault  # a proxy without a state class needs no type argument
 
-    from accord.mcp.over_acp.tool_server import ToolServer
+    from accord.mcp.tool_server import ToolServer
 
     StateT = TypeVarWithDefault("StateT", default=Any)
 else:

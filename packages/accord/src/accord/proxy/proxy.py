@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
     from accord.agent.agent import Agent
     from accord.engine.routes import Route
-    from accord.mcp.over_acp.tool_server import ToolServer
+    from accord.mcp.tool_server import ToolServer
 
 MessageT = TypeVar("MessageT", bound="Request[Any] | Notification")
 FunctionT = TypeVar("FunctionT", bound="Callable[..., Any]")

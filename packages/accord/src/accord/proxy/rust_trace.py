@@ -17,7 +17,7 @@ from typing import Any, cast
 import msgspec
 
 from accord.jsonrpc.wire_messages import Malformed, NotificationFrame, RequestFrame, ResponseFrame
-from accord.mcp.over_acp.forms import MESSAGE
+from accord.mcp.mcp_line import MESSAGE
 from accord.redaction import masked
 from accord.trace import TraceEvent
 from accord.trace.private import open_private

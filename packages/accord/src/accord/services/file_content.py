@@ -1,23 +1,18 @@
-"""Copies permissions to a file that replaces another, so that they are the same or narrower, never wider.
-
-A write creates a new file in the folder of the old one, and the new file takes the old one's name (`atomic`). So
-everything besides the content must be copied: owner, group, mode, access list, extended attributes. The mode alone is
-not enough. With an access list, the mode's group bits are the mask of the list and not the rights of the group; and if
-the owner or the group cannot be copied, other users would get the rights of the old ones.
-
-The rule: a right that cannot be copied is removed. Where removing it is not possible either, the write is refused.
-Set-uid and set-gid bits and file capabilities are always removed, as the kernel does for a file that is written to.
-
-Atomic writes: a reader sees the old content of a file or the new, never half of one.
-
-The new content goes into a new file in the same folder, which then takes the old one's name. So a second name of the
-old file (a hard link, perhaps outside the roots) keeps the old content, and a crash leaves at most the new file under
-its temporary name. The new file grants no right that the old one did not grant (`rights`).
-
-Decodes files, and encodes them again with the same encoding and line ends. Pure.
+"""The content of files: decoded and encoded again, and replaced as a whole with the rights of the old file.
 
 Text is UTF-8, with or without a byte order mark, or UTF-16 with one. Everything else is refused, as is text with null
 bytes: an agent that reads garbage writes garbage back. The byte order mark is not part of the text.
+
+Writes are atomic: a reader sees the old content of a file or the new, never half of one. The new content goes into a
+new file in the same folder, which then takes the old one's name. So a second name of the old file (a hard link, perhaps
+outside the roots) keeps the old content, and a crash leaves at most the new file under its temporary name.
+
+So everything besides the content must be copied: owner, group, mode, access list, extended attributes. The mode alone
+is not enough. With an access list, the mode's group bits are the mask of the list and not the rights of the group; and
+if the owner or the group cannot be copied, other users would get the rights of the old ones.
+
+The rule: a right that cannot be copied is removed. Where removing it is not possible either, the write is refused.
+Set-uid and set-gid bits and file capabilities are always removed, as the kernel does for a file that is written to.
 """
 
 from __future__ import annotations

@@ -1,15 +1,11 @@
 """Forms from schemas: their fields, the validation of values, and the parsing of typed text. Pure.
 
 The schemas are a small part of JSON Schema, with the same rules for validity. An optional field of an unknown type is
-left out; a form with a required one is refused.
+left out; a form with a required one is refused. So are forms that are too large, and those that ask for secrets.
 
-Checks for forms that are refused: those that are too large, and those that ask for secrets. Pure.
-
-Validates texts in forms by format and by pattern. Pure.
-
-A pattern comes from an agent, so RE2 matches it (`project.patterns`). Without RE2, and for patterns that it does not
-support (lookahead, backreferences), a client does not check the pattern: the agent must validate its input anyway. An
-agent does not send a form whose answers it could not check.
+A pattern comes from an agent, so RE2 matches it (`patterns`). Without RE2, and for patterns that it does not support
+(lookahead, backreferences), a client does not check the pattern: the agent must validate its input anyway. An agent
+does not send a form whose answers it could not check.
 """
 
 from __future__ import annotations

@@ -1,10 +1,4 @@
-"""Splits a shell line into its simple commands, for rules. Pure.
-
-`npm test && rm -rf /` begins like `npm test`. So a line is split first, and a rule that allows must allow every simple
-command. A line with syntax that cannot be judged by reading (substitutions, redirections, groups, line feeds) has no
-simple commands that could be allowed.
-
-Rules that answer permission requests, from a small TOML file.
+"""Rules that answer permission requests, from a small TOML file.
 
     default = "ask"                     # if no rule fits; "ask" if left out
 
@@ -30,7 +24,9 @@ does. `*` stands for any text; in paths it stands for any text without `/`, and 
 tool call names several files or commands, a rule that allows must fit all of them; a rule that rejects or asks need
 fit only one. A condition on something that the tool call does not name does not fit.
 
-A session that stands for one in `PermissionPolicy.judge`, where rules judge a tool call and no client serves it.
+`npm test && rm -rf /` begins like `npm test`. So a shell line is split first, and a rule that allows must allow every
+simple command. A line with syntax that cannot be judged by reading (substitutions, redirections, groups, line feeds)
+has no simple commands that could be allowed.
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
-"""The subject of a permission request: the files and the command of its tool call, within bounds.
+"""A permission request as rules and users see it, and the choice of an option that the agent offers.
 
 The agent chooses how many files a tool call names and how long its command is, and rules look at all of it. So each
 has a bound, far above what a user could judge. A request above a bound is refused before any work is done for it.
-
-A permission request as rules and users see it, and the choice of an option that the agent offers.
-
-Permission requests of version 2 as the questions that rules and users answer. PURE.
 
 In version 2 a question has a title of its own, and may be about a tool call, a command, something unknown, or nothing
 that it names. Rules, remembered answers and displays look at a tool call. So a question about none gets one that stands

@@ -1,6 +1,12 @@
-"""Remembers the user's answers that hold always, in a file: by program, by folder and by what was asked.
+"""Answers permission requests: by rules, by remembered answers, or by asking the user.
 
-The file is JSON: `permissions.json` in `$XDG_STATE_HOME/accord`, else in `~/.local/state/accord`.
+    session/request_permission ─▶ folded into its tool call ─▶ policy ─▶ remembered answers ─▶ ask ─▶ an option
+                                                                  └──────────┴── the audit log ──┘
+
+A refusal is answered with a reject option, because agents take `cancelled` for the end of the turn. The answer is
+`cancelled` only if the turn was cancelled while the question was open, or if the agent offers no reject option.
+
+Answers that hold always are remembered in a file, by program, by folder and by what was asked. The file is JSON: `permissions.json` in `$XDG_STATE_HOME/accord`, else in `~/.local/state/accord`.
 
     {"version": 2, "answers": [
       {"program": "/usr/bin/claude 0f3a…", "agent": "Claude Code", "folder": "/home/me/project",
@@ -17,14 +23,6 @@ Each change replaces the whole file, by one process at a time (a lock file besid
 An answer covers little. An answer about a command holds for exactly this command. An answer about reading or editing
 files holds for all files in the session's folders, if the tool call names its files. Any other answer holds for the
 same kind and title.
-
-Answers permission requests: by rules, by remembered answers, or by asking the user.
-
-    session/request_permission ─▶ folded into its tool call ─▶ policy ─▶ remembered answers ─▶ ask ─▶ an option
-                                                                  └──────────┴── the audit log ──┘
-
-A refusal is answered with a reject option, because agents take `cancelled` for the end of the turn. The answer is
-`cancelled` only if the turn was cancelled while the question was open, or if the agent offers no reject option.
 """
 
 from __future__ import annotations

@@ -1,4 +1,10 @@
-"""The frame around a question to the user: what stands in it is an agent's, and only we can draw it. Pure.
+"""Asks the user line by line: permissions, forms and links. Pure.
+
+A dialogue is a generator: it yields what to show, is sent the line that the user typed (None for the end of input, as
+Ctrl-D makes it), and returns the answer. So the same dialogue runs in a terminal, over a chat and in a test.
+
+What comes from an agent stands in a `QuestionFrame`: it cannot move the cursor, change colours, hide text or look like
+ours.
 
     ┌ An agent asks for permission
     │ agent     nice
@@ -8,17 +14,9 @@
     ├ 2 more options not shown; /more shows all
     └ Choose 1 to 8, y to allow once, n to reject once:
 
-A question quotes the agent: its title, its command, the names of its options. Each quoted line starts with our bar and
-is wrapped before the terminal would wrap it, so that no text can make a line that looks like ours. Each text is cut, so
-that the start of the question stays on the screen. A line at the frame's edge, where an agent's text cannot appear,
-counts what was cut.
-
-Asking the user line by line: permissions, forms and links. Pure.
-
-A dialogue is a generator: it yields what to show, is sent the line that the user typed (None for the end of input, as
-Ctrl-D makes it), and returns the answer. So the same dialogue runs in a terminal, over a chat and in a test.
-
-What comes from an agent stands in a `QuestionFrame`: it cannot move the cursor, change colours, hide text or look like ours.
+Each quoted line starts with our bar and is wrapped before the terminal would wrap it, so that no text can make a line
+that looks like ours. Each text is cut, so that the start of the question stays on the screen. A line at the frame's
+edge, where an agent's text cannot appear, counts what was cut.
 """
 
 from __future__ import annotations

@@ -1,22 +1,18 @@
-"""Keeps the end of a command's output in constant memory. Pure.
-
-Cuts fall between characters: a cut at the front drops the rest of a character, and an incomplete character at the end
-is left out until it is complete. An invalid byte becomes the replacement character.
-
-One command that runs for an agent, and its output.
-
-The command leads its own process group, so killing it also kills what it started; the guard does this if our own
-process is killed. Standard output and standard error are one pipe (or one pseudo-terminal), so they stay in order. The
-command ends when its process ends. A child that is still running may hold the pipe open; its output is kept until the
-terminal is released.
-
-Runs commands for agents on the user's machine: `terminal/*`.
+"""Runs commands for agents on the user's machine: `terminal/*`.
 
     Client(terminals=True)                            the same as `accord.Terminals()`
     Client(terminals=Terminals(on_open=show))         displays commands while they run
 
 A command begins in a folder of the session, but is not confined to it. A client that lends terminals lends the whole
 user account, as far as permissions (`PermissionPolicy`) allow.
+
+The command leads its own process group, so killing it also kills what it started; the guard does this if our own
+process is killed. Standard output and standard error are one pipe (or one pseudo-terminal), so they stay in order. The
+command ends when its process ends. A child that is still running may hold the pipe open; its output is kept until the
+terminal is released.
+
+The end of the output is kept in constant memory. Cuts fall between characters: a cut at the front drops the rest of a
+character, and an incomplete character at the end is left out until it is complete.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ from accord.session.values import (
 from accord.sync.portal import Portal
 
 if TYPE_CHECKING:
-    from accord.mcp.over_acp.tool_server import ToolServer
+    from accord.mcp.tool_server import ToolServer
     from accord.schema import v2
     from accord.session.terminal_state import TerminalState
 

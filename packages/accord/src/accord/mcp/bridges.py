@@ -1,30 +1,108 @@
-"""`HttpBridge`: MCP servers of this program over HTTP on loopback, for agents that cannot start processes.
+"""Bridges: MCP servers of this program, for agents that cannot reach them over ACP.
 
-    the agent ── POST /mcp/1, its token ──▶ checks ──▶ the official package's HTTP ──▶ the server, in this program
+| way | the agent | is described as |
+|---|---|---|
+| `acp` | takes servers over ACP | itself |
+| `stdio` | starts MCP servers as processes, as all agents of version 1 do | the shim, which leads to a socket of ours |
+| `http` | takes servers over HTTP, and starts none | a URL on loopback |
 
-The door is on this machine only, and each server has a token of its own, which is sent in a header. A page in a browser
-may reach loopback too, so a request that names an origin is refused.
+Starting a process comes before HTTP: it works with every agent and every revision of MCP.
+
+    the agent ── starts ──▶ `shim.py` ── private socket ──▶ `Bridge` ──▶ the server, in this program
+
+The shim copies bytes and knows nothing. Each server has a token of its own, which the agent hands to the shim in an
+environment variable.
+
+    the agent ── POST /mcp/1, its token ──▶ `HttpBridge` ──▶ the official package's HTTP ──▶ the server
+
+The HTTP server listens on this machine only, and each MCP server has a token of its own, which is sent in a header. A
+page in a browser may reach loopback too, so a request that names an origin is refused.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import hmac
 import itertools
 import logging
 import secrets
 import socket
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from accord._internal.tasks import Tasks
-from accord.mcp.over_acp.tool_server import ToolServer
+from accord.mcp import shim
+from accord.mcp.tool_server import ToolServer
+from accord.private_sockets.dialling import TOKEN
+from accord.private_sockets.listening import PrivateSocket
 from accord.schema import v1
 
 if TYPE_CHECKING:
     import uvicorn
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+LINE = 16 * 1024 * 1024
+"""Bytes that one MCP message may have."""
+
+WAITING = 64
+"""Messages that may wait for a server to read them."""
+
+
+class Bridge:
+    """Servers of this program, each reached by a token."""
+
+    def __init__(self, tasks: Tasks) -> None:
+        self._socket = PrivateSocket("mcp bridge", tasks, limit=LINE)
+        self.close = self._socket.close
+        """Close the socket, and end all connections."""
+
+    def add(self, server: ToolServer) -> v1.McpServerStdio:
+        """A description of this server for an agent that starts a process."""
+        token = self._socket.add(functools.partial(_run, server))
+        program, *arguments = self._socket.command(shim.__file__)
+        return v1.McpServerStdio(server.name, program, arguments, [v1.EnvVariable(TOKEN, token)])
+
+
+async def _run(server: ToolServer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Run a server over a socket: each message is a line of JSON."""
+    import anyio
+
+    into, read = anyio.create_memory_object_stream[Any](WAITING)
+    write, out_of = anyio.create_memory_object_stream[Any](WAITING)
+    with into, read, write, out_of:
+        copying = [asyncio.create_task(_read(reader, into)), asyncio.create_task(_write(out_of, writer))]
+        try:
+            await server.run(read, write)
+            write.close()
+            await copying[1]
+        finally:
+            for task in copying:
+                task.cancel()
+            await asyncio.gather(*copying, return_exceptions=True)
+
+
+async def _read(reader: asyncio.StreamReader, into: Any) -> None:
+    import anyio
+    from mcp.shared.message import SessionMessage
+    from mcp_types import jsonrpc_message_adapter
+
+    with into, contextlib.suppress(OSError, ValueError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+        while line := await reader.readline():
+            try:
+                message: Any = SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+            except Exception as error:  # the package answers it, if it can
+                message = error
+            await into.send(message)
+
+
+async def _write(out_of: Any, writer: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(OSError):
+        async for message in out_of:
+            writer.write(message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+            await writer.drain()
+
 
 SESSIONS = 64
 """Sessions of MCP that one server may have open at a time."""
@@ -188,3 +266,58 @@ async def _refuse(send: Send, status: int, why: str) -> None:
     headers = [(b"content-type", b"text/plain; charset=utf-8")]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": f"{why}\n".encode()})
+
+
+Way: TypeAlias = Literal["acp", "stdio", "http"]
+"""One way to an MCP server."""
+
+
+def way_of(declared: Any, *, version: int, is_here: bool) -> Way | None:
+    """The way for an agent that declared this (the JSON of its capabilities); None if it cannot be reached.
+
+    >>> way_of({"mcpCapabilities": {"acp": True}}, version=1, is_here=False)
+    'acp'
+    >>> way_of({"session": {"mcp": {"http": {}}}}, version=2, is_here=True)
+    'http'
+    """
+    offers = _member(declared, "mcpCapabilities") if version == 1 else _member(_member(declared, "session"), "mcp")
+    if _offered(offers, "acp"):
+        return "acp"
+    if not is_here:
+        return None  # a process of its machine cannot reach ours
+    if version == 1 or _offered(offers, "stdio"):
+        return "stdio"
+    return "http" if _offered(offers, "http") else None
+
+
+class Bridges:
+    """The two bridges of one connection, each opened when it is first needed."""
+
+    def __init__(self, tasks: Tasks) -> None:
+        self._tasks = tasks
+        self._by_process: Bridge | None = None
+        self._by_http: HttpBridge | None = None
+
+    def describe(self, server: ToolServer, way: Literal["stdio", "http"]) -> v1.McpServerStdio | v1.McpServerHttp:
+        """Offer this server over a bridge, and describe it for the agent."""
+        if way == "stdio":
+            self._by_process = self._by_process or Bridge(self._tasks)
+            return self._by_process.add(server)
+        self._by_http = self._by_http or HttpBridge(self._tasks)
+        return self._by_http.add(server)
+
+    def close(self) -> None:
+        """Close the bridges, and end what goes over them."""
+        for bridge in (self._by_process, self._by_http):
+            if bridge is not None:
+                bridge.close()
+
+
+def _member(value: Any, name: str) -> Any:
+    return cast("dict[str, Any]", value).get(name) if isinstance(value, dict) else None
+
+
+def _offered(offers: Any, name: str) -> bool:
+    """Whether a capability is offered: true in version 1, an object in version 2."""
+    value = _member(offers, name)
+    return value is not None and value is not False

@@ -13,7 +13,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakSet
 
-from accord.mcp.over_acp.tool_server import ToolServer
+from accord.mcp.tool_server import ToolServer
 
 if TYPE_CHECKING:
     import mcp_types
@@ -199,7 +199,7 @@ class _Relay:
     @asynccontextmanager
     async def listening(self, client: Client) -> AsyncGenerator[None]:
         """Subscribe to changes of the provider's lists while the server runs."""
-        from accord.mcp.server import subscribed
+        from accord.mcp.mcp_server import subscribed
 
         async with subscribed(client):
             yield

@@ -15,7 +15,7 @@ import msgspec
 from accord._internal.tasks import Tasks
 from accord.engine.handlers import Handlers
 from accord.errors import RequestError
-from accord.mcp.over_acp.forms import (
+from accord.mcp.mcp_line import (
     CONNECT,
     DISCONNECT,
     LIMIT_REACHED,
@@ -25,14 +25,15 @@ from accord.mcp.over_acp.forms import (
     ByConnection,
     ByRequest,
     Form,
+    McpLine,
+    MessageRefused,
     Params,
-    Refused,
+    Sends,
     enveloped,
     inner_of,
     text_of,
 )
-from accord.mcp.over_acp.line import Line, Sends
-from accord.mcp.over_acp.tool_server import ToolServer
+from accord.mcp.tool_server import ToolServer
 from accord.schema.base import Json
 
 log = logging.getLogger("accord")
@@ -47,7 +48,7 @@ CONNECTIONS = 64
 class _Served(msgspec.Struct):
     """A line to a server that runs."""
 
-    line: Line
+    line: McpLine
     work: asyncio.Task[None]
 
 
@@ -144,17 +145,17 @@ class LentServers:
 
         return await self._ask(line, request_id, method, enveloped(inner, LATEST_MODERN_VERSION))
 
-    async def _ask(self, line: Line, request_id: str, method: str, params: Params | None) -> Json:
+    async def _ask(self, line: McpLine, request_id: str, method: str, params: Params | None) -> Json:
         if line.in_flight >= ACTIVE:
             raise RequestError(LIMIT_REACHED, f"{ACTIVE} requests to this MCP server are open; wait for one of them")
         try:
             return line.form.answer(await line.call(request_id, method, params))
-        except Refused as refused:
+        except MessageRefused as refused:
             if refused.code == SERVER_FAILED:  # not an answer of the server's
                 raise RequestError(refused.code, refused.message, refused.data) from None
             return line.form.refusal(refused)
 
-    def _line_of(self, server_id: str) -> Line:
+    def _line_of(self, server_id: str) -> McpLine:
         """The line to a server that is spoken to by request; its server is started by the first request."""
         server = self._server(server_id)
         served = self._by_request.get(server_id)
@@ -176,11 +177,11 @@ class LentServers:
         return served
 
     def _begin(self, server: ToolServer, form: Form) -> _Served:
-        line = Line(self._peer(), form)
+        line = McpLine(self._peer(), form)
         return _Served(line, self._tasks.start(_serve(server, line), f"mcp server {server.name}"))
 
 
-async def _serve(server: ToolServer, line: Line) -> None:
+async def _serve(server: ToolServer, line: McpLine) -> None:
     """Run a server on a line until either ends."""
     carrying = asyncio.create_task(line.run(), name=f"accord mcp line to {server.name}")
     try:
@@ -193,6 +194,6 @@ async def _serve(server: ToolServer, line: Line) -> None:
         await asyncio.gather(carrying, return_exceptions=True)
 
 
-async def _quietly(line: Line, method: str, params: Any) -> None:
-    with suppress(Refused):  # the server has ended; its connection will be closed
+async def _quietly(line: McpLine, method: str, params: Any) -> None:
+    with suppress(MessageRefused):  # the server has ended; its connection will be closed
         await line.tell(method, params)

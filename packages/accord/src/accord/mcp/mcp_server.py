@@ -6,34 +6,95 @@
 A server that dies is restarted by the next request, and its lists are read again. Requests that were under way are not
 repeated, because the server may have done part of them. If it fails again, the next restart waits a second, then two,
 and so on up to a minute. A server that could never be reached is not tried again.
+
+The server's questions to the user are passed on to the client; both protocols use the same JSON for them.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import uuid
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from accord import __version__
-from accord.errors import McpServerError
-from accord.mcp import catalog, content
-from accord.mcp.catalog import McpPrompt, McpResource, McpTool
-from accord.mcp.content import McpMessage, McpResult
-from accord.mcp.elicitation import Questions
-from accord.mcp.opening import name_of, transport_for
-from accord.mcp.session_task import SessionTask, problem
+from accord.errors import AccordError, McpServerError, ProtocolError
+from accord.mcp import catalog
+from accord.mcp.catalog import McpMessage, McpPrompt, McpResource, McpResult, McpTool
+from accord.mcp.server_transports import SessionTask, name_of, problem, transport_for
 from accord.mcp.surroundings import Surroundings
-from accord.schema import v1
+from accord.schema import codec, v1
 from accord.schema.base import Json, Unknown
+from accord.services.form_fields import asked_for, form_excess, problems, secrets_in
 
 if TYPE_CHECKING:
     import mcp_types
     from mcp import Client
     from mcp.client.session import ClientRequestContext, IncomingMessage
     from mcp_types import ElicitRequestParams, ElicitResult, ListRootsResult
+
+
+class ServerQuestions:
+    """The questions of one server."""
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._surroundings = surroundings
+        self._pages: set[str] = set()
+        """Ids of the pages that the user agreed to visit."""
+
+    async def ask(
+        self, params: mcp_types.ElicitRequestParams, tool_call_id: v1.ToolCallId | None
+    ) -> mcp_types.ElicitResult:
+        """Ask the user; a question that this client cannot ask is declined, and so is a form that asks for secrets."""
+        import mcp_types
+
+        try:
+            asked = question(self._surroundings, params, tool_call_id)
+            answer = await self._surroundings.peer.request(asked)
+        except AccordError:
+            return mcp_types.ElicitResult(action="decline")
+        if not isinstance(answer, v1.ElicitationAcceptAction):
+            declined = isinstance(answer, v1.ElicitationDeclineAction)
+            return mcp_types.ElicitResult(action="decline" if declined else "cancel")
+        if isinstance(asked, v1.ElicitationUrlMode):
+            self._pages.add(asked.elicitation_id)
+        content = cast("dict[str, Any] | None", answer.content)
+        if isinstance(asked, v1.ElicitationFormMode) and content is not None:
+            content = cast("dict[str, Any]", asked_for(asked.requested_schema, content))
+            if problems(asked.requested_schema, content):
+                return mcp_types.ElicitResult(action="decline")
+        return mcp_types.ElicitResult(action="accept", content=content)
+
+    async def completed(self, elicitation_id: str) -> None:
+        """Pass on that the user has finished what a page was opened for."""
+        if elicitation_id in self._pages:
+            self._pages.discard(elicitation_id)
+            done = v1.CompleteElicitationNotification(v1.ElicitationId(elicitation_id))
+            await self._surroundings.peer.notify(done)
+
+
+def question(
+    surroundings: Surroundings, params: mcp_types.ElicitRequestParams, tool_call_id: v1.ToolCallId | None
+) -> v1.CreateElicitationRequest:
+    """The server's question as a request to the client; raises ProtocolError for one that must not be asked."""
+    common: dict[str, Any] = {
+        "message": params.message,
+        "session_id": surroundings.session_id,
+        "tool_call_id": tool_call_id,
+    }
+    if params.mode == "url":
+        elicitation_id = v1.ElicitationId(params.elicitation_id or uuid.uuid4().hex)
+        return v1.ElicitationUrlMode(**common, elicitation_id=elicitation_id, url=params.url)
+    form = codec.decode(codec.encode(params.requested_schema), v1.ElicitationSchema)
+    if (problem := form_excess(form)) is not None:
+        raise ProtocolError(problem)
+    if secrets := secrets_in(form):
+        raise ProtocolError(f"form must not ask for secrets, but has {', '.join(secrets)}; use a URL for them")
+    return v1.ElicitationFormMode(**common, requested_schema=form)
+
 
 T = TypeVar("T")
 
@@ -80,7 +141,7 @@ class McpServer:
         self._connecting = asyncio.Lock()
         self._offers: dict[str, list[Any]] = {}
         self._told: Counter[str] = Counter()
-        self._questions = Questions(surroundings)
+        self._questions = ServerQuestions(surroundings)
         self._calls: list[v1.ToolCallId | None] = []
 
     # Life
@@ -246,17 +307,17 @@ class McpServer:
 
         self._calls.append(tool_call_id)
         try:
-            return content.result_of(await self._ask(call))
+            return catalog.result_of(await self._ask(call))
         finally:
             self._calls.remove(tool_call_id)
 
     async def read(self, uri: str) -> list[v1.EmbeddedResource]:
         """Read a resource."""
-        return content.resource_of(await self._ask(lambda client: client.read_resource(uri)))
+        return catalog.contents_of(await self._ask(lambda client: client.read_resource(uri)))
 
     async def prompt(self, name: str, arguments: dict[str, str]) -> list[McpMessage]:
         """Have a prompt filled in."""
-        return content.messages_of(await self._ask(lambda client: client.get_prompt(name, arguments)))
+        return catalog.messages_of(await self._ask(lambda client: client.get_prompt(name, arguments)))
 
     async def _ask(self, ask: Callable[[Client], Awaitable[T]]) -> T:
         """Send a request when the server is connected; raises McpServerError for every failure."""

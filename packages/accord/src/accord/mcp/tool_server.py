@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from accord.arguments import check_text, wrong_type
 from accord.extras import needs_extra
-from accord.mcp.offered import installed
+from accord.mcp.surroundings import installed
 from accord.schema import v1
 
 if TYPE_CHECKING:
