@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 import pytest
 
-from accord.store.base import StoredSession
-from accord.store.sqlite import SqliteStore
+from accord.store.sqlite_store import SqliteStore
+from accord.store.store import StoredSession
 from accord_tools.cli import _options, main  # pyright: ignore[reportPrivateUsage]
 from accord_tools.cli.command_table import commands_for, commands_of, parser_of
 

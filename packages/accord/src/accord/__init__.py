@@ -88,10 +88,10 @@ if TYPE_CHECKING:
     from accord.services.terminal_service import Terminal as Terminal, Terminals as Terminals
     from accord.services.terminal_user import TerminalUser as TerminalUser
     from accord.spans import Spans as Spans
-    from accord.store.base import Store as Store
-    from accord.store.memory import MemoryStore as MemoryStore
-    from accord.store.postgres.store import PostgresStore as PostgresStore
-    from accord.store.sqlite import SqliteStore as SqliteStore
+    from accord.store.memory_store import MemoryStore as MemoryStore
+    from accord.store.postgres_store import PostgresStore as PostgresStore
+    from accord.store.sqlite_store import SqliteStore as SqliteStore
+    from accord.store.store import Store as Store
     from accord.sync.sync_connect import ask as ask
     from accord.trace import TraceEvent as TraceEvent, TraceFile as TraceFile
     from accord.transports import memory_transport as _memory
@@ -134,7 +134,7 @@ _HOMES = {
     "LinkQuestion": "services.elicitation.elicitation",
     "Login": "agent.authentication",
     "McpServerError": "errors",
-    "MemoryStore": "store.memory",
+    "MemoryStore": "store.memory_store",
     "MemoryTransport": "transports.memory_transport",
     "Model": "schema.base",
     "Notification": "schema.base",
@@ -167,8 +167,8 @@ _HOMES = {
     "Session": "agent.session",
     "Spans": "spans",
     "Hosts": "hosts.hosts",
-    "PostgresStore": "store.postgres.store",
-    "SqliteStore": "store.sqlite",
+    "PostgresStore": "store.postgres_store",
+    "SqliteStore": "store.sqlite_store",
     "Statistics": "engine.connection_limits",
     "OpenDocument": "client.suggested_edits",
     "StaleSuggestion": "errors",
@@ -177,7 +177,7 @@ _HOMES = {
     "Suggestions": "client.suggested_edits",
     "MirroredDocument": "agent.agent_suggestions",
     "StdioTransport": "transports.stdio_transport",
-    "Store": "store.base",
+    "Store": "store.store",
     "StoreError": "errors",
     "ToolServer": "mcp.over_acp.tool_server",
     "Subagent": "agent.subagent",

@@ -37,7 +37,7 @@ OWN: Mapping[str, Mapping[str, str]] = {
     STORES: {
         "memory": "accord.store.store_url:memory_store",
         "sqlite": "accord.store.store_url:sqlite_store",
-        **dict.fromkeys(("postgres", "postgresql"), "accord.store.postgres.store:PostgresStore"),
+        **dict.fromkeys(("postgres", "postgresql"), "accord.store.postgres_store:PostgresStore"),
     },
 }
 """The plug-ins of Accord itself, by group and name."""

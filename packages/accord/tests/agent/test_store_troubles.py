@@ -13,7 +13,7 @@ import pytest
 from accord import Agent, Handlers, Peer, PeerError, SqliteStore, StoreError, memory_pair, v1
 from accord.agent.replay_tree import PART
 from accord.schema import codec
-from accord.store.base import StoredSession
+from accord.store.store import StoredSession
 from accord.testing import FaultyTransport
 from accord.transports.transport_interface import HIGH_WATER
 

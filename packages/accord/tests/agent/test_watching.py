@@ -14,7 +14,7 @@ import accord
 from accord import v1, v2
 from accord.agent import watch_feed
 from accord.http import serving
-from accord.store.postgres.store import PostgresStore
+from accord.store.postgres_store import PostgresStore
 from tests.hosts.hosting import editor_on
 from tests.store.conftest import postgres, schema  # noqa: F401 - fixtures
 from tests.waiting import eventually

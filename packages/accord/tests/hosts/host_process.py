@@ -9,8 +9,8 @@ import os
 import sys
 
 import accord
-from accord.store.postgres.store import PostgresStore
-from accord.store.postgres.url import is_postgres
+from accord.store.postgres_connection import is_postgres
+from accord.store.postgres_store import PostgresStore
 
 
 def an_agent(store):

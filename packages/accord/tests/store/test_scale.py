@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from accord import MemoryStore, SqliteStore
-from accord.store import queries
-from accord.store.base import PAGE_BYTES, StoredSession
+from accord.store import sqlite_queries
+from accord.store.store import PAGE_BYTES, StoredSession
 from tests.store.stores import all_sessions
 
 STEP = 100
@@ -57,7 +57,9 @@ async def make(tmp_path):
         made.append(store)
 
         def fill(connection):
-            queries.in_transaction(connection, lambda: [queries.insert(connection, it, None) for it in sessions(count)])
+            sqlite_queries.in_transaction(
+                connection, lambda: [sqlite_queries.insert(connection, it, None) for it in sessions(count)]
+            )
 
         await store._work(fill)
         return store

@@ -4,7 +4,7 @@ import sqlite3
 
 import pytest
 
-from accord.store.write_ahead import is_busy, use_write_ahead_log
+from accord.store.sqlite_database import is_busy, use_write_ahead_log
 
 
 @pytest.fixture

@@ -46,7 +46,7 @@ from accord.mistakes import check_handler
 from accord.running import OWNER, STORE, Unwritable, explain_at_a_terminal, run_until_the_end
 from accord.schema import v1
 from accord.services.service import Service as LentService
-from accord.store.base import IN_MEMORY, Store
+from accord.store.store import IN_MEMORY, Store
 from accord.store.store_url import store_at
 from accord.transports.stdio_transport import StdioTransport
 from accord.transports.transport_interface import Transport

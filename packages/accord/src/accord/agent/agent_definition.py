@@ -30,7 +30,7 @@ from accord.mistakes import WrongReturn, place_of
 from accord.schema import v1
 from accord.schema.base import Json
 from accord.schema.v1 import StopReason
-from accord.store.base import Store
+from accord.store.store import Store
 
 if TYPE_CHECKING:
     from accord.agent.agent_suggestions import (

@@ -35,7 +35,7 @@ from accord.schema.type_tree import Tagged, node_of
 from accord.session import SessionState, ToolCallState
 from accord.session.replay_scan import Version, marked, marking, read
 from accord.session.values import Update
-from accord.store.base import NOTHING, Changes, Store, StoredSession
+from accord.store.store import NOTHING, Changes, Store, StoredSession
 
 _NOT_KEPT = frozenset(("notice", "available_commands_update"))
 """The tags of updates that are not part of the conversation."""

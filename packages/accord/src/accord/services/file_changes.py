@@ -1,9 +1,10 @@
 """Changes of files: the journal of agents' writes, and a summary of one change in a few lines.
 
 The journal keeps the bytes before and after each write, to display and to undo it. A summary (`FileChange`) says how
-many lines were added and removed, and which ones. An agent chooses both texts, and comparing them well takes quadratic time. So the lines that both texts share at their
-start and end are cut off first, and what lies between is compared only if it is short. A long change is shown as its
-old lines and its new ones; its numbers count the lines that only one side has.
+many lines were added and removed, and which ones. An agent chooses both texts, and comparing them well takes quadratic
+time. So the lines that both texts share at their start and end are cut off first, and what lies between is compared
+only if it is short. A long change is shown as its old lines and its new ones; its numbers count the lines that only one
+side has.
 """
 
 from __future__ import annotations

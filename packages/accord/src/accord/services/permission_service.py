@@ -6,7 +6,8 @@
 A refusal is answered with a reject option, because agents take `cancelled` for the end of the turn. The answer is
 `cancelled` only if the turn was cancelled while the question was open, or if the agent offers no reject option.
 
-Answers that hold always are remembered in a file, by program, by folder and by what was asked. The file is JSON: `permissions.json` in `$XDG_STATE_HOME/accord`, else in `~/.local/state/accord`.
+Answers that hold always are remembered in a file, by program, by folder and by what was asked. The file is JSON:
+`permissions.json` in `$XDG_STATE_HOME/accord`, else in `~/.local/state/accord`.
 
     {"version": 2, "answers": [
       {"program": "/usr/bin/claude 0f3a…", "agent": "Claude Code", "folder": "/home/me/project",

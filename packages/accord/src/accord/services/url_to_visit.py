@@ -3,9 +3,10 @@
 The URL is parsed and never fetched. All of it is displayed, in the characters that a browser would send, so that no
 letter can pass for another that looks the same.
 
-Some internationalised domains may be displayed in their own letters, others only in ASCII. Letters of different alphabets may look the same: the Cyrillic U+0430 and the Latin a, for one. A label is displayed in
-its own letters only if they belong to one alphabet, are plain lower-case letters, and at least one of them does not
-look like a Latin letter. Browsers have longer tables. In doubtful cases the ASCII form is displayed.
+Letters of different alphabets may look the same: the Cyrillic U+0430 and the Latin a, for one. So a label of an
+internationalised domain is displayed in its own letters only if they belong to one alphabet, are plain lower-case
+letters, and at least one of them does not look like a Latin letter. Browsers have longer tables. In doubtful cases the
+ASCII form is displayed.
 """
 
 from __future__ import annotations

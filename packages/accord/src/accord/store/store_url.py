@@ -15,8 +15,8 @@ from pathlib import Path
 from accord.arguments import check_path
 from accord.file_uris import path_of_uri
 from accord.plugins import STORES, PluginError, plugin_for_scheme, scheme_of
-from accord.store.base import IN_MEMORY, Store
-from accord.store.memory import MemoryStore
+from accord.store.memory_store import MemoryStore
+from accord.store.store import IN_MEMORY, Store
 
 
 def store_at(where: str | Path, argument: str = "store") -> Store:
@@ -32,7 +32,7 @@ def store_at(where: str | Path, argument: str = "store") -> Store:
         if not isinstance(store, Store):
             raise PluginError(f"the plug-in for {scheme_of(where)}:// must return a Store, got {type(store).__name__}")
         return store
-    from accord.store.sqlite import SqliteStore  # most agents keep their sessions in memory
+    from accord.store.sqlite_store import SqliteStore  # most agents keep their sessions in memory
 
     return SqliteStore(where)
 
@@ -46,7 +46,7 @@ def memory_store(url: str) -> Store:
 
 def sqlite_store(url: str) -> Store:
     """The plug-in for `sqlite:///PATH`."""
-    from accord.store.sqlite import SqliteStore
+    from accord.store.sqlite_store import SqliteStore
 
     path = path_of_uri(f"file{url[len('sqlite') :]}")
     if path is None or not path.name:

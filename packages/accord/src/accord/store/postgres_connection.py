@@ -3,6 +3,8 @@
 A connection is opened when it is needed. It is thrown away whenever anything but an answer comes: after a deadline or a
 cancelled call its state is unknown. It is thrown away with `terminate`, because an orderly close may wait for a server
 that is silent. There is no pool for the same reason: a pool resets a connection before it takes it back.
+
+`postgres_driver`, which loads asyncpg, is imported with the first connection.
 """
 
 from __future__ import annotations
@@ -12,11 +14,12 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias, TypeVar
 
 from accord.errors import StoreError
-from accord.store.postgres.connection import Connection
+from accord.masking import mask_urls
+from accord.store.postgres_statements import AsyncpgConnection
 
 T = TypeVar("T")
 
-Work: TypeAlias = "Callable[[Connection], Awaitable[T]]"
+Work: TypeAlias = "Callable[[AsyncpgConnection], Awaitable[T]]"
 
 FIRST_PAUSE = 0.05
 """Seconds before a call is repeated for the first time."""
@@ -40,11 +43,11 @@ class Deadline:
 
     async def wait(self, error: StoreError) -> None:
         """Wait before the next attempt; raises this error if repeating does not help or the time is over."""
-        from accord.store.postgres import driver
+        from accord.store import postgres_driver
 
-        if driver.is_lost(error.__cause__):
+        if postgres_driver.is_lost(error.__cause__):
             self.may_be_done = True
-        elif not driver.was_undone(error.__cause__):
+        elif not postgres_driver.was_undone(error.__cause__):
             raise error
         if self.left <= self._pause:
             raise error
@@ -52,16 +55,17 @@ class Deadline:
         self._pause = min(2 * self._pause, LONGEST_PAUSE)
 
 
-class Line:
+class PostgresConnection:
     """One connection, used by one call at a time."""
 
     def __init__(self, url: str, settings: dict[str, str]) -> None:
-        from accord.store.postgres import driver  # here, so that `accord.PostgresStore` alone does not load asyncpg
 
-        self._driver = driver
+        from accord.store import postgres_driver
+
+        self._driver = postgres_driver
         self._url = url
         self._settings = settings
-        self._connection: Connection | None = None
+        self._connection: AsyncpgConnection | None = None
         self._busy = asyncio.Lock()
         self.was_connected = False
         """Whether the database was ever reached. A URL that never worked is likely wrong, so trying again is no use."""
@@ -95,3 +99,20 @@ class Line:
         if self._connection is not None:
             self._connection.terminate()
             self._connection = None
+
+
+def is_postgres(url: object) -> bool:
+    """Whether this is the URL of a PostgreSQL database.
+
+    >>> is_postgres("postgresql://db1,db2/accord"), is_postgres("sessions.sqlite3")
+    (True, False)
+    """
+    return isinstance(url, str) and url.startswith(("postgresql://", "postgres://"))
+
+
+def check_url(url: object) -> None:
+    """Refuse what is not the URL of a PostgreSQL database."""
+    if not isinstance(url, str):
+        raise TypeError(f"PostgresStore(url) takes a URL such as 'postgresql://host/name', got {type(url).__name__}")
+    if not is_postgres(url):
+        raise ValueError(f"PostgresStore(url) takes a URL such as 'postgresql://host/name', got {mask_urls(url)!r}")

@@ -13,13 +13,13 @@ import os
 import shutil
 import sqlite3
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
 from accord.errors import StoreError, StoreTrouble
 from accord.schema import codec
-from accord.store.write_ahead import is_busy, primary_code, use_write_ahead_log
 
 FORMAT = 1
 """The version of the tables; it rises when older versions of Accord can no longer read the file."""
@@ -242,3 +242,26 @@ def _check(connection: sqlite3.Connection, path: Path) -> int:
     if written < 0 or (tables and not written):
         raise damaged(path, f"its format number is {written}, but must be 1 or more")
     return int(written)
+
+
+def use_write_ahead_log(connection: sqlite3.Connection, patience: float) -> None:
+    """Switch to WAL mode. SQLite does not wait for the lock here, whatever the connection's timeout is."""
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if not is_busy(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+
+
+def is_busy(error: Exception) -> bool:
+    """Whether another connection holds the lock."""
+    return primary_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def primary_code(error: Exception) -> int:
+    """SQLite's number for the error; 0 if it is not SQLite's."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF  # the higher bits are SQLite's extended code

@@ -16,8 +16,10 @@ from typing import TypeVar, get_args
 from accord.arguments import check_path, check_word
 from accord.errors import StoreError
 from accord.folders import data_folder
-from accord.store import database, queries
-from accord.store.base import (
+from accord.store import sqlite_database, sqlite_queries
+from accord.store.sqlite_database import Safety
+from accord.store.sqlite_queries import WriteJournal
+from accord.store.store import (
     IN_MEMORY,
     NOTHING,
     PAGE_OF_SESSIONS,
@@ -29,8 +31,6 @@ from accord.store.base import (
     StoredSession,
     now,
 )
-from accord.store.database import Safety
-from accord.store.journal import WriteJournal
 
 T = TypeVar("T")
 
@@ -52,7 +52,7 @@ class SqliteStore(Store):
         *,
         name: str = "sessions",
         survives: Safety = "process",
-        patience: float = database.PATIENCE,
+        patience: float = sqlite_database.PATIENCE,
         clock: Clock = now,
     ) -> None:
         if path == IN_MEMORY:
@@ -69,7 +69,7 @@ class SqliteStore(Store):
         self._patience = patience
         self._clock = clock
         self._opening = asyncio.Lock()
-        self._open: _Open | None = None
+        self._open: _OpenFile | None = None
 
     def __repr__(self) -> str:
         return f"SqliteStore({str(self.path)!r})"
@@ -77,7 +77,7 @@ class SqliteStore(Store):
     async def open(self) -> None:
         async with self._opening:
             if self._open is None:
-                self._open = await _Open.at(self.path, self._survives, self._patience, self._clock)
+                self._open = await _OpenFile.at(self.path, self._survives, self._patience, self._clock)
 
     async def close(self) -> None:
         async with self._opening:
@@ -86,14 +86,14 @@ class SqliteStore(Store):
                 await held.close()
 
     async def create(self, session: StoredSession) -> StoredSession:
-        await self._change(lambda connection: queries.insert(connection, session, None))
+        await self._change(lambda connection: sqlite_queries.insert(connection, session, None))
         return session
 
     async def find(self, session_id: str, *, owner: str = "") -> StoredSession | None:
-        return await self._work(lambda connection: queries.find(connection, session_id, owner))
+        return await self._work(lambda connection: sqlite_queries.find(connection, session_id, owner))
 
     async def take(self, session_id: str, *, owner: str = "", roots: Sequence[str] = ()) -> StoredSession:
-        found = await self._change(lambda connection: queries.take(connection, session_id, owner, roots))
+        found = await self._change(lambda connection: sqlite_queries.take(connection, session_id, owner, roots))
         if found is None:
             raise StoreError("gone", f"session {session_id} does not exist")
         return found
@@ -105,19 +105,19 @@ class SqliteStore(Store):
         await held.journal.write(session, updates, changes)
 
     async def amend(self, session_id: str, changes: Changes, *, owner: str = "") -> None:
-        await self._change(lambda connection: queries.amend(connection, session_id, owner, changes))
+        await self._change(lambda connection: sqlite_queries.amend(connection, session_id, owner, changes))
 
     async def updates(self, session_id: str, *, owner: str = "", after: int = 0) -> AsyncIterator[list[bytes]]:
         while True:
             start = after
-            page = await self._work(lambda connection: queries.updates(connection, session_id, owner, start))  # noqa: B023
+            page = await self._work(lambda connection: sqlite_queries.updates(connection, session_id, owner, start))  # noqa: B023
             if not page:
                 return
             after += len(page)
             yield page
 
     async def lengths(self, known: Mapping[str, int], *, owner: str = "") -> dict[str, int]:
-        return await self._work(lambda connection: queries.lengths(connection, list(known), owner))
+        return await self._work(lambda connection: sqlite_queries.lengths(connection, list(known), owner))
 
     async def page(
         self,
@@ -129,20 +129,22 @@ class SqliteStore(Store):
         size: int = PAGE_OF_SESSIONS,
     ) -> Page:
         position = None if cursor is None else Cursor.read(cursor, cwd, archived)
-        return await self._work(lambda connection: queries.page(connection, owner, cwd, archived, position, size))
+        return await self._work(
+            lambda connection: sqlite_queries.page(connection, owner, cwd, archived, position, size)
+        )
 
     async def copy(self, source: str, session: StoredSession) -> StoredSession:
-        await self._change(lambda connection: queries.insert(connection, session, source))
+        await self._change(lambda connection: sqlite_queries.insert(connection, session, source))
         return session
 
     async def cut(self, session: StoredSession, length: int) -> None:
-        await self._change(lambda connection: queries.cut(connection, session, length))
+        await self._change(lambda connection: sqlite_queries.cut(connection, session, length))
 
     async def delete(self, session_id: str, *, owner: str = "") -> None:
-        await self._change(lambda connection: queries.delete(connection, session_id, owner))
+        await self._change(lambda connection: sqlite_queries.delete(connection, session_id, owner))
 
     async def _change(self, do: Callable[[sqlite3.Connection], T]) -> T:
-        return await self._work(lambda connection: queries.in_transaction(connection, lambda: do(connection)))
+        return await self._work(lambda connection: sqlite_queries.in_transaction(connection, lambda: do(connection)))
 
     async def _work(self, do: Callable[[sqlite3.Connection], T]) -> T:
         held = self._open
@@ -155,17 +157,17 @@ class SqliteStore(Store):
 
         try:
             return await asyncio.wrap_future(held.submit(work))
-        except database.FAILURES as error:
-            raise database.trouble(error, self.path) from error
+        except sqlite_database.FAILURES as error:
+            raise sqlite_database.trouble(error, self.path) from error
 
-    async def _ready(self) -> _Open:
+    async def _ready(self) -> _OpenFile:
         await self.open()
         if self._open is None:
             raise StoreError("failed", f"the store {self.path} was closed while it was being opened")
         return self._open
 
 
-class _Open:
+class _OpenFile:
     """The resources of an open store: its thread, its connections and its journal."""
 
     def __init__(
@@ -179,11 +181,11 @@ class _Open:
         self.worker = worker
         self.patient = patient
         self.quick = quick
-        self.file = database.OpenedFile(path)
+        self.file = sqlite_database.OpenedFile(path)
         self.journal = WriteJournal(quick, self.submit, self.file, path, clock)
 
     @classmethod
-    async def at(cls, path: Path, survives: Safety, patience: float, clock: Clock) -> _Open:
+    async def at(cls, path: Path, survives: Safety, patience: float, clock: Clock) -> _OpenFile:
         worker = ThreadPoolExecutor(1, "accord-store")
         preparing = worker.submit(_prepare, path, survives, patience)
         try:
@@ -210,11 +212,11 @@ class _Open:
 
 def _prepare(path: Path, survives: Safety, patience: float) -> tuple[sqlite3.Connection, sqlite3.Connection | None]:
     """Open the worker's connection and the journal's. Both may wait, because another store may lock the file."""
-    patient = database.prepare(path, survives, patience)
+    patient = sqlite_database.prepare(path, survives, patience)
     if survives != "process":
         return patient, None
     try:
-        quick = database.connect(path, survives, patience)
+        quick = sqlite_database.connect(path, survives, patience)
         quick.execute("PRAGMA wal_autocheckpoint = 0")  # a checkpoint waits for the disk, so the worker does it
     except BaseException:
         patient.close()

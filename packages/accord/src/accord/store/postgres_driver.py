@@ -8,7 +8,7 @@ from typing import Any, cast
 from accord.errors import StoreError, StoreTrouble
 from accord.extras import missing_extra
 from accord.masking import mask_urls
-from accord.store.postgres.connection import Connection
+from accord.store.postgres_statements import AsyncpgConnection
 
 try:
     import asyncpg  # type: ignore[import-untyped]  # pyright: ignore[reportMissingTypeStubs]
@@ -16,7 +16,7 @@ try:
 except ModuleNotFoundError as missing:
     raise missing_extra("postgres", "a store in PostgreSQL") from missing
 
-connect: Callable[..., Awaitable[Connection]] = cast("Any", asyncpg).connect
+connect: Callable[..., Awaitable[AsyncpgConnection]] = cast("Any", asyncpg).connect
 """Opens a connection to a URL."""
 
 _LOST = (

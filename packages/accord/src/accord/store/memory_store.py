@@ -12,7 +12,7 @@ import msgspec
 
 from accord.errors import StoreError
 from accord.schema import codec
-from accord.store.base import (
+from accord.store.store import (
     NOTHING,
     PAGE_BYTES,
     PAGE_OF_SESSIONS,
@@ -29,7 +29,7 @@ from accord.store.base import (
 )
 
 
-class _Kept:
+class _StoredSession:
     """A session with its updates and its number in the order of creation."""
 
     __slots__ = ("number", "session", "updated", "updates")
@@ -76,12 +76,12 @@ class MemoryStore(Store):
     def __init__(self, *, limit: int = LIMIT, clock: Clock = now) -> None:
         self._clock = clock
         self._limit = limit
-        self._kept: dict[str, _Kept] = {}
+        self._kept: dict[str, _StoredSession] = {}
         self._released: dict[str, int] = {}
         """Bytes of the released sessions, in the order of their release."""
         self._released_bytes = 0
         self._count = 0
-        self._listed: list[_Kept] | None = None
+        self._listed: list[_StoredSession] | None = None
         """All sessions in the order of a list; None after a change."""
 
     def __repr__(self) -> str:
@@ -169,7 +169,7 @@ class MemoryStore(Store):
             self._listed = sorted(self._kept.values(), key=_place)
         position = None if cursor is None else Cursor.read(cursor, cwd, archived)
         start = 0 if position is None else bisect_right(self._listed, (-position.updated, -position.number), key=_place)
-        found: list[_Kept] = []
+        found: list[_StoredSession] = []
         for kept in self._listed[start:]:
             session = kept.session
             if session.owner == owner and cwd in (None, session.cwd) and archived in (None, session.archived):
@@ -197,7 +197,7 @@ class MemoryStore(Store):
         self._released_bytes -= self._released.pop(session_id, 0)
         self._listed = None
 
-    def _held(self, session: StoredSession) -> _Kept:
+    def _held(self, session: StoredSession) -> _StoredSession:
         """The session for its holder; raises StoreError for any other agent."""
         kept = self._of(session.id, session.owner)
         if kept is None:
@@ -206,7 +206,7 @@ class MemoryStore(Store):
             raise StoreError("taken", f"session {session.id} was opened elsewhere; load it again to continue here")
         return kept
 
-    def _of(self, session_id: str, owner: str) -> _Kept | None:
+    def _of(self, session_id: str, owner: str) -> _StoredSession | None:
         kept = self._kept.get(session_id)
         return kept if kept is not None and kept.session.owner == owner else None
 
@@ -214,7 +214,7 @@ class MemoryStore(Store):
         if session.id in self._kept:
             raise StoreError("exists", f"session {session.id} already exists")
         self._count += 1
-        self._kept[session.id] = _Kept(self._count, _detached(session), updates)
+        self._kept[session.id] = _StoredSession(self._count, _detached(session), updates)
         self._listed = None
         return session
 
@@ -230,7 +230,7 @@ def _copied(value: Json) -> Json:
     return codec.loads(codec.encode(value))
 
 
-def _sessions(found: list[_Kept]) -> list[StoredSession]:
+def _sessions(found: list[_StoredSession]) -> list[StoredSession]:
     return [kept.as_it_is() for kept in found]
 
 

@@ -15,11 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from accord.errors import StoreError
-from accord.store.base import NOTHING, Changes, Clock, StoredSession, microseconds
-from accord.store.postgres.columns import CHANGING, bits, changed_columns, transposed
-from accord.store.postgres.connection import Row
-from accord.store.postgres.line import Deadline, Line
-from accord.store.postgres.statements import Statements
+from accord.store.postgres_connection import Deadline, PostgresConnection
+from accord.store.postgres_statements import CHANGING, Row, Statements, bits, changed_columns, transposed
+from accord.store.store import NOTHING, Changes, Clock, StoredSession, microseconds
 
 LARGEST = 4 * 1024 * 1024
 """Bytes of updates after which a statement takes no more writes."""
@@ -48,7 +46,7 @@ class Place:
 
 
 @dataclass(slots=True)
-class Write:
+class PostgresWrite:
     """One write that waits for its commit."""
 
     session: StoredSession
@@ -69,14 +67,14 @@ class Write:
 
 
 @dataclass(slots=True)
-class Group:
+class CommitGroup:
     """The writes of one holder in one statement."""
 
     updates: list[bytes] = field(default_factory=list[bytes])
     columns: dict[str, Any] = field(default_factory=dict[str, Any])
     touches: bool = False
 
-    def add(self, write: Write) -> None:
+    def add(self, write: PostgresWrite) -> None:
         """Add one more write, in order."""
         self.updates += write.updates
         if write.columns is not None:
@@ -89,7 +87,7 @@ class Commits:
 
     def __init__(
         self,
-        line: Line,
+        line: PostgresConnection,
         statements: Statements,
         find: Callable[[str, str], Awaitable[Row | None]],
         patience: float,
@@ -101,13 +99,13 @@ class Commits:
         self._patience = patience
         self._clock = clock
         self._places: dict[Key, Place] = {}
-        self._waiting: list[Write] = []
+        self._waiting: list[PostgresWrite] = []
         self._committing: asyncio.Task[None] | None = None
 
     async def write(self, session: StoredSession, updates: Sequence[bytes], changes: Changes) -> None:
         """Write with the next commit; returns or raises once it is done."""
         columns = None if changes is NOTHING else changed_columns(changes)
-        write = Write(session, updates, columns, asyncio.get_running_loop().create_future())
+        write = PostgresWrite(session, updates, columns, asyncio.get_running_loop().create_future())
         self._waiting.append(write)
         if self._committing is None:
             self._committing = asyncio.create_task(self._commit_all(), name="accord store commits")
@@ -142,8 +140,8 @@ class Commits:
         finally:
             self._committing = None
 
-    def _next_batch(self) -> list[Write]:
-        batch: list[Write] = []
+    def _next_batch(self) -> list[PostgresWrite]:
+        batch: list[PostgresWrite] = []
         size = taken = 0
         for write in self._waiting:
             if size >= LARGEST:
@@ -155,10 +153,10 @@ class Commits:
         del self._waiting[:taken]
         return batch
 
-    async def _commit(self, batch: list[Write]) -> dict[Key, StoreError | None]:
-        groups: dict[Key, Group] = {}
+    async def _commit(self, batch: list[PostgresWrite]) -> dict[Key, StoreError | None]:
+        groups: dict[Key, CommitGroup] = {}
         for write in batch:
-            groups.setdefault(write.key, Group()).add(write)
+            groups.setdefault(write.key, CommitGroup()).add(write)
         places = await self._placed(groups.keys())
         written = {key: group for key, group in groups.items() if key in places}
         deadline = Deadline(self._patience)
@@ -194,7 +192,7 @@ class Commits:
             except StoreError as error:
                 await deadline.wait(error)
 
-    def _values(self, groups: Mapping[Key, Group], places: Mapping[Key, Place]) -> list[Any]:
+    def _values(self, groups: Mapping[Key, CommitGroup], places: Mapping[Key, Place]) -> list[Any]:
         """The values of the statement: sessions, updates, and changes, each as one array for a column."""
         at = None if self._clock is None else microseconds(self._clock())
         now = asyncio.get_running_loop().time() if at is None else at / 1_000_000
@@ -239,7 +237,7 @@ def key_of(session: StoredSession) -> Key:
     return session.id, session.owner, session.hold
 
 
-def _settle(batch: list[Write], outcomes: Mapping[Key, StoreError | None]) -> None:
+def _settle(batch: list[PostgresWrite], outcomes: Mapping[Key, StoreError | None]) -> None:
     for write in batch:
         if write.done.done():
             continue

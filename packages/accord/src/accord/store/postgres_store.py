@@ -10,7 +10,21 @@ from typing import Any, TypeVar, get_args
 from accord.arguments import check_text, check_word
 from accord.errors import StoreError
 from accord.masking import mask_urls
-from accord.store.base import (
+from accord.store import postgres_statements
+from accord.store.postgres_commits import Commits
+from accord.store.postgres_connection import Deadline, PostgresConnection, Work, check_url
+from accord.store.postgres_statements import (
+    AsyncpgConnection,
+    Row,
+    Statements,
+    changed_columns,
+    columns_of,
+    key,
+    session_of,
+    storable,
+)
+from accord.store.sqlite_database import PATIENCE, Safety
+from accord.store.store import (
     NOTHING,
     PAGE_BYTES,
     PAGE_OF_SESSIONS,
@@ -22,14 +36,6 @@ from accord.store.base import (
     Store,
     StoredSession,
 )
-from accord.store.database import PATIENCE, Safety
-from accord.store.postgres import tables
-from accord.store.postgres.columns import changed_columns, columns_of, key, session_of, storable
-from accord.store.postgres.commits import Commits
-from accord.store.postgres.connection import Connection, Row
-from accord.store.postgres.line import Deadline, Line, Work
-from accord.store.postgres.statements import Statements
-from accord.store.postgres.url import check_url
 
 T = TypeVar("T")
 
@@ -72,8 +78,8 @@ class PostgresStore(Store):
             "application_name": "accord",
         }
         self._statements = Statements(schema)
-        self._writer = Line(url, settings)
-        self._readers = [Line(url, settings) for _ in range(READERS)]
+        self._writer = PostgresConnection(url, settings)
+        self._readers = [PostgresConnection(url, settings) for _ in range(READERS)]
         self._turns = count()
         self._commits = Commits(self._writer, self._statements, self._find, patience, clock)
         self._opening = asyncio.Lock()
@@ -96,7 +102,9 @@ class PostgresStore(Store):
         deadline = Deadline(self._patience)
         while True:
             try:
-                return await self._writer.run(lambda line: tables.prepare(line, self._schema), deadline.left)
+                return await self._writer.run(
+                    lambda line: postgres_statements.prepare(line, self._schema), deadline.left
+                )
             except StoreError as error:
                 if not self._writer.was_connected:
                     raise
@@ -199,7 +207,7 @@ class PostgresStore(Store):
         if place is None:
             raise StoreError("gone", f"session {session.id} was deleted")
 
-        async def cut(line: Connection) -> int:
+        async def cut(line: AsyncpgConnection) -> int:
             async with line.transaction():
                 left: int | None = await line.fetchval(self._statements.shorten, place.number, session.hold, length)
                 if left is None:
@@ -214,7 +222,7 @@ class PostgresStore(Store):
         if row is None:
             return
 
-        async def delete(line: Connection) -> None:
+        async def delete(line: AsyncpgConnection) -> None:
             async with line.transaction():
                 await line.fetchval(self._statements.lock, row["number"])  # a writer waits, and finds nothing
                 for statement in self._statements.delete:
@@ -226,7 +234,7 @@ class PostgresStore(Store):
         columns = columns_of(session)
         attempts = 0
 
-        async def insert(line: Connection) -> tuple[int, int]:
+        async def insert(line: AsyncpgConnection) -> tuple[int, int]:
             nonlocal attempts
             attempts += 1
             async with line.transaction():
@@ -242,7 +250,7 @@ class PostgresStore(Store):
         self._commits.place(session, number, length)
         return session
 
-    async def _copied(self, line: Connection, source: str | None, owner: str) -> tuple[int | None, int]:
+    async def _copied(self, line: AsyncpgConnection, source: str | None, owner: str) -> tuple[int | None, int]:
         """The number of the session that is copied, and its length, which stays until the transaction ends."""
         if source is None:
             return None, 0
@@ -252,14 +260,14 @@ class PostgresStore(Store):
             raise _gone(source)
         return held["number"], held["length"]
 
-    async def _inserted_before(self, line: Connection, session: StoredSession, attempts: int) -> tuple[int, int]:
+    async def _inserted_before(self, line: AsyncpgConnection, session: StoredSession, attempts: int) -> tuple[int, int]:
         """The number and length of a session that exists; raises StoreError unless an earlier attempt made it."""
         row = await line.fetchrow(self._statements.find, *_this(session.id, session.owner))
         if attempts == 1 or row is None or session_of(row) != session:
             raise StoreError("exists", f"session {session.id} already exists")
         return row["number"], row["length"]
 
-    async def _refusal(self, line: Connection, number: int, session: StoredSession) -> StoreError:
+    async def _refusal(self, line: AsyncpgConnection, number: int, session: StoredSession) -> StoreError:
         if await line.fetchrow(self._statements.held, [number]) is None:
             return StoreError("gone", f"session {session.id} was deleted")
         return StoreError("taken", f"session {session.id} was opened elsewhere; load it again to continue here")

@@ -1,1 +1,0 @@
-"""Sessions in PostgreSQL, which the processes of several machines share: connections, statements and commits."""
