@@ -5,9 +5,9 @@
     for tool in await servers.tools():               # of all that can be reached; the others are in servers.failures()
         result = await servers.run(tool, {...})      # its content is made of this protocol's blocks
 
-The path of a server's description: `opening` makes a transport of it (process, streamable HTTP or SSE), `session_task`
-holds the connection, `server` makes requests over it, `servers` joins all servers of a session, and `catalog` lists
-what they offer. `content` and `elicitation` convert from MCP's types. Nothing here depends on an agent.
+The path of a server's description: `server_transports` makes a transport of it (process, streamable HTTP or SSE) and
+holds the connection, `mcp_server` makes requests over it, `servers` joins all servers of a session, and `catalog` says
+what they offer, in ACP's types. Nothing here depends on an agent.
 """
 
 from typing import TYPE_CHECKING

@@ -16,7 +16,7 @@ only:
 | a request that opens a session | its `acp` servers are described as processes or URLs that lead here (`mcp/bridge`) |
 | `mcp/message` from a provider | is taken: the agent never sees it |
 
-What the agent then asks of a server is forwarded to its provider (`mcp/bridge/forwarded`). Nothing that the agent sends
+What the agent then asks of a server is forwarded to its provider (`mcp/forwarded_server`). Nothing that the agent sends
 passes through here, so updates cost nothing more. An agent that takes `acp` servers itself is left alone.
 """
 

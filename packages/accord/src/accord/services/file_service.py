@@ -5,8 +5,8 @@
     Client(files=Files(unsaved=buffers))              an editor's unsaved text takes precedence over the disk
 
 A read turns the path into a place in a root (`roots`), opens its folder (`confined`), reads bytes and decodes them
-(`encoding`). A write goes the other way: it encodes the text, replaces the file (`atomic`) and records the change
-(`journal`). Both run in a thread. The requests of one session run one at a time and in order, so a read sees the write
+(`file_content`). A write goes the other way: it encodes the text, replaces the file (`file_content`) and records the change
+(`file_changes`). Both run in a thread. The requests of one session run one at a time and in order, so a read sees the write
 before it.
 """
 

@@ -264,7 +264,7 @@ class Permissions(Service):
     async def answer(self, question: PermissionQuestion) -> v1.RequestPermissionResponse:
         """Decide, and append the decision to the audit log.
 
-        Raises RequestError for a request that is too large to judge (see `subject`).
+        Raises RequestError for a request that is too large to judge (see `permission_question`).
         """
         must_be_judgeable(question.tool_call, question.options)
         try:
