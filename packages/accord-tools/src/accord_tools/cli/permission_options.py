@@ -39,8 +39,8 @@ if TYPE_CHECKING:
         TerminalUser,
         v1,
     )
-    from accord.services.permissions.guarded import Consent
-    from accord.services.permissions.question import Ask, Choice
+    from accord.services.guarded_services import UsePermissions
+    from accord.services.permission_question import Ask, Choice
     from accord_tools.cli.view import View
     from accord_tools.presentation.work_lines import Writes
 
@@ -92,7 +92,7 @@ def describe_request(question: PermissionQuestion) -> str:
 
 def options_that_allow(question: PermissionQuestion) -> str:
     """The options that would allow it."""
-    from accord.services.permissions.question import allow_reads
+    from accord.services.permission_question import allow_reads
 
     return "--allow reads" if allow_reads(question) else "--allow all, or a rule of --policy FILE,"
 
@@ -117,7 +117,7 @@ class RunClient(NamedTuple):
 def run_client(options: argparse.Namespace, view: View) -> Generator[RunClient]:
     """The client that the options describe. Questions wait for `view`, which shows what happens."""
     from accord import Terminals
-    from accord.services.permissions.question import ALLOWANCES
+    from accord.services.permission_question import ALLOWANCES
     from accord_tools.presentation.work_lines import Writes
 
     allow, policy = allowed(options), policy_of(options)
@@ -127,7 +127,9 @@ def run_client(options: argparse.Namespace, view: View) -> Generator[RunClient]:
             from accord import Elicitation
             from accord.services.guarded_services import UsePermissions
 
-            consent = Consent(user.permit, policy=policy, remembered=kept, while_deciding=view.question_order.stopped)
+            consent = UsePermissions(
+                user.permit, policy=policy, remembered=kept, while_deciding=view.question_order.stopped
+            )
             yield RunClient(_guarded(consent, writes, terminals, Elicitation(user.fill, user.visit)), writes, None)
         return
     grants: Ask = ALLOWANCES["none" if allow == "ask" else allow]

@@ -33,10 +33,9 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from accord._internal.tasks import Tasks
+from accord.callback_socket import TOKEN, CallbackSocket
 from accord.mcp import shim
 from accord.mcp.tool_server import ToolServer
-from accord.private_sockets.dialling import TOKEN
-from accord.private_sockets.listening import PrivateSocket
 from accord.schema import v1
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ class Bridge:
     """Servers of this program, each reached by a token."""
 
     def __init__(self, tasks: Tasks) -> None:
-        self._socket = PrivateSocket("mcp bridge", tasks, limit=LINE)
+        self._socket = CallbackSocket("mcp bridge", tasks, limit=LINE)
         self.close = self._socket.close
         """Close the socket, and end all connections."""
 

@@ -5,9 +5,9 @@
     Client(files=Files(unsaved=buffers))              an editor's unsaved text takes precedence over the disk
 
 A read turns the path into a place in a root (`roots`), opens its folder (`confined`), reads bytes and decodes them
-(`file_content`). A write goes the other way: it encodes the text, replaces the file (`file_content`) and records the change
-(`file_changes`). Both run in a thread. The requests of one session run one at a time and in order, so a read sees the write
-before it.
+(`file_content`). A write goes the other way: it encodes the text, replaces the file (`file_content`) and records the
+change (`file_changes`). Both run in a thread. The requests of one session run one at a time and in order, so a read
+sees the write before it.
 """
 
 from __future__ import annotations
