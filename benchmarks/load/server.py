@@ -15,7 +15,7 @@ from collections import Counter
 import accord
 from accord.http.server.serve import Server
 from accord.http.server.server_limits import ServerLimits
-from accord.store.postgres.url import is_postgres
+from accord.store.postgres_connection import is_postgres
 from benchmarks.contract import parse
 
 KEY = "hosts that share nothing else but one machine"

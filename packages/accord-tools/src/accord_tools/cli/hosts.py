@@ -43,7 +43,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the hosts, the oldest first."""
     from accord.hosts import listed_hosts
-    from accord.store.postgres.url import is_postgres
+    from accord.store.postgres_connection import is_postgres
 
     where: str = options.directory
     if not is_postgres(where) and not Path(where).is_file():

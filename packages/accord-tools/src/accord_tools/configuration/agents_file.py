@@ -34,7 +34,7 @@ from accord import ConfigurationError
 from accord.folders import config_folder, locked
 from accord.mistakes import nearest
 from accord.project.project import Project
-from accord.services.files.atomic import replace_own
+from accord.services.file_content import replace_own
 from accord_tools.configuration.agent_settings import AgentSettings, placed, read_settings
 
 VARIABLE = "ACCORD_CONFIG"

@@ -53,7 +53,7 @@ from accord.transports.transport_interface import Transport
 
 if TYPE_CHECKING:
     from accord.agent.agent_suggestions import SuggestionFunctions, Wish
-    from accord.services.local import LocalHost
+    from accord.services.local_services import LocalHost
     from accord.spans import Spans
 
 

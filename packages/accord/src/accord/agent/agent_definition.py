@@ -40,7 +40,7 @@ if TYPE_CHECKING:
         SuggestFunction,
         SuggestionFunctions,
     )
-    from accord.services.local import LocalHost
+    from accord.services.local_services import LocalHost
     from accord.spans import Spans
 
 

@@ -39,7 +39,7 @@ from accord.engine.handlers import Handlers
 from accord.errors import RequestError, StoreError
 from accord.schema import v1
 from accord.schema.base import Json
-from accord.store.base import Changes, Store, StoredSession, now
+from accord.store.store import Changes, Store, StoredSession, now
 
 if TYPE_CHECKING:
     from accord.agent.watch_feed import SessionWatch, WatchedSessions

@@ -32,8 +32,8 @@ from accord.schema.sendable import check_sendable
 from accord.services.service import ServedSession
 
 if TYPE_CHECKING:
-    from accord.mcp.over_acp.lines_to_client import LinesToClient
-    from accord.services.local import LocalHost
+    from accord.mcp.mcp_line import LinesToClient
+    from accord.services.local_services import LocalHost
 
 
 ResultT = TypeVar("ResultT")
@@ -152,7 +152,7 @@ class ConnectedClient(msgspec.Struct):
 
     def lines(self) -> LinesToClient:
         """What connects with MCP servers that the client itself offers."""
-        from accord.mcp.over_acp.lines_to_client import LinesToClient
+        from accord.mcp.mcp_line import LinesToClient
 
         if self.mcp_lines is None:
             self.mcp_lines = LinesToClient(self.peer)
@@ -164,7 +164,7 @@ class ConnectedClient(msgspec.Struct):
         requester = self.requester(dialect)
         if self.local is None:
             return requester
-        from accord.services.local import HelpedPeer
+        from accord.services.local_services import HelpedPeer
 
         return HelpedPeer(requester, self.peer, self.local, session)
 

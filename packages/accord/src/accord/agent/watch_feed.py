@@ -41,7 +41,7 @@ from accord.schema import codec, v1
 from accord.schema.base import Unknown
 from accord.session import SessionState
 from accord.session.replay_scan import Version, read, update_in
-from accord.store.base import Store, StoredSession
+from accord.store.store import Store, StoredSession
 
 ROOM = 4 * 1024 * 1024
 """Bytes of a session's present that are kept to tell a watcher of version 1 what happens in one of version 2."""

@@ -15,12 +15,12 @@ from accord.documents.positions import ENCODINGS
 from accord.engine.handlers import Handlers, MessageT, RawHandlerT, Registrar
 from accord.engine.interceptors import Interception
 from accord.schema import v1
-from accord.services.elicitation.elicitation import Elicitation, Fill
-from accord.services.files.files import Files
-from accord.services.permissions.permissions import Permissions
-from accord.services.permissions.question import Ask, allow_all, refuse
+from accord.services.elicitation_service import Elicitation, Fill
+from accord.services.file_service import Files
+from accord.services.permission_question import Ask, allow_all, refuse
+from accord.services.permission_service import Permissions
 from accord.services.service import Service, SessionOf
-from accord.services.terminals.terminals import Terminals
+from accord.services.terminal_service import Terminals
 
 
 class Client:

@@ -21,9 +21,9 @@ from accord.arguments import wrong_type
 from accord.engine.handlers import Handlers
 from accord.engine.peer import Peer
 from accord.errors import CapabilityMissing, RequestError
-from accord.mcp.bridge.ways import Bridges, way_of
-from accord.mcp.over_acp.lent_servers import LentServers
-from accord.mcp.over_acp.tool_server import ToolServer, tools
+from accord.mcp.bridges import Bridges, way_of
+from accord.mcp.lent_servers import LentServers
+from accord.mcp.tool_server import ToolServer, tools
 from accord.schema import codec, v1
 from accord.schema.base import Request
 from accord.services.service import ServedSession, Service

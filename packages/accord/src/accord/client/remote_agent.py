@@ -40,7 +40,7 @@ from accord.schema.sendable import check_sendable
 
 if TYPE_CHECKING:
     from accord.client.suggested_edits import Suggestions
-    from accord.mcp.over_acp.tool_server import ToolServer
+    from accord.mcp.tool_server import ToolServer
 
 
 ResultT = TypeVar("ResultT")

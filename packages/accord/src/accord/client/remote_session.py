@@ -43,7 +43,7 @@ from accord.session import Observer, SessionState, ToolCallState, choices_of
 
 if TYPE_CHECKING:
     from accord.client.lent_tools import EditorServer
-    from accord.mcp.over_acp.tool_server import ToolServer
+    from accord.mcp.tool_server import ToolServer
 
 
 Content: TypeAlias = "str | Path | v1.ContentBlock"

@@ -13,7 +13,7 @@ from accord.arguments import check_text
 from accord.errors import AccordError
 from accord.hosts.host_table import Directory, HostRow, new_host_id
 from accord.hosts.signed_forward import LEAST_KEY
-from accord.store.postgres.url import is_postgres
+from accord.store.postgres_connection import is_postgres
 
 if TYPE_CHECKING:
     from accord.hosts.this_host import ThisHost

@@ -11,11 +11,8 @@ from collections.abc import Sequence
 
 from accord.hosts.host_table import REMEMBERED, Beat, Directory, HostRow, QuotaTable
 from accord.http.server.owner_quotas import Bucket, Use, Withdrawal
-from accord.store.postgres.connection import Connection, Row
-from accord.store.postgres.line import Line
-from accord.store.postgres.statements import quoted
-from accord.store.postgres.tables import MAKING
-from accord.store.postgres.url import check_url
+from accord.store.postgres_connection import PostgresConnection, check_url
+from accord.store.postgres_statements import MAKING, AsyncpgConnection, Row, quoted
 
 ADMISSION_PATIENCE = 5.0
 """Seconds for one admission."""
@@ -80,7 +77,7 @@ class PostgresQuotas(QuotaTable):
             "default_transaction_isolation": "read committed",
             "idle_in_transaction_session_timeout": f"{IDLE * 1000:.0f}",
         }
-        self._line = Line(url, settings)
+        self._line = PostgresConnection(url, settings)
         self._admit = _ADMIT.format(schema=schema)
         self._full_in = _FULL_IN.format(schema=schema)
         self._fill = _FILL.format(schema=schema)
@@ -90,7 +87,7 @@ class PostgresQuotas(QuotaTable):
         self._forget = f"DELETE FROM {schema}.quota_buckets WHERE full_at < clock_timestamp()"
 
     async def admit(self, use: Use, most: int, host: str) -> bool:
-        async def work(connection: Connection) -> bool:
+        async def work(connection: AsyncpgConnection) -> bool:
             async with connection.transaction():
                 await connection.execute(_LOCK, use.kind + use.owner)
                 values = (use.id, use.kind, use.owner, host, most)
@@ -102,7 +99,7 @@ class PostgresQuotas(QuotaTable):
         await self._line.run(lambda connection: connection.execute(self._release, list(uses)), ADMISSION_PATIENCE)
 
     async def withdraw(self, owner: str, bucket: Bucket, most: int) -> Withdrawal:
-        async def work(connection: Connection) -> Withdrawal:
+        async def work(connection: AsyncpgConnection) -> Withdrawal:
             async with connection.transaction():
                 await connection.execute(_LOCK, owner)
                 full_in = await connection.fetchval(self._full_in, owner)
@@ -117,7 +114,7 @@ class PostgresQuotas(QuotaTable):
         return holder
 
     async def sweep(self) -> None:
-        async def work(connection: Connection) -> None:
+        async def work(connection: AsyncpgConnection) -> None:
             await connection.execute(self._sweep)
             await connection.execute(self._forget)
 
@@ -182,7 +179,7 @@ class PostgresDirectory(Directory):
         check_url(url)
         # A beat that a dying database server forgets is made again within a second.
         self._url = url
-        self._line = Line(url, {"synchronous_commit": "off", "application_name": "accord hosts"})
+        self._line = PostgresConnection(url, {"synchronous_commit": "off", "application_name": "accord hosts"})
         named = quoted(schema)
         self._schema = named
         self._table = _TABLE.format(schema=named)
@@ -194,7 +191,7 @@ class PostgresDirectory(Directory):
     async def open(self) -> None:
         await self._line.run(self._prepare, PATIENCE)
 
-    async def _prepare(self, connection: Connection) -> None:
+    async def _prepare(self, connection: AsyncpgConnection) -> None:
         async with connection.transaction():
             await connection.execute("SELECT pg_advisory_xact_lock($1)", MAKING)
             if await connection.fetchval("SELECT to_regnamespace($1)", self._schema) is None:
@@ -210,7 +207,7 @@ class PostgresDirectory(Directory):
         return PostgresQuotas(self._url, self._schema)
 
     async def beat(self, beat: Beat) -> list[HostRow] | None:
-        async def work(connection: Connection) -> list[HostRow] | None:
+        async def work(connection: AsyncpgConnection) -> list[HostRow] | None:
             host = beat.host
             values = (host.id, host.name, host.address, host.speaks, host.state, host.load, host.connections)
             if await connection.fetchrow(self._renew, *values, beat.lease) is None:
@@ -223,7 +220,7 @@ class PostgresDirectory(Directory):
         return await self._line.run(work, beat.lease / 2)
 
     async def hosts(self) -> list[HostRow]:
-        async def work(connection: Connection) -> list[HostRow]:
+        async def work(connection: AsyncpgConnection) -> list[HostRow]:
             return _hosts(await connection.fetch(self._read))
 
         return await self._line.run(work, PATIENCE)
