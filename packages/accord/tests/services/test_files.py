@@ -13,7 +13,7 @@ from hypothesis import given, strategies
 import accord
 from accord import v1
 from accord.services.file_changes import MOST, AgentWrite, ChangeJournal
-from accord.services.file_content import LineEnds, decode, encode_like
+from accord.services.file_content import LineRange, decode, encode_like
 from accord.services.file_service import Files
 
 
@@ -53,7 +53,7 @@ async def test_reading_starts_at_a_line_and_stops_at_a_limit(project, session, l
 def test_lines_do_not_depend_on_the_pieces_that_a_text_comes_in(text, cuts, line, limit):
     lines = [line + "\n" for line in text.split("\n")[:-1]] + [text.rpartition("\n")[2]]
     expected = "".join(lines[line - 1 :][: len(lines) if limit is None else limit])
-    wanted = LineEnds(line, limit)
+    wanted = LineRange(line, limit)
     edges = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
     for start, end in itertools.pairwise(edges):
         if wanted.add(text[start:end]):

@@ -33,7 +33,7 @@ from accord.folders import state_folder
 from accord.printable import fenced, label, printable
 from accord.project.git import FolderNotTrusted, Git, Repository
 from accord.project.project import CHUNK, SKIPPED, Project, read_named
-from accord.services.file_content import LineEnds, NotText, replace_own, texts
+from accord.services.file_content import LineRange, NotText, replace_own, texts
 from accord.session.placeholders import png_size
 
 MOST_FILES = 100_000
@@ -229,7 +229,7 @@ def _lines(project: Project, path: Path, first: int, last: int) -> str:
     name = f"@{path.name}:{first}-{last}"
     if not 1 <= first <= last:
         raise ValueError(f"{name}: the first line must be from 1 to the last one, {last}")
-    wanted = LineEnds(first, last - first + 1)
+    wanted = LineRange(first, last - first + 1)
     try:
         with project.open(path) as fd:
             for text in texts(iter(lambda: os.read(fd, CHUNK), b"")):

@@ -31,7 +31,7 @@ MOST = 10_000
 class AgentWrite:
     """One write to a file. `before` is None if the file is new.
 
-    >>> print(Change(Path("/p/a.txt"), b"one\\n", b"two\\n").diff(), end="")
+    >>> print(AgentWrite(Path("/p/a.txt"), b"one\\n", b"two\\n").diff(), end="")
     --- /p/a.txt
     +++ /p/a.txt
     @@ -1 +1 @@

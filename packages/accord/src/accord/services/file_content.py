@@ -344,10 +344,10 @@ def _ends_like(before: str, text: str) -> str:
     return text
 
 
-class LineEnds:
+class LineRange:
     """Extracts a range of lines from text that arrives in chunks.
 
-    >>> wanted = Lines(first=2, count=1)
+    >>> wanted = LineRange(first=2, count=1)
     >>> wanted.add("one\\ntw"), wanted.add("o\\nthree\\n"), wanted.text
     (False, True, 'two\\n')
     """

@@ -33,7 +33,7 @@ from accord.project.folder import Folder
 from accord.project.roots import RootedPath, Roots
 from accord.schema import v1
 from accord.services.file_changes import AgentWrite, ChangeJournal
-from accord.services.file_content import LineEnds, NotText, encode_like, replace, texts
+from accord.services.file_content import LineRange, NotText, encode_like, replace, texts
 from accord.services.service import ServedSession, Service, SessionOf
 
 T = TypeVar("T")
@@ -166,7 +166,7 @@ class Files(Service):
 
     def _read_now(self, roots: Roots, path: str, line: int, limit: int | None) -> str:
         place = roots.locate(path)
-        wanted = LineEnds(line, limit)
+        wanted = LineRange(line, limit)
         with _explained(place.path), folder_of(place, roots) as folder:
             unsaved = self.unsaved.get(folder.path)
             if unsaved is not None:
@@ -175,7 +175,7 @@ class Files(Service):
                 self._read_from_disk(folder, wanted, whole=line <= 1 and limit is None)
         return wanted.text
 
-    def _read_from_disk(self, folder: Folder, wanted: LineEnds, *, whole: bool) -> None:
+    def _read_from_disk(self, folder: Folder, wanted: LineRange, *, whole: bool) -> None:
         with _opened(folder) as fd:
             found = os.fstat(fd)
             if found.st_nlink > 1 and not self._hard_links:

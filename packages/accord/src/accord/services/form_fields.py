@@ -268,7 +268,7 @@ MOST_CHARACTERS = 200_000
 def form_excess(schema: v1.ElicitationSchema) -> str | None:
     """Why a form is too large, as an error text; None if it is within the bounds.
 
-    >>> excess(v1.ElicitationSchema({str(number): v1.BooleanPropertySchema() for number in range(300)}))
+    >>> form_excess(v1.ElicitationSchema({str(number): v1.BooleanPropertySchema() for number in range(300)}))
     'the form has 300 fields, at most 200 are allowed: ask in several forms'
     """
     if (count := max(len(schema.properties), len(schema.required or ()))) > MOST_FIELDS:

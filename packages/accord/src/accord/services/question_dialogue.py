@@ -70,7 +70,7 @@ FULL = TextLimits(lines=1_000, items=1_000, options=1_000, choices=1_000, charac
 class QuestionFrame:
     """Gathers the lines of a question.
 
-    >>> frame = Frame("An agent asks for permission", BRIEF, 40)
+    >>> frame = QuestionFrame("An agent asks for permission", BRIEF, 40)
     >>> frame.text("command", "echo one\\necho two")
     >>> print(frame)
     ┌ An agent asks for permission
