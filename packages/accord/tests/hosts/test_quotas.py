@@ -10,7 +10,8 @@ import accord
 from accord.hosts.host_table import Beat, HostRow
 from accord.hosts.hosts import directory_of
 from accord.http import MeasuredHost, Quotas, SharedHost, serving
-from accord.http.server.owner_quotas import Bucket, CountedTurns, LocalCounts, OwnerGate, new_use
+from accord.http.server.owner_quotas import CountedTurns, LocalCounts, OwnerGate, new_use
+from accord.http.server.server_limits import Bucket
 from accord.http.server.validation import Refusal
 from accord.metrics import ServerMetrics
 from accord_tools.cli.exit_codes import WrongUsage

@@ -349,7 +349,6 @@ def live_session_of(session: RemoteSession) -> LiveSession:
     return session._live
 
 
-ResultT = TypeVar("ResultT")
 Opened: TypeAlias = "v1.NewSessionResponse | v1.LoadSessionResponse | v1.ResumeSessionResponse | v1.ForkSessionResponse"
 """The agent's answers that open a session."""
 Reopening: TypeAlias = "type[v1.LoadSessionRequest | v1.ResumeSessionRequest]"

@@ -18,7 +18,8 @@ from collections.abc import Sequence
 from random import Random
 from typing import Literal, NamedTuple, Self
 
-from accord.http.server.owner_quotas import Bucket, Use, Withdrawal
+from accord.http.server.owner_quotas import Use
+from accord.http.server.server_limits import Bucket, Withdrawal
 from accord.http.server.validation import Refusal
 
 State = Literal["live", "draining", "dead", "gone"]

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from accord.hosts.host_table import REMEMBERED, Beat, Directory, HostRow, QuotaTable
-from accord.http.server.owner_quotas import Bucket, Use, Withdrawal
+from accord.http.server.owner_quotas import Use
+from accord.http.server.server_limits import Bucket, Withdrawal
 from accord.store.postgres_connection import PostgresConnection, check_url
 from accord.store.postgres_statements import MAKING, AsyncpgConnection, Row, quoted
 

@@ -26,7 +26,8 @@ from typing import Any, TypeVar
 from accord.errors import StoreError
 from accord.hosts.host_table import REMEMBERED, Beat, Directory, HostRow, QuotaTable
 from accord.hosts.signed_forward import LEAST_KEY
-from accord.http.server.owner_quotas import Bucket, Use, Withdrawal
+from accord.http.server.owner_quotas import Use
+from accord.http.server.server_limits import Bucket, Withdrawal
 from accord.store.sqlite_database import use_write_ahead_log
 
 if sys.platform == "win32":

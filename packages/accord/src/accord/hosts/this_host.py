@@ -43,7 +43,8 @@ from accord.hosts.host_table import (
 from accord.hosts.peers import PeerHosts, PeerTls
 from accord.hosts.signed_forward import Signer
 from accord.http.server.cluster import ClusterApp, OtherHost
-from accord.http.server.owner_quotas import Bucket, LocalCounts, OwnerGate, Use, Withdrawal, owner_key
+from accord.http.server.owner_quotas import LocalCounts, OwnerGate, Use, owner_key
+from accord.http.server.server_limits import Bucket, Withdrawal
 
 JUDGES_AFTER = 1.2
 """Leases that a host must have beaten without a gap before it declares others dead."""

@@ -52,9 +52,9 @@ from accord.http.server.cluster import (
 )
 from accord.http.server.http_connection import HttpConnection, Responder, StreamReader, with_connection_id
 from accord.http.server.observer_transport import ObserverTransport
-from accord.http.server.owner_quotas import OwnerGate, ProcessCounts, Quotas, QuotaTransport, Use
+from accord.http.server.owner_quotas import OwnerGate, ProcessCounts, QuotaTransport, Use
 from accord.http.server.request_body import BodyMemory, RequestBody
-from accord.http.server.server_limits import ServerLimits
+from accord.http.server.server_limits import Quotas, ServerLimits
 from accord.http.server.validation import AnswersBadly, Ends, Headers, Opens, Posts, Reads, Refusal
 from accord.jsonrpc.wire_messages import ResponseFrame, encode_error, parse
 from accord.transports.transport_interface import End, Transport

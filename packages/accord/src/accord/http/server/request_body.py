@@ -205,8 +205,6 @@ PASSING = 2.0
 DIGITS = 18
 """The most digits of a Content-Length."""
 
-Result = TypeVar("Result")
-
 
 class RequestBody:
     """One request body from an ASGI server."""

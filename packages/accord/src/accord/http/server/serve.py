@@ -31,8 +31,7 @@ from accord.http.server.agent_host import Hosted
 from accord.http.server.app import App
 from accord.http.server.asgi import Application
 from accord.http.server.cluster import ClusterSettings
-from accord.http.server.owner_quotas import Quotas
-from accord.http.server.server_limits import ServerLimits
+from accord.http.server.server_limits import Quotas, ServerLimits
 from accord.running import on_signals
 
 if TYPE_CHECKING:
