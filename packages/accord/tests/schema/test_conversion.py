@@ -569,6 +569,7 @@ def test_commands_that_come_with_a_session_are_not_dropped():
 
 
 def test_what_is_out_of_bounds_there_is_refused():
+    refuses(to_v2, v1.ToolCallLocation("/a", 0), "ToolCallLocation.line")
     refuses(to_v1, v2.TerminalExitStatus(-1), "TerminalExitStatus.exitCode")
     refuses(to_v1, v2.ElicitationAcceptAction({"a": {"deep": 1}}), "ElicitationAcceptAction.content")
     refuses(to_v2, v1.CancelRequestNotification(None), "CancelRequestNotification.requestId")

@@ -110,7 +110,6 @@ EXPECTED_V1 = {
 
 EXPECTED_V2 = {
     **IN_BOTH_VERSIONS,
-    "types.ToolCallLocation.fields.line: differs": "line 0 is read as it came in both versions, so that it can be told",
     "types.SessionConfigSelect.fields: ours has configId": FLATTENED,
     "types.SessionConfigBoolean.fields: ours has configId": FLATTENED,
     "types: ours has SetSessionConfigOptionId": NO_NAME_THERE,

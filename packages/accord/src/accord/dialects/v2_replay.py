@@ -21,7 +21,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 from msgspec import UNSET
-from msgspec.structs import replace
 
 from accord.errors import ConversionError
 from accord.schema import codec, v1, v2
@@ -60,7 +59,8 @@ def _id(told: Message) -> v2.MessageId:
 
 def tool_call(call: ToolCallState, state: SessionState) -> v2.ToolCallProgress:  # noqa: ARG001
     """A tool call as it is now."""
-    places = [replace(it, line=None) if it.line == 0 else it for it in call.locations]  # the first line is line 1
+    # The first line is line 1.
+    places = [v2.ToolCallLocation(it.path, it.line or None, meta=it.meta) for it in call.locations]
     return v2.ToolCallProgress(
         call.id,
         call.title or None,

@@ -170,7 +170,6 @@ from accord.schema.v1 import (
     TerminalId as TerminalId,
     TitledMultiSelectItems as TitledMultiSelectItems,
     ToolCallId as ToolCallId,
-    ToolCallLocation as ToolCallLocation,
     UnarchiveSessionRequest as UnarchiveSessionRequest,
     UnarchiveSessionResponse as UnarchiveSessionResponse,
     Usage as Usage,
@@ -932,6 +931,13 @@ ToolCallStatus: TypeAlias = Annotated[
 
 
 ToolCallContent: TypeAlias = Open[Content | Diff | Terminal]
+
+
+class ToolCallLocation(Model):
+    """A place in a file that a tool works on, which an editor can follow."""
+
+    path: AbsolutePath
+    line: Tolerant[Annotated[int, Meta(ge=1, le=2**32 - 1)] | None] = None
 
 
 class ToolCallCancelCapabilities(Model):

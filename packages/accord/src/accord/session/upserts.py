@@ -31,6 +31,7 @@ from accord.session.values import Compaction, SessionMessageState, Speaker, Suba
 
 
 _SAME_FIELDS: tuple[tuple[type, type], ...] = (
+    (v2.ToolCallLocation, v1.ToolCallLocation),
     (v2.PlanEntry, v1.PlanEntry),
     (v2.PlanItems, v1.PlanItems),
     (v2.RunningStateUpdate, v1.RunningStateUpdate),
@@ -120,7 +121,7 @@ def _patched(call: ToolCallState, update: v2.ToolCallUpdate) -> ToolCallState:
         call.kind if kind is UNSET else "other" if kind is None else kind,
         call.status if (status := update.status) is UNSET else "pending" if status is None else status,
         call.content if (content := update.content) is UNSET else () if content is None else content,
-        call.locations if (locations := update.locations) is UNSET else () if locations is None else locations,
+        call.locations if (locations := update.locations) is UNSET else () if locations is None else shown(locations),
         call.raw_input if update.raw_input is UNSET else update.raw_input,
         call.raw_output if update.raw_output is UNSET else update.raw_output,
         call.name if update.name is UNSET else update.name,
