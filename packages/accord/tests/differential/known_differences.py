@@ -70,6 +70,13 @@ ROWS = (
     ),
     Row(
         versions=(1,),
+        where=("Annotations.audience", "Annotations.priority", "ResourceLink.icons", "ResourceLink.size", "Role"),
+        ours="roles are kept, a priority lies between 0 and 1, a size is not negative, a link may have icons",
+        theirs="an unknown role is dropped, numbers have no bounds, icons are an unknown key",
+        why="content has one class for both versions, and is read as version 2 has it",
+    ),
+    Row(
+        versions=(1,),
         how=("unknown word",),
         where=("PromptResponse.stopReason",),
         ours="kept as its string",
