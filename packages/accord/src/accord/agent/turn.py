@@ -295,9 +295,7 @@ class Turn(Elicits, Generic[StateT]):
         What is said with nothing between is one message.
         """
         dialect = self._dialect
-        block = (
-            dialect.text(content) if isinstance(content, str) else dialect.block(content_block("turn.say()", content))
-        )
+        block = v1.TextContent(content) if isinstance(content, str) else content_block("turn.say()", content)
         if self._speaker is not dialect.agent_chunk:
             self._begin_message(dialect.agent_chunk)
         # Not an `async def` of its own: a model's answer is thousands of these. A local name is called faster.
@@ -320,9 +318,7 @@ class Turn(Elicits, Generic[StateT]):
     async def think(self, content: str | v1.ContentBlock) -> None:
         """Think aloud."""
         dialect = self._dialect
-        block = (
-            dialect.text(content) if isinstance(content, str) else dialect.block(content_block("turn.think()", content))
-        )
+        block = v1.TextContent(content) if isinstance(content, str) else content_block("turn.think()", content)
         if self._speaker is not dialect.thought_chunk:
             self._begin_message(dialect.thought_chunk)
         await self._send(dialect.thought_chunk(block, self._message_id))
@@ -330,7 +326,7 @@ class Turn(Elicits, Generic[StateT]):
     async def say_as_user(self, content: str | v1.ContentBlock) -> None:
         """Say something in the user's name."""
         dialect = self._dialect
-        block = dialect.block(content_block("turn.say_as_user()", content))
+        block = content_block("turn.say_as_user()", content)
         if self._speaker is not dialect.user_chunk:
             self._begin_message(dialect.user_chunk)
         await self._send(dialect.user_chunk(block, self._message_id))

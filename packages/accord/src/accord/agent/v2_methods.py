@@ -268,7 +268,7 @@ class V2Methods:
 
     async def _prompt(self, request: v2.PromptRequest, context: Context) -> v2.PromptResponse:
         receipt = PromptReceipt(request.prompt, context, unstable=self._agent.unstable)
-        await self._work_on(_prompt_in_v1(request), context, receipt)
+        await self._work_on(v1.PromptRequest(request.session_id, request.prompt, meta=request.meta), context, receipt)
         if receipt.answer is None:
             raise RequestError.cancelled()
         session = self._lifecycle.sessions.get(request.session_id)
@@ -289,18 +289,6 @@ class V2Methods:
         session = self._lifecycle.session(request.session_id)
         if not session._cancels.cancel("terminal", request.terminal_id):
             raise RequestError.invalid_params("this terminal cannot be cancelled", terminalId=request.terminal_id)
-
-
-def _prompt_in_v1(request: v2.PromptRequest) -> v1.PromptRequest:
-    """A prompt in version 1. Plain text, which most prompts are, is not converted field by field."""
-    blocks = [_plain_text(block) or in_v1(block, "agent") for block in request.prompt]
-    return v1.PromptRequest(request.session_id, blocks, meta=request.meta)
-
-
-def _plain_text(block: v2.ContentBlock) -> v1.TextContent | None:
-    if isinstance(block, v2.TextContent) and block.annotations is None and block.meta is None:
-        return v1.TextContent(block.text)
-    return None
 
 
 def declared_in_version_2(declared: v1.AgentCapabilities) -> v2.AgentCapabilities:

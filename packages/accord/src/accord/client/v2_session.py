@@ -24,7 +24,7 @@ from accord.client.reply import Outcome, Reply
 from accord.client.update_buffer import UpdateBuffer
 from accord.client.v2_turn_tracker import IDLE, TrackedPrompt, V2TurnTracker, WorkEnd
 from accord.dialects.v2_as_v1 import UpdateView
-from accord.dialects.v2_requests import blocks_as_v2, options_as_v1
+from accord.dialects.v2_requests import options_as_v1
 from accord.errors import INTERNAL_ERROR, REQUEST_CANCELLED, CapabilityMissing, Overflow, PeerError
 from accord.schema import v1, v2
 from accord.schema.base import Json
@@ -133,7 +133,7 @@ class LiveSessionV2(LiveSession):
     def _send(self, turn: Reply) -> None:
         is_alone = not self._open
         peer = self.remote.peer
-        posted = peer.post(v2.PromptRequest(self.id, blocks_as_v2(turn._prompt), meta=turn._meta))
+        posted = peer.post(v2.PromptRequest(self.id, turn._prompt, meta=turn._meta))
         turn._sent(posted, UpdateBuffer(peer.connection.read_pause, self.remote.limits.reply, _as_read))
         opened = _OpenTurn(turn, self._tracker.sent(len(self.state)))
         self._open.append(opened)

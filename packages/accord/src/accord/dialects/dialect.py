@@ -72,17 +72,12 @@ class Dialect(ABC):
     commands_come_with_answers: ClassVar[bool]
     """Whether the answers that open sessions hold the commands, so that no update is needed after them."""
 
-    text: type[Any]
-    """The class of text in a message. The four classes belong to the hot path, so each is one attribute away."""
     agent_chunk: type[Any]
+    """The classes of chunks belong to the hot path, so each is one attribute away."""
     thought_chunk: type[Any]
     user_chunk: type[Any]
     looked_at: frozenset[type[Any]]
     """The classes of updates that cannot be sent as they are: `fitted` says what is sent."""
-
-    @abstractmethod
-    def block(self, block: v1.ContentBlock) -> Any:
-        """This content in this version."""
 
     @abstractmethod
     def fitted(self, update: Any) -> Sequence[Any]:

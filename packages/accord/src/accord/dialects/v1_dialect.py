@@ -27,14 +27,10 @@ class V1Dialect(Dialect):
     commands_come_with_answers = False
 
     def __init__(self) -> None:
-        self.text = v1.TextContent
         self.agent_chunk = v1.AgentMessageChunk
         self.thought_chunk = v1.AgentThoughtChunk
         self.user_chunk = v1.UserMessageChunk
         self.looked_at = looked_at()
-
-    def block(self, block: v1.ContentBlock) -> Any:
-        return block
 
     def message(self, message_id: v1.MessageId, blocks: Sequence[v1.ContentBlock]) -> Sequence[Any]:
         return [v1.AgentMessageChunk(block, message_id) for block in blocks]

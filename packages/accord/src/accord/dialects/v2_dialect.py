@@ -44,7 +44,6 @@ class V2Dialect(Dialect):
     commands_come_with_answers = True
 
     def __init__(self) -> None:
-        self.text = v2.TextContent
         self.agent_chunk = v2.AgentMessageChunk
         self.thought_chunk = v2.AgentThoughtChunk
         self.user_chunk = v2.UserMessageChunk
@@ -53,9 +52,6 @@ class V2Dialect(Dialect):
         """The content that the client has of each unfinished tool call, as values of version 1."""
         self._unnamed: tuple[type[Any], v2.MessageId] | None = None
         """The message that chunks without an id belong to."""
-
-    def block(self, block: v1.ContentBlock) -> Any:
-        return block
 
     def fitted(self, update: Any) -> Sequence[Any]:
         kind = update.__class__

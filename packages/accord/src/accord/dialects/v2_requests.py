@@ -7,7 +7,6 @@ it is converted; only what version 1 takes for granted is checked here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from accord.capabilities import CapabilityGuard
@@ -136,11 +135,6 @@ def _result_as_v1(request: Request[Any], result: Any) -> Any:
 def options_as_v1(options: list[v2.SessionConfigOption]) -> list[v1.SessionConfigOption] | None:
     """Config options in the words of version 1; None if there are none. What version 1 cannot say is left out."""
     return [shown for option in options for shown in known_as_v1(option)] or None
-
-
-def blocks_as_v2(blocks: Sequence[v1.ContentBlock]) -> list[v2.ContentBlock]:
-    """The content of a prompt as an agent of version 2 takes it."""
-    return list(blocks)
 
 
 def known_as_v1(value: Any) -> list[Any]:
