@@ -602,17 +602,130 @@ async def test_a_closed_session_can_be_loaded(serve, agent):
 # Open in two places
 
 
-async def test_loading_a_session_that_is_open_here_closes_it_first(serve, waiting):
-    async with serve(waiting) as editor:
+async def test_loading_an_idle_session_that_is_open_here_opens_it_again(serve, store):
+    agent, opened = Agent("parrot", store=store), []
+    agent.on_session(opened.append)
+    agent.on_prompt(lambda turn: turn.say(turn.text))
+
+    async with serve(agent) as editor:
+        session = await editor.open()
+        await editor.prompt(session, "hello")
+        editor.updates.clear()
+        await editor.request(load(session))
+        assert said(editor.updates) == [("user", "hello"), ("agent", "hello")]
+        assert [it.id for it in opened] == [session, session]
+        assert opened[0] is not opened[1]
+
+
+STEPS = [1, 1, 1, 1, 2, 1, 1]
+"""How many updates each step of a turn of `stepwise` sends."""
+
+
+def stepwise(store):
+    """An agent whose turn takes a step for each item of its queue; a tool call stays open for three."""
+    agent, steps = Agent("stepwise", store=store), asyncio.Queue()
+    agent.command("review", "Review")(lambda _: None)
+
+    @agent.on_prompt
+    async def work(turn):
+        await steps.get()
+        await turn.say("one ")
+        await steps.get()
+        async with turn.tool("Look", kind="read") as tool:
+            await steps.get()
+            await tool.text("first")
+            await steps.get()
+            await tool.text("second")
+            await steps.get()
+        await turn.think("hm")
+        await steps.get()
+        await turn.say("two ")
+        await steps.get()
+        await turn.say("three")
+
+    return agent, steps
+
+
+class ReadStore(MemoryStore):
+    """A store that tells when a replay reads it, and reads in many turns of the loop."""
+
+    def __init__(self):
+        super().__init__()
+        self.is_read = asyncio.Event()
+
+    async def updates(self, session_id, *, owner="", after=0):
+        self.is_read.set()
+        async for page in super().updates(session_id, owner=owner, after=after):
+            for entry in page:
+                await asyncio.sleep(0)
+                yield [entry]
+
+
+@pytest.mark.parametrize("goes_on", ["after the replay", "during the replay"])
+@pytest.mark.parametrize("count", range(len(STEPS)))
+async def test_a_load_at_any_step_of_a_turn_lets_it_go_on_and_loses_and_repeats_nothing(scripted, count, goes_on):
+    agent, steps = stepwise(store := ReadStore())
+    async with scripted(agent) as client:
+        session = (await client.request("session/new", {"cwd": CWD, "mcpServers": []}))["sessionId"]
+        await client.expect("session/update")  # the commands
+        params = {"sessionId": session, "prompt": [{"type": "text", "text": "hello"}]}
+        prompt = client.call("session/prompt", params)
+        await client.expect("session/update")  # the title
+        for updates in STEPS[:count]:
+            steps.put_nowait(None)
+            for _ in range(updates):
+                await client.expect("session/update")
+        loading = client.call("session/load", {"sessionId": session, "cwd": CWD, "mcpServers": []})
+        await store.is_read.wait()
+        if goes_on == "during the replay":
+            for _ in STEPS[count:]:
+                steps.put_nowait(None)
+        replayed = []
+        while (message := await client.receive()).get("id") != loading:
+            replayed.append(message["params"]["update"])
+        assert "result" in message, message
+        assert len([it for it in replayed if it.get("status") in ("completed", "failed")]) == (count >= 5)
+        if goes_on == "after the replay":
+            for _ in STEPS[count:]:
+                steps.put_nowait(None)
+        live, answer, commands = [], None, None
+        while answer is None or commands is None:
+            if (message := await client.receive()).get("id") == prompt:
+                answer = message["result"]
+            elif (update := message["params"]["update"])["sessionUpdate"] == "available_commands_update":
+                commands = update
+            else:
+                assert answer is None, message
+                live.append(update)
+        assert answer["stopReason"] == "end_turn"
+        state = folded([codec.convert(it, v1.SessionUpdate) for it in (*replayed, *live)])
+        assert [(it.speaker, it.text) for it in state.messages] == [
+            ("user", "hello"),
+            ("agent", "one "),
+            ("thought", "hm"),
+            ("agent", "two three"),
+        ]
+        [call] = state.tool_calls.values()
+        assert (call.title, call.status, call.content) == ("Look", "completed", [v1.Content.of("firstsecond")])
+
+
+async def test_a_resume_lets_the_work_of_its_connection_go_on(serve, store):
+    agent, steps = stepwise(store)
+    async with serve(agent) as editor:
         session = await editor.open()
         prompt = asyncio.create_task(editor.prompt(session, "go"))
+        steps.put_nowait(None)
         await editor.heard(v1.AgentMessageChunk)
-        live = [it for it in editor.updates if not isinstance(it, v1.UserMessageChunk)]
-        await editor.request(load(session))
-        assert (await prompt).stop_reason == "cancelled"
-        replayed = editor.updates[len(live) :]
-        assert said(replayed)[-2:] == [("user", "go"), ("agent", "begun")]
-        assert [it.status for it in replayed if isinstance(it, v1.ToolCallProgress)][-1] == "failed"
+        editor.updates.clear()
+        await editor.request(v1.ResumeSessionRequest(session, CWD))
+        await editor.heard(v1.AvailableCommandsUpdate)
+        with pytest.raises(PeerError) as error:
+            await editor.request(v1.ResumeSessionRequest(session, CWD, additional_directories=["/more"]))
+        assert error.value.data["path"] == "$.additionalDirectories"
+        for _ in STEPS[1:]:
+            steps.put_nowait(None)
+        assert (await prompt).stop_reason == "end_turn"
+        assert editor.text == "two three"
 
 
 async def test_a_session_that_was_loaded_elsewhere_is_no_longer_written_here(serve, agent):

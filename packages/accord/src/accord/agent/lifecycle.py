@@ -3,8 +3,8 @@
 Each of them is a few lines over the store and `Session`. The specification leaves some questions open; our answers:
 
 - A session is open on one connection. Loading or resuming it moves it to the connection that asks. The previous
-  connection can save nothing more in it. If it is the same connection, the session is closed first and its running
-  turn is cancelled; only in version 2, a session that works goes on when it is resumed.
+  connection can save nothing more in it. On the same connection, a session that works goes on, and one that does not
+  is closed first.
 - Deleting an open session closes it. Loading a deleted session fails like loading an unknown one.
 - A client that only watches a session does not open it: it stays where it is (see `watch_feed`).
 - A fork may work in another folder. A turn that is running in its source continues in the source only.
@@ -160,9 +160,12 @@ class Lifecycle:
             options, modes = await self.watch(request, context, replays=True)
             return v1.LoadSessionResponse(modes, options or None)
         async with self._alone(request.session_id):
-            session = await self._take(request)
-            await session._record.replay(self._surroundings.client.peer)
-            await self._opened(session)
+            if (session := self._working(request)) is not None:
+                await session._record.replay_work(self._surroundings.client.peer)
+            else:
+                session = await self._take(request)
+                await session._record.replay(self._surroundings.client.peer)
+                await self._opened(session)
             context.after_response(session._known)
         return v1.LoadSessionResponse(*_choices(session), meta=_answer_meta(session))
 
@@ -171,42 +174,38 @@ class Lifecycle:
             options, modes = await self.watch(request, context, replays=False)
             return v1.ResumeSessionResponse(modes, options or None)
         async with self._alone(request.session_id):
-            session = await self._take(request)
-            await session._tell_usage()
-            await self._opened(session)
+            if (session := self._working(request)) is not None:
+                await session._tell_usage()
+            else:
+                session = await self._take(request)
+                await session._tell_usage()
+                await self._opened(session)
             context.after_response(session._known)
         return v1.ResumeSessionResponse(*_choices(session), meta=_answer_meta(session))
 
-    async def rejoin(
-        self, request: v1.LoadSessionRequest | v1.ResumeSessionRequest, *, replays: bool
-    ) -> Session | None:
-        """The session, if this connection has it open and it works: a resume lets its work go on. Else None.
+    def _working(self, request: v1.LoadSessionRequest | v1.ResumeSessionRequest) -> Session | None:
+        """The session, if this connection has it open and it works: opening it again lets its work go on. Else None.
 
         RequestError if the request brings other folders, servers or a system prompt, which running work cannot take.
         """
-        async with self._alone(request.session_id):
-            session = self.sessions.get(request.session_id)
-            if session is None or not session._is_working:
-                return None
-            folders = list(checked_folders(request.cwd, request.additional_directories))
-            other = [
-                name
-                for name, is_same in {
-                    "cwd": folders[0] == session.cwd,
-                    "additionalDirectories": folders[1:] == list(session.roots.folders[1:]),
-                    "mcpServers": list(request.mcp_servers or ()) == list(session.mcp_servers),
-                    "systemPrompt": request.system_prompt is None
-                    or self._system_prompt(request) == session.system_prompt,
-                }.items()
-                if not is_same
-            ]
-            if other:
-                problem = f"the session works with another {other[0]}: cancel its work, then resume it"
-                raise RequestError.invalid_params(problem, path=f"$.{other[0]}")
-            if replays:
-                await session._record.replay_work(self._surroundings.client.peer)
-            else:
-                await session._tell_usage()
+        session = self.sessions.get(request.session_id)
+        if session is None or not session._is_working:
+            return None
+        folders = list(checked_folders(request.cwd, request.additional_directories))
+        other = [
+            name
+            for name, is_same in {
+                "cwd": folders[0] == session.cwd,
+                "additionalDirectories": folders[1:] == list(session.roots.folders[1:]),
+                "mcpServers": list(request.mcp_servers or ()) == list(session.mcp_servers),
+                "systemPrompt": request.system_prompt is None or self._system_prompt(request) == session.system_prompt,
+            }.items()
+            if not is_same
+        ]
+        if other:
+            problem = f"the session works with another {other[0]}: cancel its work, then open it again"
+            raise RequestError.invalid_params(problem, path=f"$.{other[0]}")
+        session._is_announced = False  # its commands are told again, as after any load
         return session
 
     def _blank(self, request: v1.NewSessionRequest | v1.ForkSessionRequest) -> StoredSession:

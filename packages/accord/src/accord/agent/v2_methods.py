@@ -199,11 +199,8 @@ class V2Methods:
             state = self._client.dialect().plain_state("idle", None) or b""
             self._client.peer.connection.tell(b"%b%b}}" % (update_head(request.session_id), state))
             return v2.ResumeSessionResponse(to_v2(options))
-        if (working := await self._lifecycle.rejoin(older, replays=replays)) is not None:
-            answer: v1.LoadSessionResponse | v1.ResumeSessionResponse = v1.ResumeSessionResponse(
-                meta=working.answer_meta or None
-            )
-        elif replays:
+        answer: v1.LoadSessionResponse | v1.ResumeSessionResponse
+        if replays:
             answer = await self._lifecycle.load(older, context)
         else:
             answer = await self._lifecycle.resume(older, context)
