@@ -59,7 +59,7 @@ WARM = (
     "accord.client.remote_session",
     "accord.connecting",
     "accord.testing",
-    "accord.trace.writing",
+    "accord.trace.trace_file",
     "accord.transports.process_transport",
     "accord.transports.websocket_client",
     "uvloop",

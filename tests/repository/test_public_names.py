@@ -137,7 +137,7 @@ print(*sorted(sys.modules), file=sys.stderr)
         "accord.services.file_service",
         "accord.services.terminal_service",
         "accord.spans",
-        "accord.trace.writing",
+        "accord.trace.trace_file",
         "asyncpg",
         "dataclasses",
         "hashlib",

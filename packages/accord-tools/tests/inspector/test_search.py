@@ -3,9 +3,8 @@
 import pytest
 
 from accord.trace import read, read_header
-from accord.trace.entries import entries
-from accord.trace.filters import parse_filter
-from accord.trace.query import FilterError, Term, read_query
+from accord.trace.query import FilterError, Term, parse_filter, read_query
+from accord.trace.trace_entries import entries
 from accord_tools.inspector.trace_search import Search
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import accord
 from accord import trace
-from accord.trace.entries import entries
+from accord.trace.trace_entries import entries
 from accord_tools.tap import live_taps
 from tests.waiting import eventually
 

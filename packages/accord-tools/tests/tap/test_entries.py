@@ -3,9 +3,9 @@
 import pytest
 
 from accord.trace import TraceEvent
-from accord.trace.entries import entries
-from accord.trace.filters import FilterError, parse_filter
+from accord.trace.query import FilterError, parse_filter
 from accord.trace.statistics import figures
+from accord.trace.trace_entries import entries
 from tests.tap.traces import chunk, events, frame, request, update
 
 

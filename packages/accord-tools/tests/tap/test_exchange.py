@@ -8,10 +8,10 @@ import pytest
 
 from accord import trace
 from accord.errors import AccordError
-from accord.trace.entries import entries
-from accord.trace.importing import import_trace
+from accord.trace.foreign_traces import import_trace
 from accord.trace.otlp import as_otlp
-from accord.trace.redacting import Redaction
+from accord.trace.trace_entries import entries
+from accord.trace.trace_redaction import Redaction
 from tests.tap.traces import CONVERSATION, chunk, events, frame, request, update, write
 
 HEADER = trace.TraceHeader(1, "2026-11-22T10:00:00.000+00:00", "tap", command=("agent", "--api-key", "s3cret", "--acp"))

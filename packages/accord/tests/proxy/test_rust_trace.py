@@ -11,7 +11,7 @@ import pytest
 
 from accord.proxy.rust_trace import JsonsFile
 from accord.trace import TraceEvent
-from accord.trace.importing import import_trace
+from accord.trace.foreign_traces import import_trace
 from tests.proxy.test_conduct import ECHO, SHOUT, accord, asked
 
 SUMS = """

@@ -24,8 +24,7 @@ from accord_tools.cli.trace_options import TRACE_HELP, find_trace, readable_trac
 if TYPE_CHECKING:
     from accord import TraceEvent
     from accord.trace import TraceHeader
-    from accord.trace.statistics import MethodFigures, TraceFigures, TurnFigures
-    from accord.trace.unanswered import Unanswered
+    from accord.trace.statistics import MethodFigures, TraceFigures, TurnFigures, Unanswered
     from accord_tools.tap import KeptTrace
 
 # Figures, and the list of traces
@@ -48,8 +47,8 @@ def list_arguments(parser: argparse.ArgumentParser) -> None:
 
 def stats(options: argparse.Namespace) -> int:
     from accord.trace import read, read_header
-    from accord.trace.entries import entries
     from accord.trace.statistics import figures
+    from accord.trace.trace_entries import entries
 
     path = find_trace(options.file)
     with readable_trace(path):
@@ -220,7 +219,7 @@ def export_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def import_arguments(parser: argparse.ArgumentParser) -> None:
-    from accord.trace.importing import FORMATS
+    from accord.trace.foreign_traces import FORMATS
 
     parser.epilog = IMPORT_EPILOG.format(formats=";\n".join(FORMATS.values()))
     parser.set_defaults(takes_agent=False)
@@ -231,7 +230,7 @@ def import_arguments(parser: argparse.ArgumentParser) -> None:
 
 def export(options: argparse.Namespace) -> int:
     from accord.trace import read, read_header
-    from accord.trace.redacting import Redaction
+    from accord.trace.trace_redaction import Redaction
 
     if options.raw and options.shape:
         raise WrongUsage("--raw and --shape exclude each other; leave one out")
@@ -256,8 +255,8 @@ def export(options: argparse.Namespace) -> int:
 def import_(options: argparse.Namespace) -> int:
     from accord import TraceFile, __version__
     from accord.trace import FORMAT, TraceHeader
-    from accord.trace.header import now
-    from accord.trace.importing import import_trace
+    from accord.trace.foreign_traces import import_trace
+    from accord.trace.trace_file import now
 
     with readable_trace(options.file):
         found = import_trace(options.file, session=options.session)
@@ -286,14 +285,14 @@ def _write_trace(target: IO[bytes], header: TraceHeader, events: list[TraceEvent
     from accord import __version__
 
     if options.format == "devtools":
-        from accord.trace.devtools_export import as_devtools
+        from accord.trace.foreign_traces import as_devtools
 
         document = as_devtools(header, events, exported=datetime.now(UTC), tool=f"accord {__version__}")
         target.write(json.dumps(document, indent=2, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
     elif options.format == "otlp":
         from accord.trace import genai
-        from accord.trace.entries import entries
         from accord.trace.otlp import as_otlp
+        from accord.trace.trace_entries import entries
 
         content = options.content or os.environ.get(genai.CAPTURE, "").lower() == "true"
         document = as_otlp(header, entries(events), content=content)
@@ -311,7 +310,7 @@ def _write_trace(target: IO[bytes], header: TraceHeader, events: list[TraceEvent
 @contextmanager
 def _export_target(path: str | None, source: str) -> Generator[IO[bytes]]:
     """The file that is written, or standard output; a name that ends with .gz is compressed."""
-    from accord.trace.private import open_private
+    from accord.trace.trace_file import open_private
 
     try:
         if path is None:

@@ -132,7 +132,7 @@ def recorded_trace(
 
 
 def _plan(options: argparse.Namespace, role: str, peer: str, agent: Sequence[str]) -> RecordingPlan:
-    from accord.trace.header import now
+    from accord.trace.trace_file import now
     from accord_tools.tap.recorder_protocol import RecordingPlan
 
     largest = size_option("--trace-max-size", options.trace_max_size)

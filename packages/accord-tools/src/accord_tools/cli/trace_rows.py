@@ -17,8 +17,8 @@ from accord_tools.cli.trace_options import TRACE_HELP, find_trace, live_trace, r
 if TYPE_CHECKING:
     from accord import TraceEvent
     from accord.trace import TraceHeader
-    from accord.trace.entries import Entry
-    from accord.trace.filters import Filter
+    from accord.trace.query import Filter
+    from accord.trace.trace_entries import Entry
     from accord_tools.presentation.appearance import Appearance, Style
 
 SHOW_EPILOG = """\
@@ -73,7 +73,7 @@ def _filter_lines() -> list[str]:
 
 def show(options: argparse.Namespace) -> int:
     from accord.trace import read_header
-    from accord.trace.entries import entries
+    from accord.trace.trace_entries import entries
 
     given, words = _file_and_filters(options.words)
     path = find_trace(given)
@@ -92,7 +92,7 @@ def show(options: argparse.Namespace) -> int:
 
 def grep(options: argparse.Namespace) -> int:
     from accord.trace import read, read_header
-    from accord.trace.entries import entries
+    from accord.trace.trace_entries import entries
 
     try:
         pattern = re.compile(options.pattern, re.IGNORECASE if options.ignore_case else 0)
@@ -125,10 +125,10 @@ def _file_and_filters(words: list[str]) -> tuple[str | None, list[str]]:
 
 
 def _filter(words: list[str], role: str) -> Filter:
-    from accord.trace.filters import FilterError, any_of
+    from accord.trace.query import FilterError, parse_filter
 
     try:
-        return any_of(words, role)
+        return parse_filter(" ".join(words), role)
     except FilterError as error:
         raise WrongUsage(str(error)) from error
 

@@ -19,7 +19,7 @@ from typing import Any
 from accord import AccordError
 from accord.redaction import masked, masked_text
 from accord.schema.codec import encode
-from accord.trace.private import open_private
+from accord.trace.trace_file import open_private
 from accord_tools.inspector.api import conversation_at, latencies, spans_of, summary_of
 from accord_tools.inspector.folded_turn import Folds
 from accord_tools.inspector.library import status_of

@@ -27,7 +27,7 @@ from accord import DecodeError
 from accord.trace import IN, OUT, Direction, read_event
 from accord.trace.meaning import body_of, paths_in, statuses, tool_names
 from accord.trace.query import Term, bound_of, needles, path_test
-from accord.trace.unanswered import Unanswered
+from accord.trace.statistics import Unanswered
 from accord_tools.inspector.message_rows import LARGE, message_of
 from accord_tools.inspector.trace_index import TraceIndex
 from accord_tools.inspector.trace_lines import ANSWER, BROKEN, ERROR, EVENT, NOTE, NOTIFICATION, REQUEST, STDERR

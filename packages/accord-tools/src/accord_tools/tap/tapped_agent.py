@@ -40,8 +40,8 @@ import msgspec
 
 from accord import AccordError
 from accord.extras import own_command
-from accord.trace.events import exited, signal_name
-from accord.trace.header import now
+from accord.trace.trace_events import exited, signal_name
+from accord.trace.trace_file import now
 from accord.transports.guard import Ward
 from accord.transports.launch import Environment, Pipes, environment, launch
 from accord.transports.process_group import LEFT_BEHIND
@@ -464,7 +464,7 @@ def _text(given: str) -> str:
 
 def check_writable(path: str) -> None:
     """Raise AccordError if this file must not or cannot hold a trace; it is emptied."""
-    from accord.trace.private import open_private
+    from accord.trace.trace_file import open_private
 
     try:
         open_private(path).close()

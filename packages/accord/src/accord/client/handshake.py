@@ -46,7 +46,7 @@ from accord.errors import (
 from accord.schema import codec, legacy, v1
 from accord.schema.base import Json
 from accord.spans import Spans
-from accord.trace.events import Observer
+from accord.trace.trace_events import Observer
 
 
 class Handshake(NamedTuple):

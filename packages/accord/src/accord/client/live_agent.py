@@ -34,7 +34,7 @@ from accord.schema import v1
 from accord.schema.base import Json, Notification, Request
 from accord.services.service import Service
 from accord.spans import Spans
-from accord.trace.events import Observer
+from accord.trace.trace_events import Observer
 
 if TYPE_CHECKING:
     from accord.client.lent_tools import EditorServer, Lending

@@ -34,7 +34,7 @@ from accord.errors import ConnectionClosed, Overflow
 from accord.jsonrpc import wire_messages
 from accord.jsonrpc.line_frames import Oversized
 from accord.jsonrpc.open_requests import OpenRequests
-from accord.trace.events import Observer, Watch
+from accord.trace.trace_events import Observer, Watch
 from accord.transports.transport_interface import End, Transport
 
 log = logging.getLogger("accord")

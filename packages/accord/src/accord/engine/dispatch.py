@@ -42,7 +42,7 @@ from accord.jsonrpc.wire_messages import Malformed, Message, NotificationFrame, 
 from accord.schema.codec import decode
 from accord.schema.methods import is_handshake
 from accord.schema.v1 import CancelRequestNotification
-from accord.trace.events import IN, Watch
+from accord.trace.trace_events import IN, Watch
 from accord.transports.transport_interface import Transport
 
 log = logging.getLogger("accord")

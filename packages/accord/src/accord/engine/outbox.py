@@ -26,7 +26,7 @@ from typing import Protocol
 from accord._internal.light_event import LightEvent
 from accord.engine.backlog import Backlog
 from accord.engine.read_pause import ReadPause
-from accord.trace.events import OUT, Watch
+from accord.trace.trace_events import OUT, Watch
 
 FLUSH_AT = 64 * 1024
 

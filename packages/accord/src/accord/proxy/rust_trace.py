@@ -20,7 +20,7 @@ from accord.jsonrpc.wire_messages import Malformed, NotificationFrame, RequestFr
 from accord.mcp.mcp_line import MESSAGE
 from accord.redaction import masked
 from accord.trace import TraceEvent
-from accord.trace.private import open_private
+from accord.trace.trace_file import open_private
 
 log = logging.getLogger("accord")
 

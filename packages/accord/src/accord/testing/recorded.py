@@ -16,8 +16,8 @@ import msgspec
 
 from accord.errors import AccordError
 from accord.trace import TraceEvent, read, read_header
-from accord.trace.entries import Entry, entries
 from accord.trace.meaning import body_of
+from accord.trace.trace_entries import Entry, entries
 
 if TYPE_CHECKING:
     from pathlib import Path

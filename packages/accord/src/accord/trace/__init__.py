@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from accord._internal.lazy_names import on_first_use
 
 if TYPE_CHECKING:
-    from accord.trace.events import (
+    from accord.trace.trace_events import (
         IN as IN,
         OUT as OUT,
         Direction as Direction,
@@ -32,29 +32,30 @@ if TYPE_CHECKING:
         TraceEvent as TraceEvent,
         Watch as Watch,
     )
-    from accord.trace.header import FORMAT as FORMAT, TraceHeader as TraceHeader
-    from accord.trace.reading import (
+    from accord.trace.trace_file import (
+        FORMAT as FORMAT,
+        TraceFile as TraceFile,
+        TraceHeader as TraceHeader,
         follow as follow,
         read as read,
         read_event as read_event,
         read_header as read_header,
     )
-    from accord.trace.writing import TraceFile as TraceFile
 
 _HOMES = {
-    "FORMAT": "header",
-    "IN": "events",
-    "OUT": "events",
-    "Direction": "events",
-    "Observer": "events",
-    "TraceEvent": "events",
-    "TraceFile": "writing",
-    "TraceHeader": "header",
-    "Watch": "events",
-    "follow": "reading",
-    "read": "reading",
-    "read_event": "reading",
-    "read_header": "reading",
+    "FORMAT": "trace_file",
+    "IN": "trace_events",
+    "OUT": "trace_events",
+    "Direction": "trace_events",
+    "Observer": "trace_events",
+    "TraceEvent": "trace_events",
+    "TraceFile": "trace_file",
+    "TraceHeader": "trace_file",
+    "Watch": "trace_events",
+    "follow": "trace_file",
+    "read": "trace_file",
+    "read_event": "trace_file",
+    "read_header": "trace_file",
 }
 
 __all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]

@@ -11,22 +11,21 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 from typing import Any
 
 import msgspec
 
 from accord.trace import genai
-from accord.trace.entries import Entry
-from accord.trace.header import TraceHeader
 from accord.trace.meaning import body_of, text_of
+from accord.trace.trace_entries import Entry
+from accord.trace.trace_file import TraceHeader
 
 CLIENT, SERVER, INTERNAL = 3, 2, 1
 """The kinds of spans, as OTLP numbers them."""
 _PARENT = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}")
 
 
-class Span(msgspec.Struct):
+class _Span(msgspec.Struct):
     """A span that is not yet encoded."""
 
     name: str
@@ -35,7 +34,7 @@ class Span(msgspec.Struct):
     start: float
     kind: int = INTERNAL
     end: float | None = None
-    parent: Span | None = None
+    parent: _Span | None = None
     attributes: dict[str, Any] = {}
     events: list[tuple[float, str]] = []
     failure: str | None = None
@@ -43,7 +42,7 @@ class Span(msgspec.Struct):
     """The ids of the trace and of the span that a `traceparent` names."""
 
 
-class Spans:
+class _Spans:
     """The spans of a trace. `content` includes prompts, outputs and the arguments of tools."""
 
     def __init__(self, header: TraceHeader, *, content: bool = False) -> None:
@@ -52,12 +51,12 @@ class Spans:
         self._seed = f"{header.started} {header.part} {' '.join(header.command)} {header.peer}"
         self._agent: Mapping[str, Any] = {}
         self._version: Any = None
-        self._open: dict[int, Span] = {}
-        self._turns: dict[str, Span] = {}
-        self._tools: dict[tuple[str, str], Span] = {}
+        self._open: dict[int, _Span] = {}
+        self._turns: dict[str, _Span] = {}
+        self._tools: dict[tuple[str, str], _Span] = {}
         self._said: dict[str, list[str]] = {}
         self._last = 0.0
-        self.spans: list[Span] = []
+        self.spans: list[_Span] = []
         """All spans, in the order of their starts."""
 
     def add(self, entry: Entry) -> None:
@@ -72,7 +71,7 @@ class Spans:
 
     def document(self) -> dict[str, Any]:
         """The spans as a request of OTLP, in JSON."""
-        began = _nanoseconds(self._header.started)
+        began = round(self._header.timestamp * 1e6) * 1000
         resource = {"service.name": str(self._agent.get("name") or "agent"), "telemetry.sdk.language": "python"}
         spans = [self._encoded(span, began) for span in self.spans]
         scope = {"name": "accord", **({"version": version} if (version := self._header.tool.partition(" ")[2]) else {})}
@@ -83,7 +82,7 @@ class Spans:
         }
 
     def _request(self, entry: Entry) -> None:
-        span = Span(entry.method, f"request {entry.number}", entry.event.time, CLIENT)
+        span = _Span(entry.method, f"request {entry.number}", entry.event.time, CLIENT)
         span.attributes = {
             genai.RPC_SYSTEM: "jsonrpc",
             genai.RPC_METHOD: entry.method,
@@ -104,7 +103,7 @@ class Spans:
         self._open[entry.number] = span
         self.spans.append(span)
 
-    def _turn(self, entry: Entry, span: Span) -> None:
+    def _turn(self, entry: Entry, span: _Span) -> None:
         name = str(self._agent.get("name") or "")
         span.name = f"{genai.INVOKE_AGENT} {name}".strip()
         span.attributes |= {genai.OPERATION: genai.INVOKE_AGENT, genai.PROTOCOL_VERSION: self._version}
@@ -131,7 +130,7 @@ class Spans:
         if entry.method == "session/prompt":
             self._end_turn(entry, request, span)
 
-    def _end_turn(self, entry: Entry, request: Entry, span: Span) -> None:
+    def _end_turn(self, entry: Entry, request: Entry, span: _Span) -> None:
         span.attributes[genai.STOP_REASON] = entry.body.get("stopReason")
         usage = body_of(entry.body.get("usage"))
         span.attributes |= {
@@ -157,12 +156,12 @@ class Spans:
         if entry.update in ("tool_call", "tool_call_update"):
             self._tool(entry, turn)
 
-    def _tool(self, entry: Entry, turn: Span | None) -> None:
+    def _tool(self, entry: Entry, turn: _Span | None) -> None:
         call = entry.content
         number = str(call.get("toolCallId", ""))
         span = self._tools.get((entry.session, number))
         if span is None:
-            span = Span(genai.EXECUTE_TOOL, f"tool {entry.number}", entry.event.time, parent=turn)
+            span = _Span(genai.EXECUTE_TOOL, f"tool {entry.number}", entry.event.time, parent=turn)
             span.attributes = {
                 genai.OPERATION: genai.EXECUTE_TOOL,
                 genai.TOOL_CALL: number,
@@ -184,7 +183,7 @@ class Spans:
             given = {genai.TOOL_ARGUMENTS: call.get("rawInput"), genai.TOOL_RESULT: call.get("rawOutput")}
             span.attributes |= {key: json.dumps(value) for key, value in given.items() if value is not None}
 
-    def _encoded(self, span: Span, began: int) -> dict[str, Any]:
+    def _encoded(self, span: _Span, began: int) -> dict[str, Any]:
         end = self._last if span.end is None else span.end
         encoded: dict[str, Any] = {
             "traceId": self._trace_id(span),
@@ -206,7 +205,7 @@ class Spans:
             encoded["status"] = {"code": 2, "message": span.failure}
         return encoded
 
-    def _trace_id(self, span: Span) -> str:
+    def _trace_id(self, span: _Span) -> str:
         """A trace for each session, as long as no `traceparent` says otherwise."""
         if span.remote is not None:
             return span.remote[0]
@@ -215,13 +214,13 @@ class Spans:
         session = str(span.attributes.get(genai.CONVERSATION, ""))
         return hashlib.sha256(f"{self._seed} {session}".encode("utf-8", "replace")).hexdigest()[:32]
 
-    def _span_id(self, span: Span) -> str:
+    def _span_id(self, span: _Span) -> str:
         return hashlib.sha256(f"{self._seed} {span.key}".encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def as_otlp(header: TraceHeader, entries: Iterable[Entry], *, content: bool = False) -> dict[str, Any]:
     """The spans of a trace as a request of OTLP, in JSON. `content` includes prompts, outputs and arguments."""
-    spans = Spans(header, content=content)
+    spans = _Spans(header, content=content)
     for entry in entries:
         spans.add(entry)
     return spans.document()
@@ -243,10 +242,3 @@ def _value(value: Any) -> dict[str, Any]:
     if isinstance(value, float):
         return {"doubleValue": value}
     return {"stringValue": str(value)}
-
-
-def _nanoseconds(started: str) -> int:
-    try:
-        return round(datetime.fromisoformat(started).timestamp() * 1e6) * 1000
-    except ValueError:
-        return 0

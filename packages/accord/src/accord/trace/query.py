@@ -1,7 +1,7 @@
 """The filter language of traces, read: `method:prompt -status:ok dur:>2s path:*.py "some words"`. PURE.
 
-    text ──▶ read_query ──▶ terms ──▶ filters: one entry after the other (`accord trace show`)
-                                 └──▶ inspector.search: the columns of an index
+    text ──▶ read_query ──▶ terms ──▶ parse_filter: one entry after the other (`accord trace show`)
+                                 └──▶ accord_tools.inspector.trace_search: the columns of an index
 
 Words separated by blanks all have to hold. A word without a key is looked for in the message itself, in any case. A
 minus before a word negates it. Quotes keep blanks and colons in a text.
@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from accord.errors import AccordError
 from accord.mistakes import nearest
+from accord.trace.meaning import statuses, tool_names
+from accord.trace.trace_entries import Entry
 
 KINDS = ("request", "answer", "error", "notification", "stderr", "process", "note", "malformed")
 """What `kind:` knows beside the kinds of updates; an error is an answer, too."""
@@ -139,3 +141,92 @@ def path_test(pattern: str) -> Callable[[str], bool]:
     """A function that says whether a path, or its last parts, fit a pattern such as `*.py` or `src/*`."""
     patterns = (pattern.lower(), f"*/{pattern.lower()}")
     return lambda path: any(fnmatchcase(path.lower(), it) for it in patterns)
+
+
+# Filters of one entry
+
+Filter: TypeAlias = Callable[[Entry], bool]
+
+
+def parse_filter(text: str, role: str = "client") -> Filter:
+    """A function that says whether an entry passes this filter; raises FilterError.
+
+    `role` is that of the trace's header: `dir:agent` depends on who recorded.
+
+    >>> passes = parse_filter("method:prompt -status:error")
+    """
+    tests = [_test(term, role) for term in read_query(text)]
+    return lambda entry: all(test(entry) for test in tests)
+
+
+def _test(term: Term, role: str) -> Filter:
+    test = _direction(term.value, role) if term.key == "dir" else _TESTS[term.key](term.value)
+    return test if not term.is_negated else lambda entry: not test(entry)
+
+
+def _text(text: str) -> Filter:
+    wanted, variants = text.lower(), needles(text)
+
+    def test(entry: Entry) -> bool:
+        frame = entry.event.frame
+        if frame is None:
+            return wanted in entry.text.lower()
+        lower = frame.lower()
+        return any(needle in lower for needle in variants)
+
+    return test
+
+
+def _contained(texts: Callable[[Entry], Iterable[str]]) -> Callable[[str], Filter]:
+    """A filter for entries that have the value in one of these texts, in any case."""
+
+    def contained(value: str) -> Filter:
+        wanted = value.lower()
+        return lambda entry: any(wanted in text.lower() for text in texts(entry))
+
+    return contained
+
+
+def _kind(value: str) -> Filter:
+    wanted = value.lower()
+    return lambda entry: (
+        wanted == entry.kind or (wanted == "error" and entry.status == "error") or wanted in entry.update.lower()
+    )
+
+
+def _direction(value: str, role: str) -> Filter:
+    towards_agent = "in" if role == "agent" else "out"
+    wanted = {"agent": towards_agent, "client": "out" if towards_agent == "in" else "in"}.get(value, value)
+    return lambda entry: entry.event.direction == wanted
+
+
+def _status(value: str) -> Filter:
+    return lambda entry: value == entry.status or value in statuses(entry.content)
+
+
+def _duration(value: str) -> Filter:
+    bound = bound_of("dur", value)
+    return lambda entry: entry.duration is not None and bound.holds(entry.duration)
+
+
+def _size(value: str) -> Filter:
+    bound = bound_of("size", value)
+    return lambda entry: bound.holds(len(entry.event.frame or entry.text.encode("utf-8", "replace")))
+
+
+def _path(value: str) -> Filter:
+    fits = path_test(value)
+    return lambda entry: any(fits(path) for path in entry.paths)
+
+
+_TESTS: dict[str, Callable[[str], Filter]] = {
+    "": _text,
+    "method": _contained(lambda entry: (entry.method,)),
+    "kind": _kind,
+    "session": _contained(lambda entry: (entry.session,)),
+    "status": _status,
+    "dur": _duration,
+    "size": _size,
+    "tool": _contained(lambda entry: tool_names(entry.content)),
+    "path": _path,
+}

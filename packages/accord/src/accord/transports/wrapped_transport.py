@@ -23,7 +23,7 @@ from accord.errors import INVALID_REQUEST, ConnectionClosed
 from accord.jsonrpc.line_frames import Oversized
 from accord.jsonrpc.wire_messages import encode_error
 from accord.trace import IN, OUT, Observer, TraceEvent
-from accord.trace.events import exited
+from accord.trace.trace_events import exited
 from accord.transports.transport_interface import End, Receiver, Transport
 
 

@@ -1,5 +1,5 @@
 // The filter language of traces for an exported page, which has no server to ask: `method:prompt -status:ok "some words"`.
-// It finds what `inspector.search` finds; a test compares them. The keys and their units come from accord.trace.query.
+// It finds what `inspector.trace_search` finds; a test compares them. The keys and their units come from accord.trace.query.
 
 import { ANSWER, BROKEN, ERROR, EVENT, NOTE, NOTIFICATION, REQUEST, STDERR } from "./kinds.js";
 

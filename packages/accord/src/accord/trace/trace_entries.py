@@ -13,8 +13,8 @@ from typing import Any, Literal, TypeAlias, cast
 import msgspec
 
 from accord.jsonrpc.wire_messages import Malformed, NotificationFrame, RequestFrame, ResponseFrame
-from accord.trace.events import TraceEvent
 from accord.trace.meaning import body_of, error_meaning, meaning, paths_in, result_meaning, update_meaning
+from accord.trace.trace_events import TraceEvent
 
 Kind: TypeAlias = Literal["request", "answer", "notification", "malformed", "note", "stderr", "process", "other"]
 
@@ -57,13 +57,13 @@ class Entry(msgspec.Struct):
         return list(paths_in(self.body))
 
 
-Key: TypeAlias = tuple[object, ...]
+_Key: TypeAlias = tuple[object, ...]
 
 
 def entries(events: Iterable[TraceEvent]) -> Iterator[Entry]:
     """The entries of these events, in order."""
-    requests: dict[Key, Entry] = {}
-    titles: dict[Key, str] = {}
+    requests: dict[_Key, Entry] = {}
+    titles: dict[_Key, str] = {}
     for number, event in enumerate(events, 1):
         entry = _entry(number, event, requests)
         if entry.kind == "request":
@@ -73,7 +73,7 @@ def entries(events: Iterable[TraceEvent]) -> Iterator[Entry]:
         yield entry
 
 
-def _remember_title(entry: Entry, titles: dict[Key, str]) -> None:
+def _remember_title(entry: Entry, titles: dict[_Key, str]) -> None:
     """Say which tool call an update is about: most have its id only."""
     call = entry.content
     key = (entry.event.link, entry.session, str(call.get("toolCallId")))
@@ -83,7 +83,7 @@ def _remember_title(entry: Entry, titles: dict[Key, str]) -> None:
         entry.text = update_meaning(entry.update, {**call, "title": titles[key]})
 
 
-def _entry(number: int, event: TraceEvent, requests: dict[Key, Entry]) -> Entry:
+def _entry(number: int, event: TraceEvent, requests: dict[_Key, Entry]) -> Entry:
     if event.frame is None:
         return _aside(number, event)
     message = event.message
@@ -140,7 +140,7 @@ def _process_text(process: Mapping[str, Any]) -> str:
             return what
 
 
-def _key(event: TraceEvent, request_id: object, *, is_answer: bool) -> Key:
+def _key(event: TraceEvent, request_id: object, *, is_answer: bool) -> _Key:
     """What joins a request and its answer: the connection, the way, and the id with its type (1 is not "1")."""
     sender, to = event.hop or ("", "")
     way = (to, sender) if is_answer else (sender, to)

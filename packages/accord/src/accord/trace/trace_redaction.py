@@ -18,8 +18,8 @@ import msgspec
 
 from accord.masking import MASK
 from accord.redaction import masked, masked_text
-from accord.trace.events import TraceEvent
-from accord.trace.header import TraceHeader
+from accord.trace.trace_events import TraceEvent
+from accord.trace.trace_file import TraceHeader
 
 SECRETS, TOKENS, TEXTS, OPTIONS = "secrets", "tokens", "texts", "options"
 """What is counted: values of secret members and URLs, tokens in texts, whole texts, and options of commands."""
