@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from accord.testing.registry import LocalRegistry
+from accord.testing.local_registry import LocalRegistry
 from accord_tools.registry import Progress
 from accord_tools.registry.agent_index import load_index
 from accord_tools.registry.install_agent import InstallOptions, install

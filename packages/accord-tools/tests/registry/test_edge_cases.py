@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from accord.testing.registry import Answer
+from accord.testing.local_registry import Answer
 from accord_tools.registry import RegistryError, installed_agents
 from accord_tools.registry.package_installers import program_name
 from tests.named_tests import named

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from accord.testing.registry import Answer, tar_archive
+from accord.testing.local_registry import Answer, tar_archive
 from accord_tools.registry import InstallError, RegistryError, archives, checksums, installed_agents
 from accord_tools.registry.agent_index import load_index
 from accord_tools.registry.choose_agent import here as this_platform

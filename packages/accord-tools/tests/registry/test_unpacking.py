@@ -10,7 +10,7 @@ import zipfile
 
 import pytest
 
-from accord.testing.registry import tar_archive, zip_archive
+from accord.testing.local_registry import tar_archive, zip_archive
 from accord_tools.registry import InstallError, UnsafeArchive, archives
 from accord_tools.registry.archives import form_of, unpack
 

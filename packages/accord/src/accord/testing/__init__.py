@@ -3,11 +3,10 @@
 They need no test framework and import none. A script that does not get what it expects raises an `AssertionError`.
 """
 
-from accord.testing.faulty import Faults, FaultyTransport, Tally
-from accord.testing.memory import Connected, connected
-from accord.testing.recorded_agent import RecordedAgent, recorded_agent_command
-from accord.testing.recorded_client import RecordedClient
-from accord.testing.scripted import ScriptedPeer, ScriptFailed, script_command
+from accord.testing.faulty_transport import Faults, FaultyTransport, Tally
+from accord.testing.memory_connection import Connected, connected
+from accord.testing.recorded_peers import RecordedAgent, RecordedClient, recorded_agent_command
+from accord.testing.scripted_peer import ScriptedPeer, ScriptFailed, script_command
 
 __all__ = [
     "Connected",

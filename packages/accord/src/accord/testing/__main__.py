@@ -2,7 +2,7 @@
 
 import sys
 
-from accord.testing import recorded_agent, scripted
+from accord.testing import recorded_peers, scripted_peer
 
 if __name__ == "__main__":
-    sys.exit(recorded_agent.main(sys.argv[1]) if len(sys.argv) == 2 else scripted.main(sys.argv[1:]))
+    sys.exit(recorded_peers.main(sys.argv[1]) if len(sys.argv) == 2 else scripted_peer.main(sys.argv[1:]))

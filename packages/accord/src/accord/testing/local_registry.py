@@ -1,7 +1,7 @@
 """`LocalRegistry`: a registry of agents on this machine, for tests that install agents without a network.
 
     with LocalRegistry() as registry:
-        registry.add_archive("mine", {"mine": "#!/bin/sh\\nexec my-agent\\n"}, cmd="./mine")
+        registry.add_archive("mine", {"mine": "#!/bin/sh\nexec my-agent\n"}, cmd="./mine")
         subprocess.run(["accord", "agents", "install", "mine"], env={**os.environ, **registry.environment}, check=True)
 
 It serves an index, archives, and packages as npm and PyPI serve them, all made of texts that the test gives.
