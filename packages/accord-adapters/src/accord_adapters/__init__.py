@@ -21,14 +21,14 @@ if TYPE_CHECKING:
         openai_agents as openai_agents,
         pydantic_ai as pydantic_ai,
     )
-    from accord_adapters.serving import current_turn as current_turn
+    from accord_adapters.adapted_agent import current_turn as current_turn
 
 __version__ = "0.2.0"
 
 _HOMES = {
     "chat": "chat:",
     "claude_agent_sdk": "claude_agent_sdk:",
-    "current_turn": "serving",
+    "current_turn": "adapted_agent",
     "langgraph": "langgraph:",
     "llama_index": "llama_index:",
     "official_sdk": "official_sdk:",

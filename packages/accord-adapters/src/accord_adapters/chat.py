@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any, Unpack
+from typing import Any, Unpack, get_type_hints
+
+import msgspec
 
 from accord import Agent, RequestError, Turn
-from accord.arguments import check_text, check_word
-from accord_adapters.calling import Callee, RemoteTool, ToolOptions
-from accord_adapters.functions import FunctionTool
-from accord_adapters.narration import Narration
-from accord_adapters.prompts import images_only, parts_of
-from accord_adapters.serving import ServeOptions, adapted_agent
+from accord.arguments import check_callable, check_text, check_word
+from accord_adapters.adapted_agent import ServeOptions, adapted_agent, images_only, parts_of
+from accord_adapters.narration import REFUSED, Narration
+from accord_adapters.remote_tool import Callee, RemoteTool, ToolOptions
 from accord_tools.coder.chat_completions import ChatCompletions
 from accord_tools.coder.model import (
     Call,
     Finished,
     Image,
+    Json,
     Model,
     ModelConversation,
     ModelError,
@@ -28,14 +30,54 @@ from accord_tools.coder.model import (
     Text,
     TextDelta,
     ThoughtDelta,
+    ToolSpec,
 )
+from accord_tools.coder.tool_definition import schema_of
+
+
+class FunctionTool:
+    """A function that a model may call, by its name, docstring and annotations. A plain `def` runs in a thread."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        check_callable("serve(tools=...)", function)
+        self.name: str = function.__name__
+        self._function = function
+        self._arguments = msgspec.defstruct(self.name, _fields(function), forbid_unknown_fields=True)
+
+    @property
+    def spec(self) -> ToolSpec:
+        """The tool as a model knows it."""
+        return ToolSpec(self.name, inspect.getdoc(self._function) or "", schema_of(self._arguments))
+
+    async def call(self, arguments: str) -> object:
+        """Call the function with arguments in JSON; raises `msgspec.ValidationError` if they do not fit."""
+        given: Any = msgspec.json.decode(arguments or "{}", type=self._arguments)
+        named: Json = {name: getattr(given, name) for name in self._arguments.__struct_fields__}
+        if inspect.iscoroutinefunction(self._function):
+            return await self._function(**named)
+        return await asyncio.to_thread(self._function, **named)
+
+
+def _fields(function: Callable[..., Any]) -> list[tuple[str, Any] | tuple[str, Any, Any]]:
+    """The parameters of a function as fields of a struct; a parameter without an annotation takes any value."""
+    hints = get_type_hints(function, include_extras=True)
+    fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
+            raise TypeError(
+                f"serve(tools=...): {function.__name__}() has the parameter {parameter}, which a model cannot name; "
+                "give each parameter a name of its own"
+            )
+        kind = hints.get(name, Any)
+        fields.append((name, kind) if parameter.default is parameter.empty else (name, kind, parameter.default))
+    return sorted(fields, key=len)  # a struct has its required fields first
+
 
 MOST_ROUNDS = 100
 """How often the model is asked in one turn."""
 
 CANCELLED = "The user cancelled this."
 LOST = "The agent ended while this ran; it may have been done or not."
-REFUSED = "The user does not allow this."
 
 
 def serve(

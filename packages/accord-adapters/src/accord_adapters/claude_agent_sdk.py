@@ -14,21 +14,19 @@ from claude_agent_sdk.types import StreamEvent
 from msgspec import Struct
 
 from accord import AccordError, Agent, RequestError, Turn, v1
-from accord_adapters.calling import Callee, RemoteTool, ToolOptions
-from accord_adapters.narration import Narration
-from accord_adapters.prompts import Attachment, parts_of
-from accord_adapters.serving import ServeOptions, adapted_agent, check_served
+from accord_adapters.adapted_agent import Attachment, ServeOptions, adapted_agent, check_served, parts_of
+from accord_adapters.narration import REFUSED, Narration
+from accord_adapters.remote_tool import Callee, RemoteTool, ToolOptions
 from accord_tools.coder.model import shown
 
 # Tools in `allowed_tools` run without a question, which is what their author wants: no warning for each turn.
 warnings.filterwarnings("ignore", category=sdk.CanUseToolShadowedWarning)
 
-REFUSED = "The user does not allow this."
 
 INTERRUPT_WITHIN = 2.0
 """Seconds that the program has to stop its work, before it is ended."""
 
-TOLD = (sdk.ClaudeSDKError,)
+SHOWN_ERRORS = (sdk.ClaudeSDKError,)
 """Errors of the SDK's program; what the provider says is in the result of a turn."""
 
 STOPS = {"error_max_turns": "max_turn_requests"}
@@ -55,9 +53,9 @@ def serve(
     check_served("serve(claude_options)", "ClaudeAgentOptions", given, sdk.ClaudeAgentOptions)
 
     async def work(turn: Turn[ClaudeSession], narration: Narration) -> str | None:
-        return await _Run(given, turn, narration).answer()
+        return await _ClaudeRun(given, turn, narration).answer()
 
-    return adapted_agent(work, ClaudeSession, "claude", ["image", "embedded"], options, told_errors=TOLD)
+    return adapted_agent(work, ClaudeSession, "claude", ["image", "embedded"], options, shown_errors=SHOWN_ERRORS)
 
 
 def tool(agent: Callee, **options: Unpack[ToolOptions]) -> sdk.SdkMcpTool[Any]:
@@ -74,7 +72,7 @@ def tool(agent: Callee, **options: Unpack[ToolOptions]) -> sdk.SdkMcpTool[Any]:
     return sdk.tool(remote.name, remote.description, {"task": str})(ask)
 
 
-class _Run:
+class _ClaudeRun:
     """The work on one prompt: the SDK's program is started, and ended with the turn."""
 
     def __init__(self, options: sdk.ClaudeAgentOptions, turn: Turn[ClaudeSession], narration: Narration) -> None:

@@ -15,21 +15,17 @@ from langgraph.types import Command, Interrupt
 from msgspec import Struct
 
 from accord import AccordError, Agent, Turn, v1
-from accord_adapters.calling import Callee, RemoteTool, ToolOptions
-from accord_adapters.interrupts import answer_to
-from accord_adapters.narration import Narration
-from accord_adapters.prompts import Attachment, parts_of
-from accord_adapters.serving import ServeOptions, adapted_agent, check_served
+from accord_adapters.adapted_agent import Attachment, ServeOptions, adapted_agent, check_served, parts_of
+from accord_adapters.narration import NO_RESULT, REFUSED, Narration, json_of
+from accord_adapters.remote_tool import Callee, RemoteTool, ToolOptions
 
 Graph: TypeAlias = CompiledStateGraph[Any, Any, Any, Any]
 
 OnInterrupt: TypeAlias = Callable[[Turn[Any], Any], Awaitable[Any]]
 """Answers an interrupt: it takes the turn and the value of the interrupt, and returns what the graph resumes with."""
 
-NO_RESULT = "This call was cancelled, or its agent ended while it ran; it may have been done or not."
 
-
-TOLD = (GraphRecursionError,)
+SHOWN_ERRORS = (GraphRecursionError,)
 """Errors of the limits that the author has set."""
 
 
@@ -57,10 +53,10 @@ def serve(
     check_served("serve(graph)", "a compiled graph of langgraph", graph, CompiledStateGraph)
 
     async def work(turn: Turn[GraphValues], narration: Narration) -> None:
-        await _Run(graph, dict(config or {}), on_interrupt, turn, narration).answer()
+        await _GraphRun(graph, dict(config or {}), on_interrupt, turn, narration).answer()
 
     return adapted_agent(
-        work, GraphValues, graph.name or "langgraph", ["image", "audio", "embedded"], options, told_errors=TOLD
+        work, GraphValues, graph.name or "langgraph", ["image", "audio", "embedded"], options, shown_errors=SHOWN_ERRORS
     )
 
 
@@ -79,7 +75,7 @@ def tool(agent: Callee, **options: Unpack[ToolOptions]) -> BaseTool:
     )
 
 
-class _Run:
+class _GraphRun:
     """The work on one prompt: the graph runs until it neither has a node to run nor an interrupt to answer."""
 
     def __init__(
@@ -215,3 +211,34 @@ def _block(attachment: Attachment) -> dict[str, str]:
         "base64": attachment.data,
         "mime_type": attachment.mime_type,
     }
+
+
+# Interrupts of LangGraph as questions to the user, for the forms that its own middleware and examples use.
+
+
+async def answer_to(value: Any, narration: Narration) -> Any:
+    """What the graph resumes with, after the user was asked."""
+    requests = cast("dict[str, Any]", value).get("action_requests") if isinstance(value, dict) else None
+    if isinstance(requests, list):
+        actions = cast("list[dict[str, Any]]", requests)
+        decided = [await _decided(action, place, narration) for place, action in enumerate(actions)]
+        return {"decisions": [{"type": "approve"} if it else {"type": "reject", "message": REFUSED} for it in decided]}
+    if (call_id := narration.only_open_call) is not None:
+        return await narration.ask(call_id)
+    return bool(await narration.turn.ask(_title(cast("object", value))))
+
+
+async def _decided(request: dict[str, Any], place: int, narration: Narration) -> bool:
+    """Whether the user allows this action, which the client knows as a tool call."""
+    name = str(request.get("name", request.get("action", "tool")))
+    arguments = json_of(request.get("args"))
+    call_id = narration.open_call(name, arguments)
+    return await narration.ask(call_id or f"{name} {place}", name, arguments)
+
+
+def _title(value: object) -> str:
+    """What the user is asked: the text of the interrupt, or its question."""
+    if isinstance(value, dict):
+        given = cast("dict[str, Any]", value)
+        value = given.get("question") or given.get("description") or given.get("message") or str(given)
+    return str(value)

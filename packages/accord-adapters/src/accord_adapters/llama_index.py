@@ -22,10 +22,9 @@ from msgspec import Struct, field
 
 from accord import Agent, Turn
 from accord.schema.base import Json
-from accord_adapters.calling import Callee, RemoteTool, ToolOptions
+from accord_adapters.adapted_agent import Attachment, ServeOptions, adapted_agent, check_served, parts_of
 from accord_adapters.narration import Narration
-from accord_adapters.prompts import Attachment, parts_of
-from accord_adapters.serving import ServeOptions, adapted_agent, check_served
+from accord_adapters.remote_tool import Callee, RemoteTool, ToolOptions
 
 AnyAgent: TypeAlias = BaseWorkflowAgent | AgentWorkflow
 
@@ -49,7 +48,7 @@ def serve(agent: AnyAgent, *, on_input: OnInput | None = None, **options: Unpack
     check_served("serve(agent)", "a FunctionAgent, a ReActAgent or an AgentWorkflow", agent, classes)
 
     async def work(turn: Turn[ChatMessages], narration: Narration) -> None:
-        await _Run(agent, on_input, turn, narration).answer()
+        await _LlamaRun(agent, on_input, turn, narration).answer()
 
     name = getattr(agent, "name", None) or "llama-index"
     return adapted_agent(work, ChatMessages, name, ["image", "audio", "embedded"], options)
@@ -65,13 +64,13 @@ def tool(agent: Callee, **options: Unpack[ToolOptions]) -> FunctionTool:
     return FunctionTool.from_defaults(async_fn=ask, name=remote.name, description=remote.description)
 
 
-class Messages(BaseMemory):
+class SessionMemory(BaseMemory):
     """The messages of a session, all of them; the memories of LlamaIndex count tokens, and drop the oldest."""
 
     kept: list[ChatMessage] = Field(default_factory=list[ChatMessage])
 
     @classmethod
-    def from_defaults(cls, **kwargs: Any) -> Messages:
+    def from_defaults(cls, **kwargs: Any) -> SessionMemory:
         """An empty memory."""
         return cls(**kwargs)
 
@@ -96,7 +95,7 @@ class Messages(BaseMemory):
         self.kept = []
 
 
-class _Run:
+class _LlamaRun:
     """The work on one prompt."""
 
     def __init__(
@@ -110,7 +109,7 @@ class _Run:
 
     async def answer(self) -> None:
         kept = self._turn.session.state
-        memory = Messages(kept=[ChatMessage.model_validate(it) for it in kept.messages])
+        memory = SessionMemory(kept=[ChatMessage.model_validate(it) for it in kept.messages])
         said = ChatMessage(role="user", blocks=[_block(part) for part in parts_of(self._turn.prompt)])
         kept.messages = [it.model_dump(mode="json") for it in [*memory.kept, said]]
         await self._narration.keep()

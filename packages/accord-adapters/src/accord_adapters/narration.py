@@ -11,14 +11,18 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, Self
+from typing import Annotated, Any, Literal, Self, cast
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 from accord import Tool, Turn, v1
 from accord.schema.base import Json
-from accord_adapters.plans import plan_in
+
+REFUSED = "The user does not allow this."
+"""What the model is told of a call that the user has refused."""
+NO_RESULT = "This call was cancelled, or its agent ended while it ran; it may have been done or not."
+"""What the model is told of a call of an earlier turn that has no result."""
 
 
 class Shown(Struct, frozen=True, kw_only=True):
@@ -165,3 +169,31 @@ def _plain(value: object) -> object:
     """A model of pydantic as its members; any other object as its text."""
     dump = getattr(value, "model_dump", None)
     return dump(mode="json") if callable(dump) else str(value)
+
+
+# Plans of frameworks: tools with which a model writes down its steps. PURE.
+
+
+LISTS = {"write_todos": "todos", "TodoWrite": "todos", "todo_write": "todos", "update_plan": "plan"}
+"""The tools that write a plan, and the argument that holds its steps."""
+
+
+class Step(Struct):
+    """A step, in the words of any of these tools."""
+
+    status: Literal["pending", "in_progress", "completed"] = "pending"
+    content: Annotated[str, Meta(min_length=1)] | None = None
+    step: Annotated[str, Meta(min_length=1)] | None = None
+
+
+def plan_in(name: str, arguments: Json) -> list[v1.PlanEntry]:
+    """The steps that a call of this tool writes down; empty for any other tool."""
+    member = LISTS.get(name)
+    if member is None or not isinstance(arguments, dict):
+        return []
+    try:
+        steps = msgspec.convert(cast("dict[str, Json]", arguments).get(member), list[Step])
+    except msgspec.ValidationError:
+        return []
+    named = [(step, step.content or step.step) for step in steps]
+    return [v1.PlanEntry(text, priority="medium", status=step.status) for step, text in named if text]

@@ -11,20 +11,17 @@ from msgspec import Struct, field
 import agents
 from accord import Agent, Turn
 from accord.schema.base import Json
-from accord_adapters.calling import Callee, RemoteTool, ToolOptions
-from accord_adapters.narration import Narration, plain
-from accord_adapters.prompts import Attachment, parts_of
-from accord_adapters.serving import ServeOptions, adapted_agent, check_served
+from accord_adapters.adapted_agent import Attachment, ServeOptions, adapted_agent, check_served, parts_of
+from accord_adapters.narration import NO_RESULT, REFUSED, Narration, plain
+from accord_adapters.remote_tool import Callee, RemoteTool, ToolOptions
 
 FAILED = "The tool failed: "
-REFUSED = "The user does not allow this."
-NO_RESULT = "This call was cancelled, or its agent ended while it ran; it may have been done or not."
 
 TEXT = ("response.output_text.delta", "response.refusal.delta")
 THOUGHT = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
 
 
-TOLD = (
+SHOWN_ERRORS = (
     agents.InputGuardrailTripwireTriggered,
     agents.ModelBehaviorError,
     agents.ModelRefusalError,
@@ -57,7 +54,7 @@ def serve(
     check_served("serve(agent)", "an agents.Agent", agent, agents.Agent)
 
     async def work(turn: Turn[InputItems], narration: Narration) -> str | None:
-        run = _Run(agent, turn, narration, None if deps is None else deps(turn), run_config, max_turns)
+        run = _OpenAiRun(agent, turn, narration, None if deps is None else deps(turn), run_config, max_turns)
         try:
             await run.answer()
         except agents.MaxTurnsExceeded:
@@ -65,7 +62,7 @@ def serve(
         return None
 
     return adapted_agent(
-        work, InputItems, agent.name or "openai-agents", ["image", "embedded"], options, told_errors=TOLD
+        work, InputItems, agent.name or "openai-agents", ["image", "embedded"], options, shown_errors=SHOWN_ERRORS
     )
 
 
@@ -89,7 +86,7 @@ def tool_error(_: agents.RunContextWrapper[Any], error: Exception) -> str:
     return f"{FAILED}{error or type(error).__name__}"
 
 
-class _Run:
+class _OpenAiRun:
     """The work on one prompt: the agent runs, and runs on after each question to the user."""
 
     def __init__(

@@ -17,12 +17,11 @@ from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, RunCont
 
 from accord import AccordError, Agent, Turn, v1
 from accord.printable import fenced
-from accord_adapters.calling import Callee, RemoteTool, ToolOptions
+from accord_adapters.adapted_agent import ServeOptions, adapted_agent, check_served, parts_of
 from accord_adapters.narration import Narration, plain
-from accord_adapters.prompts import parts_of
-from accord_adapters.serving import ServeOptions, adapted_agent, check_served
+from accord_adapters.remote_tool import Callee, RemoteTool, ToolOptions
 
-TOLD = (ModelAPIError, UnexpectedModelBehavior, UsageLimitExceeded)
+SHOWN_ERRORS = (ModelAPIError, UnexpectedModelBehavior, UsageLimitExceeded)
 """Errors of the provider and of the limits that the author has set."""
 
 
@@ -46,10 +45,12 @@ def serve(
     check_served("serve(agent)", "an agent of pydantic_ai", agent, AbstractAgent)
 
     async def work(turn: Turn[PydanticMessages], narration: Narration) -> None:
-        await _Run(agent, turn, narration).answer(None if deps is None else deps(turn))
+        await _PydanticRun(agent, turn, narration).answer(None if deps is None else deps(turn))
 
     name = agent.name or "pydantic-ai"
-    return adapted_agent(work, PydanticMessages, name, ["image", "audio", "embedded"], options, told_errors=TOLD)
+    return adapted_agent(
+        work, PydanticMessages, name, ["image", "audio", "embedded"], options, shown_errors=SHOWN_ERRORS
+    )
 
 
 def tool(agent: Callee, **options: Unpack[ToolOptions]) -> pydantic_ai.Tool[Any]:
@@ -65,7 +66,7 @@ def tool(agent: Callee, **options: Unpack[ToolOptions]) -> pydantic_ai.Tool[Any]
     return pydantic_ai.Tool(ask, name=remote.name, description=remote.description, takes_ctx=False)
 
 
-class _Run:
+class _PydanticRun:
     """One run of the agent: the work on one prompt."""
 
     def __init__(
