@@ -15,7 +15,7 @@ import accord
 from accord.connecting import target_of
 from accord.http import UrlTarget
 from accord.plugins import OWN, PluginError, load_plugin, plugins, scheme_of
-from accord.proxy.components import read_component
+from accord.proxy.chain import read_component
 from accord.store.store_url import store_at
 
 ROOT = Path(__file__).parents[3]

@@ -45,11 +45,9 @@ if TYPE_CHECKING:
     from accord.client.target import CommandTarget as CommandTarget, Target as Target
     from accord.connecting import connect as connect
     from accord.endpoints import Endpoint as Endpoint
-    from accord.engine.connection import Connection as Connection
-    from accord.engine.connection_limits import Limits as Limits, Statistics as Statistics
-    from accord.engine.context import Context as Context
+    from accord.engine.connection import Connection as Connection, Limits as Limits, Statistics as Statistics
     from accord.engine.handlers import Handlers as Handlers
-    from accord.engine.peer import Peer as Peer
+    from accord.engine.peer import Context as Context, Peer as Peer
     from accord.errors import (
         AccordError as AccordError,
         CapabilityMissing as CapabilityMissing,
@@ -115,7 +113,7 @@ _HOMES = {
     "ConfigurationError": "errors",
     "Connection": "engine.connection",
     "ConnectionClosed": "errors",
-    "Context": "engine.context",
+    "Context": "engine.peer",
     "Decision": "agent.user_questions",
     "DecodeError": "errors",
     "Elicitation": "services.elicitation_service",
@@ -130,7 +128,7 @@ _HOMES = {
     "Hop": "proxy.hop",
     "ServedSession": "services.service",
     "TraceFile": "trace",
-    "Limits": "engine.connection_limits",
+    "Limits": "engine.connection",
     "LinkQuestion": "services.elicitation_service",
     "Login": "agent.authentication",
     "McpServerError": "errors",
@@ -169,7 +167,7 @@ _HOMES = {
     "Hosts": "hosts.hosts",
     "PostgresStore": "store.postgres_store",
     "SqliteStore": "store.sqlite_store",
-    "Statistics": "engine.connection_limits",
+    "Statistics": "engine.connection",
     "OpenDocument": "client.suggested_edits",
     "StaleSuggestion": "errors",
     "Suggestion": "client.suggested_edits",

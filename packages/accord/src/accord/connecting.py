@@ -22,7 +22,7 @@ from accord.client.restart import Restart
 from accord.client.target import CommandTarget, Target
 from accord.connection_block import connection_block
 from accord.endpoints import Endpoint
-from accord.engine.connection_limits import Limits
+from accord.engine.connection import Limits
 from accord.errors import AccordError
 from accord.plugins import AGENTS, TRANSPORTS, PluginError, describe, load_plugin, plugin_for_scheme, plugins, scheme_of
 from accord.running import OWNER

@@ -13,7 +13,7 @@ from accord.client.remote_agent import RemoteAgent, kept_open
 from accord.client.restart import Restart
 from accord.connecting import START_WITHIN, Where, connect
 from accord.endpoints import Endpoint
-from accord.engine.connection_limits import Limits
+from accord.engine.connection import Limits
 from accord.spans import Spans
 from accord.trace import Observer
 from accord.transports.launch import Inherit

@@ -9,7 +9,7 @@ from typing import Any
 
 import accord
 from accord.client.target import Target
-from accord.engine.connection_limits import Limits
+from accord.engine.connection import Limits
 from accord.testing import ScriptedPeer
 from accord.transports.memory_transport import pair
 from accord.transports.transport_interface import Transport

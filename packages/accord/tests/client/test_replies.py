@@ -10,7 +10,7 @@ import pytest
 
 import accord
 from accord import v1
-from accord.engine.connection_limits import Limits
+from accord.engine.connection import Limits
 from tests.client.conftest import staged
 from tests.waiting import eventually
 

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from accord import Handlers, Limits, Overflow, Peer, memory_pair, v1
-from accord.engine.incoming_request import IncomingRequest
+from accord.engine.incoming_requests import IncomingRequest
 from accord.engine.lanes import WEIGHT, YIELD_EVERY, Lanes, inside
 from tests.engine.virtual_time import VirtualLoop, settle
 

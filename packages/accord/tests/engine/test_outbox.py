@@ -7,9 +7,8 @@ import asyncio
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from accord.engine.backlog import Backlog
+from accord.engine.flow_control import Backlog, ReadPause
 from accord.engine.outbox import BLOCKED, FLUSH_AT, LEAST_SHARE, Outbox
-from accord.engine.read_pause import ReadPause
 from accord.trace import OUT, Watch
 from tests.engine.virtual_time import VirtualLoop, settle
 

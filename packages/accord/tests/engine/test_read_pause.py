@@ -6,7 +6,7 @@ import pytest
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from accord.engine.read_pause import MARK, ReadPause
+from accord.engine.flow_control import MARK, ReadPause
 
 
 class Reading(RuleBasedStateMachine):

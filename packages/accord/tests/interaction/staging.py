@@ -24,7 +24,7 @@ from pathlib import Path
 from types import ModuleType
 
 from accord.agent.agent_connection import Router
-from accord.engine.connection_limits import Limits
+from accord.engine.connection import Limits
 from accord.engine.handlers import Handlers
 from accord.engine.peer import Peer
 from accord.engine.routes import Routes

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from accord.engine.connection_limits import Limits
+from accord.engine.connection import Limits
 from accord.engine.handlers import Handlers
 from accord.errors import Overflow
 from tests.interaction.staging import ask, chunk, result, says, text_of, turns, until

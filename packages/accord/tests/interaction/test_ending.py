@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from accord.engine.connection_limits import Limits
+from accord.engine.connection import Limits
 from accord.engine.handlers import Handlers
 from accord.engine.peer import Peer
 from accord.errors import ConnectionClosed

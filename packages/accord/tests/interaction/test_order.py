@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from accord.engine.connection_limits import Limits
+from accord.engine.connection import Limits
 from accord.engine.handlers import Handlers
 from accord.schema import v1
 from tests.interaction.staging import ask, chunk, prompt_params, result, says, tell, text_of

@@ -116,7 +116,7 @@ def _mode(words: Sequence[str], *, as_proxy: bool) -> tuple[Sequence[str], bool]
 
 
 def _target(written: str, place: int, is_proxy: bool) -> Target:
-    from accord.proxy.components import read_component
+    from accord.proxy.chain import read_component
 
     try:
         return read_component(written, _teller(f"proxy {place}" if is_proxy else "agent"))

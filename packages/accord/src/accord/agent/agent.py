@@ -38,10 +38,10 @@ from accord.arguments import (
     wrong_type,
 )
 from accord.endpoints import Endpoint
-from accord.engine.connection_limits import Limits
-from accord.engine.context import Context
+from accord.engine.connection import Limits
 from accord.engine.handlers import MessageT, RawHandlerT, Registrar
 from accord.engine.interceptors import Interception
+from accord.engine.peer import Context
 from accord.mistakes import check_handler
 from accord.running import OWNER, STORE, Unwritable, explain_at_a_terminal, run_until_the_end
 from accord.schema import v1

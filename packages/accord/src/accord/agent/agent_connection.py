@@ -24,10 +24,9 @@ from accord.agent.remote_client import ClientLink, ConnectedClient
 from accord.agent.session import Session, SessionSurroundings
 from accord.agent.turn import AddedPrompt, Turn, background_turn, meant_by
 from accord.capabilities import Capabilities
-from accord.engine.context import Context
 from accord.engine.handlers import Handlers
-from accord.engine.incoming_request import IncomingRequest
-from accord.engine.peer import Peer
+from accord.engine.incoming_requests import IncomingRequest
+from accord.engine.peer import Context, Peer
 from accord.engine.routes import Route, Routes
 from accord.errors import NOT_FOUND, DecodeError, RequestError, StoreError
 from accord.jsonrpc.line_frames import RequestId

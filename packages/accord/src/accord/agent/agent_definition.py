@@ -24,7 +24,7 @@ from accord.agent.turn import Turn
 from accord.agent.user_questions import PermissionMemory
 from accord.arguments import shown
 from accord.capabilities import WATCH
-from accord.engine.connection_limits import Limits
+from accord.engine.connection import Limits
 from accord.engine.handlers import Handlers
 from accord.mistakes import WrongReturn, place_of
 from accord.schema import v1

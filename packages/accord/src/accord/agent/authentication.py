@@ -19,8 +19,7 @@ from accord.agent.user_questions import Elicits
 from accord.arguments import wrong_type
 from accord.capabilities import Capabilities
 from accord.consent import Consent
-from accord.engine.context import Context
-from accord.engine.peer import Peer
+from accord.engine.peer import Context, Peer
 from accord.errors import AUTH_REQUIRED, RequestError
 from accord.schema import v1
 

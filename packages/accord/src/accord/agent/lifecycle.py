@@ -34,8 +34,8 @@ from accord.agent.remote_client import absolute, checked_folders
 from accord.agent.replay_tree import session_of
 from accord.agent.session import ClientSystemPrompt, Session, SessionSurroundings, system_prompt_of
 from accord.capabilities import WATCH
-from accord.engine.context import Context
 from accord.engine.handlers import Handlers
+from accord.engine.peer import Context
 from accord.errors import RequestError, StoreError
 from accord.schema import v1
 from accord.schema.base import Json

@@ -25,7 +25,7 @@ from accord.agent.user_questions import Decision, Elicits, Offered
 from accord.arguments import check_extensible_word, check_text, check_update, content_block, shortened, wrong_type
 from accord.dialects.dialect import Dialect, End, Failure
 from accord.endpoints import Endpoint
-from accord.engine.context import Context
+from accord.engine.peer import Context
 from accord.errors import INTERNAL_ERROR, RequestError
 from accord.schema import v1
 from accord.schema.base import Json, Request

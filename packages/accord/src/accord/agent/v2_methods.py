@@ -37,8 +37,8 @@ from accord.capabilities import Capabilities
 from accord.dialects.dialect import End, Failure
 from accord.dialects.v1_handlers_on_v2 import handlers_on_v2, in_v1, interceptors_on_v2
 from accord.dialects.v2_dialect import state_of
-from accord.engine.context import Context
 from accord.engine.handlers import Handlers
+from accord.engine.peer import Context
 from accord.errors import NOT_FOUND, RequestError, StoreError
 from accord.schema import v1, v2
 from accord.schema.base import Unknown

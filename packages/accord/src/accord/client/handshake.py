@@ -27,7 +27,7 @@ from msgspec import Raw
 from accord.arguments import wrong_type
 from accord.capabilities import Capabilities
 from accord.client.target import Target
-from accord.engine.connection_limits import Limits
+from accord.engine.connection import Limits
 from accord.engine.handlers import Handlers
 from accord.engine.peer import Peer
 from accord.errors import (

@@ -25,7 +25,7 @@ from accord.client.restart import AgentRestarter, Restart
 from accord.client.session_table import Sessions
 from accord.client.target import CommandTarget, Target
 from accord.endpoints import Endpoint
-from accord.engine.connection_limits import Limits
+from accord.engine.connection import Limits
 from accord.engine.handlers import Handlers, MessageT, Registrar
 from accord.engine.interceptors import Interceptors
 from accord.engine.peer import Peer, Posted

@@ -27,7 +27,7 @@ from accord._internal.tasks import Tasks
 from accord.arguments import check_callable, shortened
 from accord.client.markdown import markdown, safe
 from accord.client.update_buffer import UpdateBuffer
-from accord.engine.connection_limits import Limits
+from accord.engine.connection import Limits
 from accord.errors import CapabilityMissing, Overflow
 from accord.project.roots import Roots
 from accord.schema import v1

@@ -23,8 +23,8 @@ from typing import Any
 
 from msgspec import Raw
 
+from accord.engine.flow_control import ReadPause
 from accord.engine.lanes import WEIGHT
-from accord.engine.read_pause import ReadPause
 from accord.errors import Overflow
 from accord.schema import v1
 from accord.session.values import JoinedText

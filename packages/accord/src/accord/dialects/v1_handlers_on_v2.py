@@ -22,9 +22,9 @@ from collections.abc import Callable
 from typing import Any, Literal, TypeAlias, cast
 
 from accord.dialects.v2_as_v1 import as_v1
-from accord.engine.context import Context
 from accord.engine.handlers import Handlers
 from accord.engine.interceptors import Interceptors
+from accord.engine.peer import Context
 from accord.errors import ConversionError, RequestError
 from accord.schema import v1, v2
 from accord.schema.base import Notification, Request

@@ -5,36 +5,39 @@
                       ├─ answer ────────▶ `outgoing`
                       └─ malformed ─────▶ an error to the peer; or the request that it was meant to answer fails
 
-A heavy frame is parsed and decoded in a thread, and the frames after it wait (`decode_thread`).
-
 A transport delivers many frames at a time, and each is handled before the next one is read. So the order of the wire
 is the order of handling, and what the handlers send meanwhile is joined into one write.
+
+A heavy frame is parsed and decoded in a thread (`DecodeThread`). What arrives meanwhile waits, so that the order of
+the wire stays:
+
+    receive ─▶ a heavy frame ─▶ `read`: in a thread ──▶ its message is handled ──▶ the frames that waited, one of which
+               and those that follow it: `wait`                                    may be heavy again
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import contextvars
 import functools
 import logging
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from msgspec import Raw
 
 from accord._internal.tasks import Tasks, is_awaitable, pass_on
-from accord.engine.backlog import Backlog
-from accord.engine.decode_thread import DecodeThread
+from accord.engine.flow_control import Backlog, ReadPause
 from accord.engine.handshake_gate import HandshakeGate
-from accord.engine.held_requests import EMPTY, WEIGHT
-from accord.engine.incoming_request import IncomingRequest
-from accord.engine.incoming_requests import IncomingRequests
+from accord.engine.incoming_requests import EMPTY, WEIGHT, IncomingRequest, IncomingRequests
 from accord.engine.lanes import Lanes
 from accord.engine.outbox import Outbox
 from accord.engine.outgoing import CANCEL_REQUEST, OutgoingRequests, PendingRequest
-from accord.engine.read_pause import ReadPause
 from accord.engine.routes import MISFITS, Route, Routes
 from accord.errors import INVALID_REQUEST, PARSE_ERROR, DecodeError
-from accord.jsonrpc import wire_messages
+from accord.jsonrpc import chunked_decode, wire_messages
 from accord.jsonrpc.chunked_decode import LIGHT, is_heavy
 from accord.jsonrpc.line_frames import Oversized, RequestId
 from accord.jsonrpc.open_requests import OpenRequests, key_of
@@ -46,6 +49,72 @@ from accord.trace.trace_events import IN, Watch
 from accord.transports.transport_interface import Transport
 
 log = logging.getLogger("accord")
+
+
+START = 1024
+"""Bytes of a frame that are kept for the notes about it."""
+
+
+class DecodeThread:
+    """Reads the heavy frames of one connection, one after the other."""
+
+    def __init__(
+        self,
+        read_pause: ReadPause,
+        loop: asyncio.AbstractEventLoop,
+        handle: Callable[[Message | Malformed, bytes, int], None],
+        receive: Callable[[Sequence[bytes | Oversized]], None],
+    ) -> None:
+        self.busy = False
+        """Whether a frame is being read, so that later frames have to wait."""
+        self.on_idle: Callable[[], object] | None = None
+        """Called once, when no frame is left."""
+        self._read_pause = read_pause
+        self._loop = loop
+        self._handle = handle
+        self._receive = receive
+        self._waiting: list[bytes | Oversized] = []
+        self._has_ended = False
+
+    def read(self, frame: bytes, *, keep: bool) -> None:
+        """Read this frame; it is handled when that is done. Only its start is kept unless the whole is needed."""
+        self.busy = True
+        self._read_pause.hold()
+        args = ([frame], frame if keep else frame[:START], len(frame), contextvars.copy_context())
+        threading.Thread(target=self._read, args=args, name="accord reads a heavy message", daemon=True).start()
+
+    def wait(self, frames: Sequence[bytes | Oversized]) -> None:
+        """Let these frames wait for the one that is being read."""
+        self._waiting += frames
+
+    def end(self) -> None:
+        """Drop what is not handled yet: the connection has ended."""
+        self._has_ended = True
+        self._waiting.clear()
+
+    def _read(self, frames: list[bytes], kept: bytes, size: int, context: contextvars.Context) -> None:
+        try:
+            message = chunked_decode.read(frames)
+        except Exception as error:
+            log.exception("reading a message of %s bytes failed", f"{size:,}")
+            message = Malformed(INVALID_REQUEST, f"it could not be read: {error}")
+        with contextlib.suppress(RuntimeError):  # the program has closed the loop
+            self._loop.call_soon_threadsafe(self._was_read, message, kept, size, context=context)
+
+    def _was_read(self, message: Message | Malformed, kept: bytes, size: int) -> None:
+        if self._has_ended:
+            return
+        self._handle(message, kept, size)
+        self.busy = False
+        frames, self._waiting = self._waiting, []
+        if frames:
+            self._receive(frames)
+        if not self.busy:
+            self._read_pause.let_go()
+            if (on_idle := self.on_idle) is not None:
+                self.on_idle = None
+                on_idle()
+
 
 Role = Literal["agent", "client"]
 

@@ -12,10 +12,9 @@ from typing import Any, Generic, TypeVar, cast, overload
 
 from msgspec import Raw
 
-from accord.engine.context import Context
-from accord.engine.incoming import Incoming
 from accord.engine.interceptors import Interception, Interceptors
-from accord.engine.peer import Peer
+from accord.engine.peer import Context, Peer
+from accord.engine.route_maker import RouteMaker
 from accord.engine.routes import Route, Routes
 from accord.mistakes import check_handler
 from accord.schema import legacy
@@ -179,38 +178,38 @@ class Handlers:
 
     def add_routes(self, routes: Routes, peer: Peer) -> None:
         """Add the routes of these handlers to those of a peer; they replace those of the same methods."""
-        incoming = Incoming(peer)
+        maker = RouteMaker(peer)
         arrivals = {method: route.arrived for method, route in routes.tells.items() if route.arrived is not None}
-        routes.makers.append(functools.partial(self._call_route, incoming))
+        routes.makers.append(functools.partial(self._call_route, maker))
         routes.calls.clear()
         for (method, is_request), (message, handler) in self.typed.items():
             if not is_request:
-                routes.put_tell(method, incoming.typed(message, handler))
+                routes.put_tell(method, maker.typed(message, handler))
         for (method, is_request), handler in self.raw.items():
             if not is_request:
-                routes.put_tell(method, incoming.raw(method, handler, is_request=False))
+                routes.put_tell(method, maker.raw(method, handler, is_request=False))
         for old, new in legacy.RENAMED_METHODS.items():
             if new in routes.tells:
                 routes.tells.setdefault(old, routes.tells[new])
         if (others := self.others) is not None:
-            routes.other_call = lambda method: incoming.other(method, others, is_request=True)
-            routes.other_tell = lambda method: incoming.other(method, others, is_request=False)
+            routes.other_call = lambda method: maker.other(method, others, is_request=True)
+            routes.other_tell = lambda method: maker.other(method, others, is_request=False)
         for method, (notification, arrived) in self.arrivals.items():
             arrivals[method] = arrived
             if method not in routes.tells:
-                routes.put_tell(method, incoming.arriving(notification))
+                routes.put_tell(method, maker.arriving(notification))
         for method, arrived in arrivals.items():
             routes.tells[method].arrived = arrived
         for interceptors in self.interceptors:
             interceptors.add_routes(routes, peer)
 
-    def _call_route(self, incoming: Incoming, method: str) -> Route | None:
+    def _call_route(self, maker: RouteMaker, method: str) -> Route | None:
         """The route of a request, by its method or that method's present name; None if it has no handler."""
         for name in (method, legacy.RENAMED_METHODS.get(method, method)):
             if (raw := self.raw.get((name, True))) is not None:
-                return incoming.raw(name, raw, is_request=True)
+                return maker.raw(name, raw, is_request=True)
             if (entry := self.typed.get((name, True))) is not None:
-                return incoming.typed(*entry)
+                return maker.typed(*entry)
         return None
 
 

@@ -10,7 +10,7 @@ The handshake is the request that opens a connection: `initialize`, or `proxy/in
 
 A handshake is repeatable where the version of the protocol says so (version 2), until another request passes.
 
-The messages that wait are counted (see `backlog`): past a limit the connection stops reading.
+The messages that wait are counted (see `flow_control`): past a limit the connection stops reading.
 
 After a handshake that was answered with an error the gate is in the state from before it, and the messages that waited
 are refused or ignored in that state.

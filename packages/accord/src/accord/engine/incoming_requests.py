@@ -1,8 +1,13 @@
 """The peer's requests: started in order, cancelled on request, and answered exactly once.
 
-A request starts after all earlier requests, and after the earlier notifications of its session have started. A `def`
-handler is called directly; an `async def` handler runs in a task of its own. A request is answered whatever its handler
-does: it may raise, be cancelled, or never start.
+A request goes through these states:
+
+    arrived ──▶ waits to begin ──▶ its handler runs ──▶ answered
+
+It starts after all earlier requests, and after the earlier notifications of its session have started. It also waits
+while output is full (`HeldRequests`). A `def` handler is called directly; an `async def` handler runs in a task of its
+own. A request is answered whatever its handler does: it may raise, be cancelled, or never start. A request that is
+cancelled before it has begun is begun, and cancelled right after that, so that its handler can still clean up.
 
 `unstepped` counts tasks that were created but have not had their first step. While there are any, a `def` handler must
 wait a turn of the loop: its code would otherwise run before theirs.
@@ -14,13 +19,14 @@ import asyncio
 import functools
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable
-from typing import Any, cast
+from collections.abc import Awaitable, Callable, Hashable, Iterable
+from typing import Any, Protocol, cast
+
+import msgspec
+from msgspec import Raw
 
 from accord._internal.tasks import Tasks, give_up, pass_on
-from accord.engine.backlog import Backlog
-from accord.engine.held_requests import EMPTY, HeldRequests
-from accord.engine.incoming_request import IncomingRequest
+from accord.engine.flow_control import Backlog
 from accord.engine.lanes import Lanes, inside
 from accord.engine.outbox import Outbox
 from accord.engine.routes import MISFITS, Route
@@ -40,8 +46,173 @@ from accord.jsonrpc.line_frames import RequestId
 from accord.jsonrpc.open_requests import OpenRequests, key_of
 from accord.jsonrpc.wire_messages import RequestFrame
 from accord.mistakes import WrongReturn, error_of_author, place_of
+from accord.schema.codec import REFUSALS
 
 log = logging.getLogger("accord")
+
+
+class RequestOwner(Protocol):
+    """The part of a connection that answers its requests: `Answering`."""
+
+    def answer_now(self, request: IncomingRequest, result: Any) -> None:
+        """Answer with this while the handler goes on."""
+        ...
+
+    def do_what_comes_after(self, request: IncomingRequest) -> None:
+        """Call the functions that wait until the answer was sent."""
+        ...
+
+    def failure(self, request: IncomingRequest, error: BaseException) -> tuple[int, str, Any]:
+        """The code, message and data that tell the peer of this error of a handler."""
+        ...
+
+
+class IncomingRequest(msgspec.Struct, eq=False):
+    """A request of the peer that has no answer yet."""
+
+    id: RequestId
+    key: Hashable
+    """What it is looked up by: the `key_of` its id."""
+    method: str
+    route: Route | None
+    """Its route; None if no handler takes it."""
+    owner: RequestOwner
+    size: int
+    """Bytes of its frame; 0 while it is held."""
+    on_answered: Callable[[bool], None] | None
+    """Called after its answer, with whether that is a result; None if no call is needed."""
+    lane: str | None = None
+    in_lane: bool = False
+    """Whether notifications that arrived before it have not started yet."""
+    running: bool = True
+    cancelled: bool = False
+    stepped: bool = False
+    """Whether the handler's task has had its first step."""
+    task: asyncio.Task[None] | None = None
+    _begin: Callable[[], None] | None = None
+    on_cancel: Callable[[], None] | None = None
+    """Called instead of cancelling the task, if the handler has asked for that."""
+    after_answer: list[Callable[[], Awaitable[Any] | None]] | None = None
+
+    holding_up = None  # a request's handler never holds up an answer
+
+    def will_begin(self, begin: Callable[[], None]) -> None:
+        """Keep the function that starts the handler, for `begin`."""
+        self._begin = begin
+
+    @property
+    def waits_to_begin(self) -> bool:
+        """Whether the handler has not started."""
+        return self._begin is not None
+
+    def begin(self) -> None:
+        """Start the handler; a second time does nothing."""
+        begin, self._begin = self._begin, None
+        if begin is not None:
+            begin()
+            if self.cancelled:
+                self._cancel_task()
+
+    def cancel(self) -> None:
+        """Cancel the handler. One that has not started is cancelled right after its start."""
+        self.cancelled = True
+        if not self.waits_to_begin:
+            self._cancel_task()
+
+    def _cancel_task(self) -> None:
+        if self.task is not None:
+            # The task's first step is already in the loop's queue; this comes after it.
+            asyncio.get_running_loop().call_soon(self._cancel_now, self.task)
+
+    def _cancel_now(self, task: asyncio.Task[None]) -> None:
+        if self.on_cancel is not None:
+            self.on_cancel()
+        else:
+            task.cancel()
+
+    def after(self, do: Callable[[], Awaitable[Any] | None]) -> None:
+        """Call this function once the answer has been sent; now, if it has been."""
+        if self.after_answer is None:
+            self.after_answer = []
+        self.after_answer.append(do)
+        if not self.running:
+            self.owner.do_what_comes_after(self)
+
+
+EMPTY = Raw(b"{}")
+"""The params of a message that has none."""
+
+WEIGHT = 1_000
+"""Bytes that a request takes while it is held, its frame aside."""
+
+
+class HeldRequests:
+    """The requests that wait for room in the output."""
+
+    __slots__ = ("_backlog", "_in_order", "_of", "count")
+
+    def __init__(self, backlog: Backlog) -> None:
+        self.count = 0
+        self._backlog = backlog
+        self._in_order: deque[tuple[IncomingRequest, int]] | None = (
+            None  # an empty deque takes 760 bytes of each connection
+        )
+        """Requests that a cancellation has started early stay here, and are counted, until their turn comes."""
+        self._of: dict[str | None, deque[IncomingRequest]] = {}
+
+    def put(self, request: IncomingRequest, message: RequestFrame) -> None:
+        """Hold this request, after all others."""
+        size = request.size + WEIGHT
+        request.lane, request.size = _session_of(message), 0
+        self.count += 1
+        if self._in_order is None:
+            self._in_order = deque()
+        self._in_order.append((request, size))
+        self._of.setdefault(request.lane, deque()).append(request)
+        self._backlog.add(size)
+
+    def begun(self, request: IncomingRequest, size: int) -> None:
+        """This request is no longer held: its handler starts."""
+        request.size = size
+        self.count -= 1
+
+    def drop(self) -> None:
+        """Forget all of them."""
+        self.count = 0
+        self._in_order = None
+        self._of.clear()
+
+    def take(self) -> IncomingRequest | None:
+        """Remove and return the next one; None if none is left."""
+        while self._in_order:
+            request, size = self._in_order.popleft()
+            self._backlog.remove(size)
+            if request.size == 0:
+                of_session = self._of[request.lane]
+                of_session.popleft()
+                if not of_session:
+                    del self._of[request.lane]
+                return request
+        return None
+
+    def take_all_of(self, lane: str | None) -> Iterable[IncomingRequest]:
+        """Remove and return those of this session."""
+        return self._of.pop(lane, ())
+
+
+class _InSession(msgspec.Struct):
+    session_id: str | None = msgspec.field(default=None, name="sessionId")
+
+
+_in_session = msgspec.json.Decoder(_InSession)
+
+
+def _session_of(message: RequestFrame) -> str | None:
+    """The session that a request names; None also for invalid params, which get an error later."""
+    try:
+        return _in_session.decode(message.params or EMPTY).session_id
+    except REFUSALS:
+        return None
 
 
 class IncomingRequests:

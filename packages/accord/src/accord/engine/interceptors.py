@@ -20,9 +20,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast, overload
 
 from accord._internal.tasks import is_awaitable
-from accord.engine.context import Context
-from accord.engine.incoming import Incoming, with_context
-from accord.engine.peer import Peer
+from accord.engine.peer import Context, Peer
+from accord.engine.route_maker import RouteMaker, with_context
 from accord.engine.routes import Route, Routes
 from accord.errors import RequestError
 from accord.mistakes import check_handler
@@ -230,18 +229,16 @@ class Interceptors:
 
     def add_routes(self, routes: Routes, peer: Peer) -> None:
         """Stand before the handlers of a peer."""
-        incoming = Incoming(peer)
+        maker = RouteMaker(peer)
         self._installed.add(routes)
-        routes.intercept(self, lambda key, inner: self._around(incoming, _Key(*key), inner))
+        routes.intercept(self, lambda key, inner: self._around(maker, _Key(*key), inner))
 
-    def _around(self, incoming: Incoming, key: _Key, inner: Route | None) -> Route | None:
+    def _around(self, maker: RouteMaker, key: _Key, inner: Route | None) -> Route | None:
         """The route around this one; the same one if its method has no interceptor."""
         entry = self._entries.get(key)
         if entry is None:
             return inner
-        return incoming.around(
-            entry.message, inner, lambda message, context, go_on: _run(entry, message, context, go_on)
-        )
+        return maker.around(entry.message, inner, lambda message, context, go_on: _run(entry, message, context, go_on))
 
 
 async def _convert(

@@ -24,8 +24,7 @@ from time import monotonic
 from typing import Protocol
 
 from accord._internal.light_event import LightEvent
-from accord.engine.backlog import Backlog
-from accord.engine.read_pause import ReadPause
+from accord.engine.flow_control import Backlog, ReadPause
 from accord.trace.trace_events import OUT, Watch
 
 FLUSH_AT = 64 * 1024

@@ -1,7 +1,7 @@
 """Our requests: sent, awaited with deadlines, and cancelled when their callers are.
 
 A request counts as *patient* if its answer is not needed soon: a prompt, which may take an hour. Reading may pause only
-while all open requests are patient (see `read_pause`).
+while all open requests are patient (see `flow_control`).
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import UNSET, Raw
 
+from accord.engine.flow_control import ReadPause
 from accord.engine.lanes import HoldingUp, Inside, Lanes, inside
 from accord.engine.outbox import Outbox
-from accord.engine.read_pause import ReadPause
 from accord.errors import EncodeError, Overflow, PeerError, ProtocolError, Timeout
 from accord.jsonrpc import wire_messages
 from accord.jsonrpc.line_frames import RequestId

@@ -11,25 +11,32 @@
 
 Your own messages are classes like the built-in ones, and are handled and sent like them. A message without a class is
 handled and sent by its method's name, in plain JSON values.
+
+**Trace context.** A request of the peer may carry one in `_meta` (W3C Trace Context: `traceparent`, `tracestate`,
+`baggage`). It is passed on to the requests that its handler makes, so that the spans of several programs form one
+trace, also when this program records no spans.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
+import msgspec
 from msgspec import Raw
 
+from accord._internal.tasks import is_awaitable
 from accord.capabilities import Capabilities, CapabilityGuard, declared_in
-from accord.engine.connection import Connection
-from accord.engine.connection_limits import Limits
+from accord.engine.connection import Connection, Limits
 from accord.engine.dispatch import Role
+from accord.engine.incoming_requests import IncomingRequest
 from accord.engine.outgoing import PendingRequest, SentRequest
 from accord.engine.routes import Routes, lane_of, plain_lane
-from accord.engine.trace_context import traced
 from accord.errors import ConnectionClosed, DecodeError, ProtocolError
 from accord.jsonrpc import wire_messages
 from accord.jsonrpc.chunked_decode import Sliced
+from accord.jsonrpc.line_frames import RequestId
 from accord.jsonrpc.wire_messages import UnencodedNotification
 from accord.schema import codec, legacy, v1
 from accord.schema.base import Json, Notification, Request
@@ -38,6 +45,39 @@ from accord.transports.transport_interface import Transport
 
 if TYPE_CHECKING:
     from accord.spans import SpanEnd, Spans
+
+
+KEYS = ("traceparent", "tracestate", "baggage")
+
+_current: ContextVar[dict[str, str] | None] = ContextVar("accord_trace", default=None)
+
+
+def trace_in(meta: dict[str, Json]) -> dict[str, str]:
+    """The trace context in the `_meta` of a message; empty if there is none."""
+    return {key: value for key in KEYS if isinstance(value := meta.get(key), str)}
+
+
+def carrying(trace: dict[str, str], handle: Callable[[], Any]) -> Any:
+    """Call this with a trace context that is sent with the requests it makes, and with no others."""
+    token = _current.set(trace)
+    try:
+        result = handle()
+    finally:
+        _current.reset(token)
+    return _awaited_carrying(trace, result) if is_awaitable(result) else result
+
+
+async def _awaited_carrying(trace: dict[str, str], result: Awaitable[Any]) -> Any:
+    _current.set(trace)  # in the request's own task
+    return await result
+
+
+def traced(request: Any) -> Any:
+    """A request of ours with the trace context of the request that is being handled."""
+    if (trace := _current.get()) is None:
+        return request
+    return msgspec.structs.replace(request, meta={**trace, **(request.meta or {})})
+
 
 ResultT = TypeVar("ResultT")
 
@@ -357,3 +397,53 @@ class Peer:
 
     async def __aexit__(self, *_: object) -> None:
         await self.connection.close()
+
+
+class Context:
+    """What a handler can use beside its message: the peer, and the state of the request."""
+
+    __slots__ = ("_request", "peer")
+
+    def __init__(self, peer: Peer, request: IncomingRequest | None = None) -> None:
+        self.peer = peer
+        """The peer that sent the message."""
+        self._request = request
+
+    @property
+    def request_id(self) -> RequestId | None:
+        """The request's id on the wire; None for a notification."""
+        return None if self._request is None else self._request.id
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the peer has cancelled the request."""
+        return self._request is not None and self._request.cancelled
+
+    async def wait_for_room(self) -> None:
+        """Wait while the peer does not read, before making an answer that may be large."""
+        await self.peer.connection.wait_for_room()
+
+    def answer(self, result: Any) -> None:
+        """Answer now. The handler may go on; what it returns or raises is no longer sent."""
+        self._of_request().owner.answer_now(self._of_request(), result)
+
+    def failure(self, error: BaseException) -> tuple[int, str, Any]:
+        """The code, message and data with which the request would be answered if the handler raised this error.
+
+        It is for handlers that have answered already and tell of a later error in another message. Details that are not
+        for the peer are logged.
+        """
+        return self._of_request().owner.failure(self._of_request(), error)
+
+    def on_cancel(self, do: Callable[[], None]) -> None:
+        """Call this when the peer cancels the request, instead of cancelling the handler's task."""
+        self._of_request().on_cancel = do
+
+    def after_response(self, do: Callable[..., Awaitable[Any] | None], *arguments: Any) -> None:
+        """Call this when the answer has been sent: what it sends comes after the answer."""
+        self._of_request().after(lambda: do(*arguments))
+
+    def _of_request(self) -> IncomingRequest:
+        if self._request is None:
+            raise TypeError("a notification has no answer: answer, on_cancel and after_response are for requests")
+        return self._request

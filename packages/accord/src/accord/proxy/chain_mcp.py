@@ -38,8 +38,7 @@ from accord.mcp.mcp_line import CONNECT, DISCONNECT, MESSAGE, text_of
 from accord.mcp.tool_server import ToolServer, tools
 from accord.proxy.envelopes import INITIALIZE, version_in
 from accord.proxy.link import Link, Port
-from accord.proxy.own_requests import OwnAnswer, RawNeighbour
-from accord.proxy.switchboard import Switchboard
+from accord.proxy.switchboard import OwnAnswer, RawNeighbour, Switchboard
 from accord.schema import codec, v1
 from accord.schema.base import Request
 

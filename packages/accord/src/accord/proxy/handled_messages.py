@@ -27,10 +27,9 @@ from accord.errors import INTERNAL_ERROR, INVALID_PARAMS, REQUEST_CANCELLED, Acc
 from accord.jsonrpc import wire_messages
 from accord.jsonrpc.line_frames import RequestId
 from accord.jsonrpc.open_requests import key_of
-from accord.proxy.hop import Hop, ProxyConnection, Side, other
+from accord.proxy.hop import Hop, MessageHandlers, ProxyConnection, Side, other, run_steps
 from accord.proxy.link import Port
-from accord.proxy.own_requests import OwnRequest, RawPeerError
-from accord.proxy.proxy_handlers import MessageHandlers, run_steps
+from accord.proxy.switchboard import OwnRequest, RawPeerError
 from accord.schema import codec
 from accord.schema.base import Json, Notification, Request
 from accord.schema.methods import may_be_empty

@@ -28,7 +28,7 @@ were paused whenever a link that it writes to is full, two proxies could stop ea
 those waits are no circle. By the second rule a wait in the other direction gives way to them. The price is memory: what
 goes towards the agent may wait past the mark while the client is slow, up to `MOST_AHEAD`. Past that the link is not
 read, whatever waits for it: a client that asks and reads no answers would fill the memory otherwise. Two honest peers
-do not stop each other by this, as in `engine.backlog`: each goes on reading while its own output waits.
+do not stop each other by this, as in `engine.flow_control`: each goes on reading while its own output waits.
 """
 
 from __future__ import annotations

@@ -24,8 +24,8 @@ from msgspec import Raw
 
 from accord._internal.tasks import within
 from accord.arguments import check_callable, check_text, wrong_type
+from accord.engine.flow_control import MARK
 from accord.engine.lanes import Lanes
-from accord.engine.read_pause import MARK
 from accord.errors import RequestError
 from accord.jsonrpc import wire_messages
 from accord.jsonrpc.line_frames import RequestId
@@ -33,18 +33,21 @@ from accord.jsonrpc.wire_messages import RequestFrame, parse
 from accord.proxy.chain_mcp import OPENING
 from accord.proxy.envelopes import HANDSHAKES, INITIALIZE, version_in
 from accord.proxy.handled_messages import HandledNotification, HandledRequest
-from accord.proxy.hop import Hop, ProxyConnection, Side, StateT
-from accord.proxy.link import ComponentFailure, Link, Port, join
-from accord.proxy.own_requests import OwnRequest, QueuedAnswer
-from accord.proxy.proxy_handlers import (
+from accord.proxy.hop import (
+    Hop,
     Instructions,
+    ProxyConnection,
     ProxyHandlers,
+    Side,
+    StateT,
     Step,
     permission_filter,
     prompt_filter,
     update_filter,
     with_hop,
 )
+from accord.proxy.link import ComponentFailure, Link, Port, join
+from accord.proxy.switchboard import OwnRequest, QueuedAnswer
 from accord.running import OWNER, Unwritable, explain_at_a_terminal, run_until_the_end
 from accord.schema import codec, v1, v2
 from accord.schema.base import Notification, Request

@@ -15,24 +15,42 @@ ours are integers that count up over all links, so that a trace can tell them ap
 
 A trace of the whole chain has one event for each message, without envelopes, with the components that it came from and
 went to. So it reads as if the components were connected with each other directly.
+
+This program is itself an end of a few requests: it sends some by a port and awaits the answer (`OwnRequest`), and
+answers others that came in by one (`OwnAnswer`).
 """
 
 from __future__ import annotations
 
+import asyncio
 import functools
+import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 from msgspec import Raw
 
-from accord.errors import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
+from accord._internal.tasks import Tasks, give_up, pass_on
+from accord.engine.lanes import Inside, inside
+from accord.errors import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
+    REQUEST_CANCELLED,
+    AccordError,
+    ConnectionClosed,
+    PeerError,
+    RequestError,
+)
 from accord.jsonrpc import wire_messages
 from accord.jsonrpc.line_frames import Oversized, RequestId, as_id
 from accord.jsonrpc.members import members_of
 from accord.jsonrpc.open_requests import key_of
-from accord.jsonrpc.wire_messages import Malformed, NotificationFrame, RequestFrame, ResponseFrame, parse
+from accord.jsonrpc.wire_messages import ErrorObject, Malformed, NotificationFrame, RequestFrame, ResponseFrame, parse
 from accord.proxy.envelopes import (
     ENVELOPES,
     HANDSHAKES,
@@ -45,11 +63,15 @@ from accord.proxy.envelopes import (
     open_envelope,
 )
 from accord.proxy.link import CANCEL_REQUEST, MOST_WAITING, AwaitedRequest, ComponentFailure, Link, Port
+from accord.schema import codec
+from accord.schema.base import Json
 from accord.trace import IN, OUT, Direction, Observer, TraceEvent
 from accord.transports.transport_interface import End
 
 if TYPE_CHECKING:
     from accord.proxy.link import Port
+
+log = logging.getLogger("accord")
 
 
 class HopRecorder:
@@ -403,3 +425,146 @@ def _cancelled_id(params: Raw | None) -> RequestId | None:
 NOT_A_PROXY = (
     "a proxy is initialized with proxy/initialize: start it before an agent, as accord conduct PROXY AGENT does"
 )
+
+
+class RawPeerError(PeerError):
+    """The other side answered with an error, which can be passed on as it came."""
+
+    def __init__(self, method: str, raw: bytes) -> None:
+        error = codec.decode(raw, ErrorObject)
+        super().__init__(method, error.code, error.message, error.data)
+        self.raw = raw
+        """The error as JSON."""
+
+
+class OwnRequest:
+    """A request that a handler sent, until its answer is given to the handler."""
+
+    def __init__(self, method: str, lane: str, link: Link) -> None:
+        self.id = 0
+        self.method = method
+        self.lane = lane
+        self.outcome: tuple[Raw | None, bytes | Raw | None] = None, None
+        self.maker: Inside | None = (maker := inside.get())
+        self._holding_up = None if maker is None else maker.holding_up
+        self._link = link
+        self._future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+
+    async def wait(self) -> bytes:
+        """The result as JSON; raises RawPeerError or ConnectionClosed. A cancelled caller cancels the request."""
+        if self._holding_up is not None:
+            self._holding_up.begins_to_wait(self)
+        try:
+            return await self._future
+        except asyncio.CancelledError:
+            self.cancel()
+            raise
+        finally:
+            if self._holding_up is not None:
+                self._holding_up.no_longer_waits(self)
+
+    def cancel(self) -> None:
+        """Tell the other side that the answer is no longer needed."""
+        if self.id in self._link.awaited:
+            self._link.send_cancel(self.id)
+
+    def answered(self, result: Raw | None, error: bytes | Raw | None) -> None:
+        self.outcome = result, error
+        self.release()
+
+    def failed(self, failure: ComponentFailure) -> None:
+        self.fail(ConnectionClosed("closed", str(failure)))
+
+    def release(self) -> None:
+        result, error = self.outcome
+        if self._future.done():
+            return
+        if error is None:
+            self._future.set_result(b"null" if result is None else bytes(result))
+        else:
+            self.fail(RawPeerError(self.method, bytes(error)))
+
+    def fail(self, error: Exception) -> None:
+        if not self._future.done():
+            self._future.set_exception(error)
+            self._future.exception()  # mark as retrieved: no caller may be left to await it
+
+
+class QueuedAnswer:
+    """An answer that is passed on when the messages before it have been."""
+
+    def __init__(self, deliver: Callable[[], None]) -> None:
+        self.maker: Inside | None = None
+        self._deliver: Callable[[], None] | None = deliver
+
+    def release(self) -> None:
+        deliver, self._deliver = self._deliver, None
+        if deliver is not None:
+            deliver()
+
+    def fail(self, error: Exception) -> None:  # noqa: ARG002
+        self.release()
+
+
+class RawNeighbour:
+    """One neighbour, as this program itself asks it: what goes out by a port, and its answers."""
+
+    def __init__(self, board: Switchboard, port: Port) -> None:
+        self._board = board
+        self._port = port
+
+    async def request_raw(self, method: str, params: Json = None) -> Json:
+        """Send a request, and wait for its result; raises PeerError or ConnectionClosed."""
+        link = self._port.link
+        if link.failure is not None:
+            raise ConnectionClosed("closed", str(link.failure))
+        sent = OwnRequest(method, "", link)
+        sent.id = self._board.ask(self._port, method, codec.encode(params), sent)
+        return codec.loads(await sent.wait())
+
+    async def notify_raw(self, method: str, params: Json = None) -> None:
+        """Send a notification."""
+        if self._port.link.failure is None:
+            self._board.put(self._port.link, self._port.notification_frame(method, codec.encode(params)))
+
+
+class OwnAnswer:
+    """A request that came in by a port and is answered here, until it is."""
+
+    def __init__(
+        self, port: Port, request_id: RequestId, method: str, work: Coroutine[Any, Any, Json], tasks: Tasks
+    ) -> None:
+        self._link = port.link
+        self._id = request_id
+        self._key = key_of(request_id)
+        self._method = method
+        self._work = work
+        self._link.unanswered[self._key] = self
+        self._task = tasks.start(self._answer(), method)
+        self._task.add_done_callback(self._ended)
+
+    def cancel(self) -> None:
+        self._task.cancel()
+
+    async def _answer(self) -> None:
+        try:
+            self._put(wire_messages.encode_response(self._id, codec.encode(await self._work)))
+        except (RequestError, PeerError) as error:
+            self._refuse(error.code, error.message, error.data)
+        except Exception as error:
+            log.exception("%s failed", self._method)
+            is_public = isinstance(error, AccordError) and error.safe_to_tell
+            self._refuse(INTERNAL_ERROR, str(error) if is_public else "Internal error")
+            pass_on(error)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        give_up(self._work)  # it may have been cancelled before its first step
+        if task.cancelled():
+            self._refuse(REQUEST_CANCELLED, "Request cancelled")
+
+    def _refuse(self, code: int, message: str, data: Json = None) -> None:
+        self._put(wire_messages.encode_error(self._id, code, message, data))
+
+    def _put(self, frame: bytes) -> None:
+        if self._link.claim(self._key):
+            self._link.put(frame)

@@ -25,8 +25,8 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from accord._internal.tasks import to_the_end
-from accord.engine.context import Context
 from accord.engine.handlers import Handlers
+from accord.engine.peer import Context
 from accord.errors import RequestError
 from accord.project.confined import folder_of
 from accord.project.folder import Folder

@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
-from accord.engine.context import Context
 from accord.engine.handlers import Handlers
+from accord.engine.peer import Context
 from accord.errors import RequestError
 from accord.project.folder import refuse_git
 from accord.schema import v1

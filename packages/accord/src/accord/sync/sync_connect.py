@@ -18,7 +18,7 @@ from accord.client.reply import Outcome
 from accord.client.restart import Restart
 from accord.connecting import START_WITHIN, Where
 from accord.endpoints import Endpoint
-from accord.engine.connection_limits import Limits
+from accord.engine.connection import Limits
 from accord.spans import Spans
 from accord.sync.faces import RemoteAgent
 from accord.sync.portal import Portal

@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
-from accord.engine.connection_limits import Limits
+from accord.engine.connection import Limits
 from accord.engine.handlers import Handlers
 from accord.engine.peer import Peer
 from accord.schema import v1

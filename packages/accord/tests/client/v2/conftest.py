@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import accord
-from accord.engine.connection_limits import Limits
+from accord.engine.connection import Limits
 from accord.testing import ScriptedPeer
 from tests.client.conftest import Scripted, Stage
 

@@ -8,7 +8,7 @@ import pytest
 
 import accord
 from accord import v1
-from accord.engine.connection_limits import Limits
+from accord.engine.connection import Limits
 from accord.schema import v2
 from tests.client.v2.conftest import staged_v2
 from tests.waiting import eventually

@@ -17,11 +17,9 @@ import msgspec
 from msgspec import Raw
 
 from accord.capabilities import Capabilities, declared_in
-from accord.engine.context import Context
-from accord.engine.incoming_request import IncomingRequest
-from accord.engine.peer import Peer
+from accord.engine.incoming_requests import IncomingRequest
+from accord.engine.peer import Context, Peer, carrying, trace_in
 from accord.engine.routes import Route, lane_of, plain_lane
-from accord.engine.trace_context import carrying, trace_in
 from accord.errors import DecodeError, EncodeError
 from accord.jsonrpc import wire_messages
 from accord.jsonrpc.line_frames import RequestId
@@ -31,7 +29,7 @@ from accord.schema.base import Json, Notification, Request
 from accord.schema.methods import may_be_empty, message_of, row_for
 
 
-class Incoming:
+class RouteMaker:
     """Makes the routes of one peer."""
 
     def __init__(self, peer: Peer) -> None:
