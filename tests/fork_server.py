@@ -57,7 +57,7 @@ WARM = (
     "accord.agent.agent",
     "accord.client.remote_agent",
     "accord.client.remote_session",
-    "accord.connecting",
+    "accord.client.connect",
     "accord.testing",
     "accord.trace.trace_file",
     "accord.transports.process_transport",

@@ -51,7 +51,7 @@ TOPICS = (
         "clients",
         "Clients",
         "What clients are written with: `connect`, `Client`, and the agent and sessions they hold.",
-        ("client", "connect", "connecting", "opening"),
+        ("client",),
     ),
     Topic(
         "sync",

@@ -354,7 +354,7 @@ def attribute_property(it: Attribute) -> str:
 
 def connect_and_open() -> str:
     connect, opening = connect_function(), open_docstring()
-    block = f"ConnectionBlock(connecting.connect({arguments(connect)}))"
+    block = f"ConnectionBlock(async_connect.connect({arguments(connect)}))"
     functions = (
         (f"def connect({parameters(connect)}) -> ConnectionBlock:", docstring_of(connect), f"return {block}"),
         (f"def open({parameters(connect)}) -> RemoteAgent:", for_threads(opening), f"return {block}.__enter__()"),
@@ -369,7 +369,7 @@ def async_open() -> str:
 
 
 def connect_function() -> Function:
-    connect = found("connecting", "connect")
+    connect = found("client.connect", "connect")
     assert not isinstance(connect, ast.ClassDef)
     return connect
 
@@ -385,7 +385,7 @@ def generated() -> dict[Path, str]:
     return {
         SOURCE / "sync" / "faces.py": "\n\n".join(map(twin_class, TWINS)),
         SOURCE / "sync" / "sync_connect.py": connect_and_open(),
-        SOURCE / "opening.py": async_open(),
+        SOURCE / "client" / "connect.py": async_open(),
     }
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import accord
-from accord.running import on_signals
+from accord.program import on_signals
 from accord.services import terminal_service
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="forces branches on POSIX")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from accord import extras
+from accord import installation
 from tests import PACKAGES, ROOT, SOURCES
 
 EXTRAS = {}
@@ -69,15 +69,14 @@ def imported():
 
 def test_every_package_that_is_imported_belongs_to_an_extra():
     assert {PARTS.get(name, name) for name in imported() - GIVEN} <= set().union(*map(required, EXTRAS))
-    assert imported() - set(extras.PACKAGES) - GIVEN == {"pydantic", "pydantic_core", "anyio", "uvicorn"}
+    assert imported() - set(installation.PACKAGES) - GIVEN == {"pydantic", "pydantic_core", "anyio", "uvicorn"}
 
 
 @pytest.mark.parametrize("extra", EXTRAS)
 def test_an_extra_installs_nothing_that_is_not_imported(extra):
     assert required(extra) - imported() == set()
-    assert {package for package, of in extras.PACKAGES.items() if of == extra and package not in PARTS} == required(
-        extra
-    )
+    ours = {package for package, of in installation.PACKAGES.items() if of == extra and package not in PARTS}
+    assert ours == required(extra)
 
 
 @pytest.mark.parametrize("package", ["accord", "accord-tools"])
@@ -90,7 +89,7 @@ def test_all_stands_for_every_extra_of_a_package(package):
 def test_each_extra_names_the_package_that_has_it():
     for extra in EXTRAS:
         declared = tomllib.loads(
-            (ROOT / "packages" / extras.DISTRIBUTIONS.get(extra, "accord") / "pyproject.toml").read_text()
+            (ROOT / "packages" / installation.DISTRIBUTIONS.get(extra, "accord") / "pyproject.toml").read_text()
         )
         assert extra in declared["project"]["optional-dependencies"]
 
@@ -123,14 +122,14 @@ for use in {uses!r}:
 
 
 def test_using_an_extra_that_is_missing_prints_the_command_that_installs_it():
-    program = PROGRAM.format(packages=sorted(extras.PACKAGES), uses=list(USES))
+    program = PROGRAM.format(packages=sorted(installation.PACKAGES), uses=list(USES))
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", program], check=False, capture_output=True, text=True, timeout=60
     )
     said = done.stdout.splitlines()
     assert len(said) == len(USES), done.stderr
     for line, (use, extra) in zip(said, USES.items(), strict=True):
-        assert f"needs the extra '{extra}': {extras.install_command(extra)}" in line, use
+        assert f"needs the extra '{extra}': {installation.install_command(extra)}" in line, use
 
 
 ORIGINS = {
@@ -156,7 +155,7 @@ def test_the_command_fits_the_way_in_which_accord_was_installed(tmp_path, monkey
     if origin is not None:
         (installed / "direct_url.json").write_text(json.dumps(origin))
     monkeypatch.syspath_prepend(tmp_path)
-    assert extras.install_command("mcp") == command
+    assert installation.install_command("mcp") == command
 
 
 PACKAGE_ORIGINS = {
@@ -183,7 +182,7 @@ def test_another_package_of_ours_is_installed_from_where_this_one_is(tmp_path, m
     if origin is not None:
         (installed / "direct_url.json").write_text(json.dumps(origin).replace("{}", str(tmp_path), 1))
     monkeypatch.syspath_prepend(tmp_path)
-    missing = extras.missing_package("accord-check", "it")
+    missing = installation.missing_package("accord-check", "it")
     assert str(missing) == f"it needs the package 'accord-check': {command.format(tmp_path)}"
 
 
@@ -191,7 +190,7 @@ def test_the_command_of_a_checkout_that_was_not_installed_names_its_folder(monke
     paths = [path for path in sys.path if path and not list(Path(path).glob("accord-*.dist-info"))]
     monkeypatch.setattr(sys, "path", paths)
     importlib.invalidate_caches()
-    assert extras.install_command("mcp") == f"pip install -e '{ROOT}/packages/accord[mcp]'"
+    assert installation.install_command("mcp") == f"pip install -e '{ROOT}/packages/accord[mcp]'"
 
 
 def test_the_page_about_installing_lists_every_extra():

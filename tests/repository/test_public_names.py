@@ -136,7 +136,7 @@ print(*sorted(sys.modules), file=sys.stderr)
         "accord.services.form_fields",
         "accord.services.file_service",
         "accord.services.terminal_service",
-        "accord.spans",
+        "accord.engine.spans",
         "accord.trace.trace_file",
         "asyncpg",
         "dataclasses",

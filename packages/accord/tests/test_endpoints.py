@@ -3,7 +3,7 @@
 import pytest
 
 from accord import Endpoint
-from accord.endpoints import Headers
+from accord._internal.endpoint import Headers
 
 
 def test_headers_are_found_in_any_case_and_the_last_of_a_name_counts():

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 import accord
-from accord.connecting import target_of
+from accord.client.connect import target_of
 from accord.http import UrlTarget
-from accord.plugins import OWN, PluginError, load_plugin, plugins, scheme_of
+from accord.installation import OWN, PluginError, load_plugin, plugins, scheme_of
 from accord.proxy.chain import read_component
 from accord.store.store_url import store_at
 
@@ -183,7 +183,7 @@ def test_connecting_reads_no_metadata_unless_a_bare_word_is_given():
     script = f"""
 import sys
 import accord
-from accord.connecting import target_of
+from accord.client.connect import target_of
 from accord.store.store_url import store_at
 for where in ("https://a.example", "wss://a.example", "agent --acp", ["agent"], "rules.py", {sys.executable!r}):
     target_of(where)
@@ -203,8 +203,8 @@ def test_without_any_distribution_our_own_schemes_work_and_a_bare_word_is_a_comm
     script = f"""
 import sys
 sys.path[:0] = [{str(tmp_path)!r}, {str(ROOT / "packages" / "accord" / "src")!r}]
-from accord.plugins import plugins
-from accord.connecting import target_of
+from accord.installation import plugins
+from accord.client.connect import target_of
 from accord.store.store_url import store_at
 print(dict(plugins("accord.agents")), target_of("gemini").command, store_at("memory://"))
 """
@@ -291,7 +291,7 @@ def test_connect_finds_an_agent_of_the_team_by_its_name(installed, tmp_path):
     )
     script = """
 import accord
-from accord.connecting import target_of
+from accord.client.connect import target_of
 print(accord.ask("Hello", agent="echo").text, target_of("far").name)
 """
     environment = {**installed, "TEAM_AGENTS": str(names)}

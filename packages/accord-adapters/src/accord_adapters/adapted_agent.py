@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from accord import AccordError, Agent, Limits, RequestError, Spans, Store, Turn, v1
 from accord.agent.agent_capabilities import Accepted
-from accord.arguments import wrong_type
-from accord.masking import mask_urls
+from accord.mistakes import wrong_type
+from accord.redaction import mask_urls
 from accord.session.placeholders import from_base64
 from accord_adapters.narration import Narration, Shown
 from accord_tools.coder.model import Text, prompt_parts, said_in, shown

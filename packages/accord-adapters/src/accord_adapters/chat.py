@@ -12,7 +12,7 @@ from typing import Any, Unpack, get_type_hints
 import msgspec
 
 from accord import Agent, RequestError, Turn
-from accord.arguments import check_callable, check_text, check_word
+from accord.mistakes import check_callable, check_text, check_word
 from accord_adapters.adapted_agent import ServeOptions, adapted_agent, images_only, parts_of
 from accord_adapters.narration import REFUSED, Narration
 from accord_adapters.remote_tool import Callee, RemoteTool, ToolOptions

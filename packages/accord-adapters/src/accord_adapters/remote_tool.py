@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TypeAlias, TypedDict, cast
 
 from accord import RemoteAgent, RemoteSession
-from accord.arguments import check_text, wrong_type
-from accord.connection_block import ConnectionBlock
+from accord.client.connect import ConnectionBlock
+from accord.mistakes import check_text, wrong_type
 
 Callee: TypeAlias = ConnectionBlock[RemoteAgent] | RemoteAgent
 """An agent to call: `accord.connect(...)`, or what its block gives."""

@@ -93,7 +93,7 @@ def acp_agent(request: pytest.FixtureRequest) -> list[str]:
 def acp_client(acp_agent: list[str], tmp_path: Path) -> Iterator[RemoteAgent]:
     """A client that is connected to the agent of `--acp-agent`; the agent's side is judged when the test is over."""
     import accord
-    from accord.plugins import scheme_of
+    from accord.installation import scheme_of
 
     target = acp_agent[0] if scheme_of(acp_agent[0]) else acp_agent
     recorded = tmp_path / "acp-client.jsonl"
@@ -142,7 +142,7 @@ def _report(config: pytest.Config) -> Report:
     if _REPORT not in config.stash:
         import asyncio
 
-        from accord.connecting import target_of
+        from accord.client.connect import target_of
         from accord_check.agent.agent_run import check_agent
         from accord_check.agent.settings import Settings
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from accord import folders
+from accord import paths
 from accord.errors import ConfigurationError
 from accord_tools.configuration import agents_file
 from accord_tools.configuration.agent_settings import AgentSettings
@@ -67,11 +67,11 @@ def test_the_user_s_file_is_in_the_folder_of_settings_or_where_the_variable_says
 )
 def test_each_platform_has_its_folder_of_settings(monkeypatch, tmp_path, platform, place):
     monkeypatch.setattr(sys, "platform", platform)
-    monkeypatch.setattr(folders.Path, "home", lambda: tmp_path)
+    monkeypatch.setattr(paths.Path, "home", lambda: tmp_path)
     monkeypatch.delenv("APPDATA", raising=False)
     for given in ("", "relative"):
         monkeypatch.setenv("XDG_CONFIG_HOME", given)
-        assert folders.config_folder() == tmp_path / place
+        assert paths.config_folder() == tmp_path / place
 
 
 def test_the_nearest_project_s_file_counts(tmp_path):

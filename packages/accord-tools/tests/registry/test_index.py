@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from accord.errors import ConfigurationError
-from accord.folders import cache_folder
+from accord.paths import cache_folder
 from accord.testing.local_registry import Answer
 from accord_tools.registry import RegistryError
 from accord_tools.registry.agent_index import ago, load_index

@@ -11,6 +11,7 @@ from accord._internal.lazy_names import on_first_use
 
 if TYPE_CHECKING:
     from accord import http as http, sync as sync
+    from accord._internal.endpoint import Endpoint as Endpoint
     from accord.agent.agent import Agent as Agent
     from accord.agent.agent_suggestions import (
         MirroredDocument as MirroredDocument,
@@ -29,8 +30,11 @@ if TYPE_CHECKING:
     from accord.agent.tool import Tool as Tool
     from accord.agent.turn import SentMessage as SentMessage, Turn as Turn
     from accord.agent.user_questions import Decision as Decision, Elicited as Elicited, ElicitedUrl as ElicitedUrl
-    from accord.capabilities import Capabilities as Capabilities
     from accord.client.client import Client as Client
+    from accord.client.connect import (
+        connect as connect,
+        open as open,  # noqa: A004
+    )
     from accord.client.mcp_config import load_mcp_servers as load_mcp_servers
     from accord.client.remote_agent import RemoteAgent as RemoteAgent
     from accord.client.remote_session import RemoteSession as RemoteSession
@@ -43,11 +47,10 @@ if TYPE_CHECKING:
         Suggestions as Suggestions,
     )
     from accord.client.target import CommandTarget as CommandTarget, Target as Target
-    from accord.connecting import connect as connect
-    from accord.endpoints import Endpoint as Endpoint
     from accord.engine.connection import Connection as Connection, Limits as Limits, Statistics as Statistics
     from accord.engine.handlers import Handlers as Handlers
     from accord.engine.peer import Context as Context, Peer as Peer
+    from accord.engine.spans import Spans as Spans
     from accord.errors import (
         AccordError as AccordError,
         CapabilityMissing as CapabilityMissing,
@@ -66,13 +69,13 @@ if TYPE_CHECKING:
     )
     from accord.hosts.hosts import Hosts as Hosts
     from accord.mcp.tool_server import ToolServer as ToolServer, tools as tools
-    from accord.opening import open as open  # noqa: A004
+    from accord.program import run as run
     from accord.proxy.chain import Chain as Chain, chain as chain
     from accord.proxy.hop import Hop as Hop
     from accord.proxy.proxy import Proxy as Proxy
-    from accord.running import run as run
     from accord.schema import v1 as v1, v2 as v2
     from accord.schema.base import Model as Model, Notification as Notification, Request as Request, Unknown as Unknown
+    from accord.schema.capabilities import Capabilities as Capabilities
     from accord.services.elicitation_service import (
         Elicitation as Elicitation,
         FormQuestion as FormQuestion,
@@ -85,7 +88,6 @@ if TYPE_CHECKING:
     from accord.services.service import ServedSession as ServedSession, Service as Service
     from accord.services.terminal_service import Terminal as Terminal, Terminals as Terminals
     from accord.services.terminal_user import TerminalUser as TerminalUser
-    from accord.spans import Spans as Spans
     from accord.store.memory_store import MemoryStore as MemoryStore
     from accord.store.postgres_store import PostgresStore as PostgresStore
     from accord.store.sqlite_store import SqliteStore as SqliteStore
@@ -104,7 +106,7 @@ __version__ = "0.2.0"
 _HOMES = {
     "AccordError": "errors",
     "Agent": "agent.agent",
-    "Capabilities": "capabilities",
+    "Capabilities": "schema.capabilities",
     "CapabilityMissing": "errors",
     "Chain": "proxy.chain",
     "Client": "client.client",
@@ -120,7 +122,7 @@ _HOMES = {
     "Elicited": "agent.user_questions",
     "ElicitedUrl": "agent.user_questions",
     "EncodeError": "errors",
-    "Endpoint": "endpoints",
+    "Endpoint": "_internal.endpoint",
     "TraceEvent": "trace",
     "Files": "services.file_service",
     "FormQuestion": "services.elicitation_service",
@@ -163,7 +165,7 @@ _HOMES = {
     "Service": "services.service",
     "SentMessage": "agent.turn",
     "Session": "agent.session",
-    "Spans": "spans",
+    "Spans": "engine.spans",
     "Hosts": "hosts.hosts",
     "PostgresStore": "store.postgres_store",
     "SqliteStore": "store.sqlite_store",
@@ -190,12 +192,12 @@ _HOMES = {
     "Unknown": "schema.base",
     "ask": "sync.sync_connect",
     "chain": "proxy.chain",
-    "connect": "connecting",
+    "connect": "client.connect",
     "load_mcp_servers": "client.mcp_config",
     "http": "http:",
     "memory_pair": "transports.memory_transport:pair",
-    "open": "opening",
-    "run": "running",
+    "open": "client.connect",
+    "run": "program",
     "sync": "sync:",
     "tools": "mcp.tool_server",
     "v1": "schema.v1:",

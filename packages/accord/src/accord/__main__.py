@@ -13,7 +13,7 @@ def main() -> int:
     except ModuleNotFoundError as error:
         if error.name != TOOLS:
             raise
-        from accord.extras import missing_package
+        from accord.installation import missing_package
 
         print(f"accord: {missing_package('accord-tools', 'the command line')}", file=sys.stderr)
         return 1

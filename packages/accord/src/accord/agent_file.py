@@ -23,7 +23,7 @@ PYTHON_FILE = re.compile(r"(?P<file>.+\.py)(?::(?P<name>[^\W\d]\w*))?", re.DOTAL
 
 def python_command(words: Sequence[str]) -> list[str] | None:
     """The command for a Python file, `FILE.py` or `FILE.py:NAME`, and its arguments; None for another first word."""
-    from accord.extras import own_command  # the program that runs the file does without these
+    from accord.installation import own_command  # the program that runs the file does without these
     from accord.transports.launch import program_file
 
     found = PYTHON_FILE.fullmatch(words[0])

@@ -5,6 +5,10 @@ away before it has begun, at the line where that happens, and warns with the nam
 `agent.run()` has the process, that warning names the author's line and says what to do instead. Each coroutine could
 carry its line itself (`sys.set_coroutine_origin_tracking_depth`), but every correct `await turn.say(...)` would pay.
 
+Arguments are checked where they are given, so that an error names the argument and the line that passed it. A wrong
+type raises TypeError, a wrong value ValueError. Each text has the same form: `turn.say() takes text or a content block,
+got int 5`. Only what people write by hand is checked; the text of a stream takes no step more.
+
 An error of an author's function passes through our frames before it reaches the log. They are left out: what the
 author reads begins with their own function and ends with the error.
 """
@@ -15,8 +19,9 @@ import linecache
 import logging
 import re
 import warnings
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Collection, Generator, Iterable
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -180,3 +185,91 @@ def meant(word: str, known: Iterable[str]) -> str:
 
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
     return f"; did you mean {close[0]}?" if close else ""
+
+
+_LONGEST = 60
+
+
+def shown(value: object) -> str:
+    """A value with its type, short enough for one line of an error.
+
+    >>> shown(5), shown(None), shown("sure?")
+    ('int 5', 'None', "str 'sure?'")
+    """
+    if value is None:
+        return "None"
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    return f"{type(value).__name__} {shortened(repr(value))}"
+
+
+def wrong_type(call: str, takes: str, value: object, hint: str = "") -> TypeError:
+    """The error for a value of a wrong type.
+
+    >>> str(wrong_type("turn.say()", "text or a content block", 5))
+    'turn.say() takes text or a content block, got int 5'
+    """
+    return TypeError(f"{call} takes {takes}, got {shown(value)}{hint and f'; {hint}'}")
+
+
+def check_text(call: str, value: object) -> None:
+    """Raise TypeError unless this is text."""
+    if not isinstance(value, str):
+        raise wrong_type(call, "text", value)
+
+
+def check_path(name: str, value: object) -> None:
+    """Raise TypeError for what is neither text nor a Path."""
+    if not isinstance(value, str | Path):
+        raise wrong_type(name, "a path, as text or a Path", value)
+
+
+def check_sequence(name: str, of: str, value: object) -> None:
+    """Raise TypeError unless this is a collection of values; a single text, a collection of letters, is refused too."""
+    if isinstance(value, str | bytes) or not isinstance(value, Collection):
+        raise wrong_type(name, f"a list of {of}", value, f"write [{value!r}]" if isinstance(value, str) else "")
+
+
+def check_callable(call: str, value: object) -> None:
+    """Raise TypeError for what cannot be called, such as the result of a function in the function's place."""
+    if not callable(value):
+        raise wrong_type(call, "a function", value)
+
+
+def check_word(name: str, value: object, allowed: Iterable[str]) -> None:
+    """Raise ValueError for a word that is not allowed, with the one that may have been meant.
+
+    >>> check_word("remember", "sesion", ["session", "agent"])
+    Traceback (most recent call last):
+    ValueError: remember must be one of session, agent, got 'sesion'; did you mean session?
+    """
+    words = list(allowed)
+    if not isinstance(value, str):
+        raise wrong_type(name, f"one of {', '.join(words)}", value)
+    if value not in words:
+        raise ValueError(f"{name} must be one of {', '.join(words)}, got {shortened(repr(value))}{meant(value, words)}")
+
+
+def check_extensible_word(name: str, value: object, allowed: Collection[str]) -> None:
+    """The same for a word of which programs may have their own, which begin with an underscore."""
+    if value not in allowed and not (isinstance(value, str) and value.startswith("_")):
+        check_word(name, value, allowed)
+
+
+def shortened(text: str) -> str:
+    """A text for one line of an error or a `repr`."""
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def registered_once(what: str, before: Callable[..., Any] | None, function: Callable[..., Any]) -> None:
+    """Raise ValueError for a second function in a place that has room for one, and TypeError for one that does not fit.
+
+    >>> registered_once("@agent.on_prompt", None, lambda: None)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    TypeError: @agent.on_prompt calls its function with (turn), and <lambda>() in ..., line 1, takes ()
+    """
+    check_handler(what, function)
+    if before is not None and before is not function:
+        raise ValueError(
+            f"{what} was used twice: {place_of(before)}, is registered already; {place_of(function)}, would replace it"
+        )

@@ -1,22 +1,47 @@
-"""Masks secrets in recorded messages. PURE.
+"""Masks secrets in recorded messages, and in URLs that people read: in errors, logs and traces. PURE.
 
 Readers of a record must not see the values of `env` and `headers`, members with the name of a secret (`apiKey`), the
 answer to a login or a form, and the secret parts of URLs. These values become `***`, wherever in the message they are;
-names and everything else stay. Most frames have none of them: a search for the words finds that out, and such a frame
-is recorded byte for byte.
+names and everything else stay, of a URL its host and path. Most frames have none of them: a search for the words finds
+that out, and such a frame is recorded byte for byte.
 
 Secrets that cannot be recognised stay: in a prompt, in an agent's answer, in a file, or in the arguments of a command.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any, cast
 
 import msgspec
 
-from accord.masking import MASK, mask_urls
+MASK = "***"
+"""What replaces a secret."""
+
+_USER_INFO = re.compile(r"(?<=://)[^/?#\s]*@")
+# A query without names (`?TOKEN`) is masked whole; with names, each value is.
+# Each match takes the whole URL, also one without a query, so that no character is scanned twice.
+_QUERY = re.compile(r"(://[^?#\s]*)(?:\?([^#\s'\"<>]*))?")
+_VALUE = re.compile(r"=[^&;]*")
+
+
+def mask_urls(text: str) -> str:
+    """This text, with user names, passwords and query values in its URLs replaced by `***`.
+
+    >>> mask_urls("no answer from https://ada:secret@example.com/acp?token=abc&page=2")
+    'no answer from https://***@example.com/acp?token=***&page=***'
+    >>> mask_urls("why? because")
+    'why? because'
+    """
+    return _QUERY.sub(_masked_query, _USER_INFO.sub(f"{MASK}@", text))
+
+
+def _masked_query(found: re.Match[str]) -> str:
+    before, query = found.groups()
+    if query is None:
+        return before
+    return f"{before}?{_VALUE.sub(f'={MASK}', query) if '=' in query else MASK}"
+
 
 HIDDEN = "a frame of {length:,} bytes, not recorded: it is not plain JSON, and may hold secrets"
 
@@ -67,11 +92,6 @@ def masked(frame: bytes) -> bytes | None:
         return _masked_oddity(frame)
 
 
-def masked_text(text: str) -> str:
-    """A remark on a frame, with its URLs masked."""
-    return mask_urls(text)
-
-
 def _may_hold_secrets(frame: bytes) -> bool:
     may_hold_url = (b"://" in frame or b":\\/" in frame) and (b"@" in frame or b"?" in frame)
     return may_hold_url or _WORDS.search(frame) is not None
@@ -79,6 +99,8 @@ def _may_hold_secrets(frame: bytes) -> bool:
 
 def _masked_oddity(frame: bytes) -> bytes:
     """Mask a frame that is not valid JSON, such as with half a surrogate pair, by a lenient decoder; else as text."""
+    import json  # few frames need its leniency, and each start would load it
+
     text = frame.decode("utf-8", "replace")
     try:
         message = json.loads(text)

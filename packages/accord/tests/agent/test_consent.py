@@ -6,8 +6,8 @@ import pytest
 
 import accord
 from accord import Agent, Handlers, v1
+from accord._internal.consent import Consent
 from accord.agent.session_mcp import SessionServers
-from accord.consent import Consent
 from accord.mcp.catalog import McpResult
 
 SAYS_YES = {"allowed", "accepted", "agreed", "confirmed"}

@@ -8,9 +8,9 @@ import pytest
 
 from accord.agent.record import encoded_update
 from accord.agent.replay_tree import PART, Replay
-from accord.capabilities import Capabilities
 from accord.schema import codec, v1, v2
 from accord.schema.base import Unknown
+from accord.schema.capabilities import Capabilities
 from accord.session import Message, SessionState
 from accord.session.replay_scan import Survey, marked, read
 from tests.folding import Script, joined

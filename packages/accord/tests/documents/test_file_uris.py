@@ -2,7 +2,7 @@
 
 import pytest
 
-from accord.file_uris import path_of_uri, path_text
+from accord.paths import path_of_uri, path_text
 
 TABLE = {
     "file:///w/a%20b.py": ("/w/a b.py", "\\w\\a b.py"),

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from accord.documents.uris import is_uri, key_of, uri_of
-from accord.file_uris import path_of_uri
+from accord.paths import path_of_uri
 
 ROOT = Path("C:/w" if os.name == "nt" else "/w")
 PREFIX = "file:///C:/w" if os.name == "nt" else "file:///w"

@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 import pytest
 
 import accord
-from accord.extras import install_command
 from accord.http import HttpTransport, serving
 from accord.http.server.http1_server import PREFACE
+from accord.installation import install_command
 from tests.http.talking import DEADLINE, an_agent, editor_of, transport_to
 
 

@@ -12,9 +12,9 @@ import pytest
 from accord import trace, v1
 from accord.engine.handlers import Handlers
 from accord.engine.lanes import WEIGHT
+from accord.engine.spans import Spans
 from accord.errors import AccordError, DecodeError, PeerError, RequestError
 from accord.jsonrpc.wire_messages import Malformed, NotificationFrame, RequestFrame, ResponseFrame
-from accord.spans import Spans
 from accord.testing import connected
 from tests.interaction.staging import ask, prompt_params, says, tell, text_of
 from tests.interaction.versions import spoken

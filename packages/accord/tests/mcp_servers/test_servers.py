@@ -13,7 +13,7 @@ import pytest
 
 import accord
 from accord import v1
-from accord.extras import install_command
+from accord.installation import install_command
 from accord.mcp import mcp_capabilities
 from tests.waiting import eventually
 

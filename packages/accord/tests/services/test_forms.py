@@ -239,7 +239,7 @@ import sys
 sys.modules["re2"] = None
 from accord import v1
 from accord.agent.form_schema import check
-from accord.extras import install_command
+from accord.installation import install_command
 from accord.services.form_fields import problems
 from accord.services.form_fields import matches
 schema = v1.ElicitationSchema({"it": v1.StringPropertySchema(pattern="^(a+)+$")})

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from accord import v1
-from accord.capabilities import Capabilities
 from accord.client.mcp_config import load_mcp_servers, parse_mcp_servers
 from accord.errors import ConfigurationError
+from accord.schema.capabilities import Capabilities
 
 
 def parse(servers, **environment):

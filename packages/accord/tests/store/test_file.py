@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from accord import SqliteStore, StoreError
-from accord.folders import data_folder
+from accord.paths import data_folder
 from accord.store.sqlite_database import FORMAT
 from accord.store.sqlite_queries import CHECKPOINT_AFTER, LONG
 from accord.store.store import Changes, StoredSession

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from accord.running import loop_factory
+from accord.program import loop_factory
 from tests.transports.conftest import MARK, _descriptors, _left_of
 from tests.waiting import DEADLINE, wait_until
 

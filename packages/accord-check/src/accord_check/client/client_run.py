@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from accord import ConnectionClosed
-from accord.extras import PACKAGES
+from accord.installation import PACKAGES
 from accord_check.agent.raw_connection import Blocked, Gone, Over, Recording, Unanswered
 from accord_check.agent.scenario_context import Progress, fault_of_checks
 from accord_check.checks import CHECKS_OF_CLIENTS

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accord import ConfigurationError
-from accord.masking import mask_urls
-from accord.running import on_signals
+from accord.program import on_signals
+from accord.redaction import mask_urls
 from accord_check.command import report_options
 from accord_tools.cli import command
 from accord_tools.cli.command import WrongUsage, print_error, print_progress

@@ -7,7 +7,7 @@ import binascii
 from typing import Any, cast
 from urllib.parse import urlsplit
 
-from accord.masking import MASK
+from accord.redaction import MASK
 from accord_check.conversation import Exchange, Frame, Message, Update, object_of, objects
 from accord_check.passive.observer import Observer
 

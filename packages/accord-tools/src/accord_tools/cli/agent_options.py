@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from accord import ConfigurationError
-from accord.extras import own_command
+from accord.installation import own_command
 from accord_tools.cli.command_table import actions_of
 from accord_tools.cli.exit_codes import WrongUsage
 

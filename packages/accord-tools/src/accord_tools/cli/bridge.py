@@ -9,8 +9,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from accord import ConfigurationError
-from accord.plugins import scheme_of
-from accord.running import on_signals
+from accord.installation import scheme_of
+from accord.program import on_signals
 from accord_tools.cli.agent_options import remote_arguments, remote_options
 from accord_tools.cli.console import output_error
 from accord_tools.cli.exit_codes import ENDED_WELL, FAILED, WrongUsage, one_line

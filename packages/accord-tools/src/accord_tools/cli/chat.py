@@ -210,7 +210,7 @@ def _run(options: argparse.Namespace, worktrees: list[Worktree]) -> int:
     try:
         from accord_tools.tui.chat_app import ChatApp
     except ImportError as error:
-        from accord.extras import extra_of, missing_extra
+        from accord.installation import extra_of, missing_extra
 
         if extra_of(error) is None:
             raise
@@ -272,7 +272,7 @@ def _choice(options: argparse.Namespace) -> AgentChoice | None:
 
 
 def _made(name: str, agent: ChosenAgent) -> AgentChoice:
-    from accord.masking import mask_urls
+    from accord.redaction import mask_urls
     from accord_tools.tui.connection import AgentChoice
 
     settings = agent.settings

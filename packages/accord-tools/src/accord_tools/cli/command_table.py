@@ -18,9 +18,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
 
 from accord import __version__
-from accord.extras import missing_package
+from accord.installation import PluginError, describe, load_plugin, missing_package, plugins
 from accord.mistakes import meant, nearest
-from accord.plugins import PluginError, describe, load_plugin, plugins
 from accord_tools.cli.console import print_error, print_line, write_out
 from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage, one_line
 

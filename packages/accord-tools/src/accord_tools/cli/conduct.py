@@ -62,8 +62,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from accord.program import run_until_the_end
     from accord.proxy.chain import conduct_standard_streams
-    from accord.running import run_until_the_end
 
     name = options.name or "accord conduct"
     given, as_proxy = _mode([*options.components, *options.agent], as_proxy=options.as_proxy)

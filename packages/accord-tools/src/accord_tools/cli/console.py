@@ -15,8 +15,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
-from accord.masking import mask_urls
 from accord.printable import columns, label, printable
+from accord.redaction import mask_urls
 from accord_tools.cli.exit_codes import OutputLost
 
 if TYPE_CHECKING:

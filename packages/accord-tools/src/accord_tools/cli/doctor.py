@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from accord import ConfigurationError, __version__
-from accord.extras import PACKAGES, install_command
-from accord.folders import state_folder
+from accord.installation import PACKAGES, install_command
+from accord.paths import state_folder
 from accord.transports.launch import program_file
 from accord_tools.cli.console import print_line, print_table
 from accord_tools.cli.exit_codes import ENDED_WELL, FAILED

@@ -7,8 +7,8 @@ import sys
 
 from accord import AccordError, PeerError, Timeout
 from accord.errors import last_lines
-from accord.masking import mask_urls
 from accord.printable import label
+from accord.redaction import mask_urls
 
 ENDED_WELL, FAILED, WRONG_USAGE, TIMED_OUT, STOPPED, UNWRITABLE, REFUSED, INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 130
 """`STOPPED`: the turn ended with another stop reason than `end_turn`. `REFUSED`: no user could be asked for permission,

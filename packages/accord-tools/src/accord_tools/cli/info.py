@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
 from accord import AccordError
-from accord.masking import mask_urls
+from accord.redaction import mask_urls
 from accord_tools.cli.agent_options import ChosenAgent, agent_arguments, chosen_agent, protocol_versions
 from accord_tools.cli.console import print_line, print_table
 from accord_tools.cli.exit_codes import ENDED_WELL, one_line

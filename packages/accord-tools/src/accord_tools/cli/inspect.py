@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accord import AccordError
-from accord.running import on_signals
+from accord.program import on_signals
 from accord_tools.cli.agent_options import ABOUT_RECORDED, agent_arguments, local_command
 from accord_tools.cli.console import print_error, print_line
 from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage, one_line

@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _as_agent(path: str, options: argparse.Namespace) -> int:
     from accord import StdioTransport
-    from accord.running import run_until_the_end
+    from accord.program import run_until_the_end
     from accord.testing import RecordedAgent
 
     if options.agent or options.named:

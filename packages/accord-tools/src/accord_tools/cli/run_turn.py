@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from accord import AccordError, ConnectionClosed, Timeout
 from accord.mistakes import ForgottenAwaits
 from accord.printable import label, printable
-from accord.running import on_signals
+from accord.program import on_signals
 from accord_tools.cli.agent_options import chosen_agent, protocol_versions
 from accord_tools.cli.console import print_error
 from accord_tools.cli.exit_codes import ENDED_WELL, INTERRUPTED, REFUSED, STOPPED, WrongUsage, exit_code, one_line

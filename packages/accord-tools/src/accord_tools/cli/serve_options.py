@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accord import AccordError
-from accord.running import STORE
+from accord.program import STORE
 from accord_tools.cli.console import print_error
 from accord_tools.cli.exit_codes import WrongUsage, exit_code, one_line
 

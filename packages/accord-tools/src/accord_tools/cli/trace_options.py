@@ -110,7 +110,7 @@ def recorded_trace(
     if options.trace is None:
         yield None
         return
-    from accord.masking import mask_urls
+    from accord.redaction import mask_urls
     from accord_tools.tap.recorder import Recording
     from accord_tools.tap.trace_folder import LiveTap, announced
 

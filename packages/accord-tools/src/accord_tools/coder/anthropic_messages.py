@@ -8,7 +8,7 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct, field
 
-from accord.extras import missing_extra
+from accord.installation import missing_extra
 from accord_tools.coder.model import (
     Call,
     Event,

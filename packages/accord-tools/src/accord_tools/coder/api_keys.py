@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from accord.folders import config_folder
+from accord.paths import config_folder
 
 SERVICE = "accord-agent"
 

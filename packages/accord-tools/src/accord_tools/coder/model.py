@@ -20,8 +20,8 @@ import msgspec
 from msgspec import Struct, field
 
 from accord import AccordError, v1
-from accord.masking import mask_urls
 from accord.printable import printable
+from accord.redaction import mask_urls
 
 Json: TypeAlias = dict[str, Any]
 

@@ -20,7 +20,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from accord import Endpoint, RequestError
-from accord.extras import needs_extra
+from accord.installation import needs_extra
 from accord_tools.coder.api_keys import stored_key
 from accord_tools.coder.model import PATIENCE, RETRIES, Api, Model
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from accord.extras import missing_extra
+from accord.installation import missing_extra
 from accord_tools.coder.model import ProviderClient
 
 try:

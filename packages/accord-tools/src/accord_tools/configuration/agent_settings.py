@@ -22,9 +22,8 @@ import msgspec
 
 from accord import AccordError, ConfigurationError
 from accord.agent_file import PYTHON_FILE
-from accord.extras import needs_extra
+from accord.installation import needs_extra, scheme_of
 from accord.mistakes import nearest
-from accord.plugins import scheme_of
 from accord.transports.server_access import network_proxy
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")

@@ -31,8 +31,8 @@ from typing import Any, Literal, cast
 import msgspec
 
 from accord import ConfigurationError
-from accord.folders import config_folder, locked
 from accord.mistakes import nearest
+from accord.paths import config_folder, locked
 from accord.project.project import Project
 from accord.services.file_content import replace_own
 from accord_tools.configuration.agent_settings import AgentSettings, placed, read_settings

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from accord.folders import locked, state_folder
+from accord.paths import locked, state_folder
 from accord.services.file_content import replace_own
 
 MOST = 200

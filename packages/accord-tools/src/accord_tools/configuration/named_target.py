@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from accord import CommandTarget, ConfigurationError, Target
-from accord.connecting import url_target
+from accord.client.connect import url_target
 from accord.transports.launch import Inherit
 from accord_tools.configuration.agent_settings import AgentSettings, inherited, is_path, variables
 from accord_tools.configuration.resolve_agent import UnknownAgent, resolve

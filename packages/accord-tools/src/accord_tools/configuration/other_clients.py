@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from accord import ConfigurationError
-from accord.extras import own_command
+from accord.installation import own_command
 from accord_tools.configuration.agent_settings import NAME, AgentSettings
 
 Client = Literal["zed", "jetbrains", "acpx"]

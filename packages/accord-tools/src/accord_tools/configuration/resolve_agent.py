@@ -26,10 +26,9 @@ import msgspec
 
 from accord import CommandTarget, ConfigurationError, Target
 from accord.agent_file import PYTHON_FILE, python_command, startable
-from accord.connecting import url_target
-from accord.extras import own_command
+from accord.client.connect import url_target
+from accord.installation import own_command, scheme_of
 from accord.mistakes import meant, nearest
-from accord.plugins import scheme_of
 from accord.transports.launch import program_file
 from accord_tools.configuration.agent_settings import AgentSettings, inherited, variables, without_secrets
 from accord_tools.configuration.agents_file import AgentsFile, project_file, read_file, user_file

@@ -21,7 +21,7 @@ from pathlib import Path
 import msgspec
 
 from accord import ConfigurationError
-from accord.folders import locked, state_folder
+from accord.paths import locked, state_folder
 from accord.project.git import Repository
 from accord.services.file_content import replace_own
 from accord_tools.configuration.agents_file import AgentsFile

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from accord import AccordError
-from accord.redaction import masked, masked_text
+from accord.redaction import mask_urls, masked
 from accord.schema.codec import encode
 from accord.trace.trace_file import open_private
 from accord_tools.inspector.api import conversation_at, latencies, spans_of, summary_of
@@ -74,7 +74,7 @@ def _copy(source: Path, folder: Path, *, secrets: bool) -> Path:
 def _masked(line: bytes) -> bytes:
     frame = frame_of(line)
     if frame is None:
-        return masked_text(line.decode("utf-8", "replace")).encode("utf-8", "replace")
+        return mask_urls(line.decode("utf-8", "replace")).encode("utf-8", "replace")
     replaced = masked(frame)
     if replaced is None or frame not in line:
         return line

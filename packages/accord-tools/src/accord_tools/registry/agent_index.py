@@ -31,9 +31,8 @@ from urllib.parse import urljoin, urlsplit
 import msgspec
 
 from accord import ConfigurationError
-from accord.file_uris import path_of_uri
-from accord.folders import cache_folder
-from accord.masking import mask_urls
+from accord.paths import cache_folder, path_of_uri
+from accord.redaction import mask_urls
 from accord.services.file_content import replace_own
 from accord_tools.registry import RegistryError
 from accord_tools.registry.entry import RegistryEntry, read_entry

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import IO, Any, Literal, cast
 from urllib.parse import unquote, urlsplit
 
-from accord.masking import mask_urls
+from accord.redaction import mask_urls
 from accord_tools.registry import InstallError, Progress, UnsafeArchive
 from accord_tools.registry.checksums import Built, InstallRequirements, refuse_unhashed
 from accord_tools.registry.choose_agent import INTERPRETERS, Platform, program_path

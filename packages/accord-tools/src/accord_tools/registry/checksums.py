@@ -24,7 +24,7 @@ from pathlib import Path
 
 import msgspec
 
-from accord.folders import locked, state_folder
+from accord.paths import locked, state_folder
 from accord.services.file_content import replace_own
 from accord_tools.registry import InstallError, RegistryError
 from accord_tools.registry.entry import Kind

@@ -23,7 +23,7 @@ from email.message import Message
 from typing import IO, Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from accord.masking import mask_urls
+from accord.redaction import mask_urls
 from accord_tools.registry import Progress, RegistryError
 
 CHUNK = 256 * 1024

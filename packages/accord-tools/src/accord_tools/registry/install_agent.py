@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from accord.folders import locked
+from accord.paths import locked
 from accord.transports.launch import program_file
 from accord_tools.registry import InstallError, Progress, RegistryError, checksums, installed_agents
 from accord_tools.registry.agent_index import IndexSource

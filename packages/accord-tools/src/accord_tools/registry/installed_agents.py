@@ -31,7 +31,7 @@ from pathlib import Path
 import msgspec
 
 from accord import ConfigurationError
-from accord.folders import data_folder
+from accord.paths import data_folder
 from accord.services.file_content import replace_own
 from accord.transports.launch import program_file
 from accord_tools.registry import RegistryError

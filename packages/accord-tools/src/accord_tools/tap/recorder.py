@@ -190,7 +190,7 @@ def record(source: IO[bytes]) -> str | None:
 
 
 def _tap(plan: RecordingPlan, recording: Recording) -> LiveTap:
-    from accord.masking import mask_urls
+    from accord.redaction import mask_urls
 
     return LiveTap(
         trace=str(recording.path.absolute()),

@@ -39,7 +39,7 @@ from pathlib import Path
 import msgspec
 
 from accord import AccordError
-from accord.extras import own_command
+from accord.installation import own_command
 from accord.trace.trace_events import exited, signal_name
 from accord.trace.trace_file import now
 from accord.transports.guard import Ward

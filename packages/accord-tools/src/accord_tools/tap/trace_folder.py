@@ -22,7 +22,7 @@ from pathlib import Path
 import msgspec
 
 from accord import DecodeError
-from accord.folders import state_folder
+from accord.paths import state_folder
 from accord.trace import TraceHeader, read_header
 
 SUFFIX = ".json"

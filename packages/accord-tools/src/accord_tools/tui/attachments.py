@@ -28,8 +28,7 @@ from typing import NamedTuple
 
 from accord import v1
 from accord.client.mentions import MENTION
-from accord.file_uris import is_file_uri, path_of_uri
-from accord.folders import state_folder
+from accord.paths import is_file_uri, path_of_uri, state_folder
 from accord.printable import fenced, label, printable
 from accord.project.git import FolderNotTrusted, Git, Repository
 from accord.project.project import CHUNK, SKIPPED, Project, read_named

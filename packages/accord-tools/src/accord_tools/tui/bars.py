@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len
 
 from accord import v1
-from accord.extensions import goal_of
+from accord.client.extensions import goal_of
 from accord.printable import label
 from accord.session import SessionState, choices_of
 from accord_tools.presentation.appearance import FRAMES

@@ -15,8 +15,8 @@ from typing import Any, cast
 from textual import events, on
 
 from accord import TraceFile, v1
-from accord.masking import mask_urls
 from accord.printable import label, printable
+from accord.redaction import mask_urls
 from accord_tools.presentation.session_words import usage_words
 from accord_tools.tui import chat_storage, key_bindings, slash
 from accord_tools.tui.attachments import clipboard_image, is_image

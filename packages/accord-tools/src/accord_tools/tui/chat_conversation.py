@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from accord import AccordError, Outcome, PeerError, RemoteSession, Reply, Terminal, v1
+from accord.client.extensions import DisplayTerminal, DisplayTerminals, can_steer, steer
 from accord.errors import AUTH_REQUIRED
-from accord.extensions import DisplayTerminal, DisplayTerminals, can_steer, steer
 from accord.project.git import FolderNotTrusted
 from accord.project.project import Project
 from accord.services.terminal_service import ending_of

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, cast
 
 import msgspec
 
-from accord.folders import locked, state_folder
+from accord.paths import locked, state_folder
 from accord.schema import codec
 from accord.services.file_content import replace_own
 from accord.session import Message

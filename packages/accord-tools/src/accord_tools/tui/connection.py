@@ -38,10 +38,10 @@ from accord import (
     TraceEvent,
     connect,
 )
-from accord.connecting import Where
+from accord.client.connect import Where
+from accord.client.extensions import with_display_terminals
 from accord.errors import AUTH_REQUIRED
-from accord.extensions import with_display_terminals
-from accord.extras import own_command
+from accord.installation import own_command
 from accord.mistakes import ForgottenAwaits
 from accord.services.file_changes import AgentWrite
 from accord.services.guarded_services import Guarded, UsePermissions

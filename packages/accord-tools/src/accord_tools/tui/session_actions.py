@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from pathlib import Path
 
 from accord import Unknown, v1
-from accord.extensions import GOAL_ACTIONS, control_goal, goal_actions, goal_of
+from accord.client.extensions import GOAL_ACTIONS, control_goal, goal_actions, goal_of
 from accord.printable import label
 from accord.services.permission_service import EVERYWHERE, RememberedAnswer, covered
 from accord_tools.configuration import last_sessions

@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from accord.folders import state_folder
+from accord.paths import state_folder
 from accord.printable import label
 from accord.project.git import Git, Repository, find_repository
 from accord_tools.configuration import last_sessions

@@ -28,7 +28,7 @@ def on_first_use(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]
         try:
             loaded = importlib.import_module(f"{package}.{module}")
         except ImportError as error:
-            from accord.extras import extra_of, missing_extra
+            from accord.installation import extra_of, missing_extra
 
             if (extra := extra_of(error)) is None:
                 raise

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, cast, get_args, overload
 
+from accord._internal.endpoint import Endpoint
 from accord.agent.agent_capabilities import VERSIONS, Accepted, Accepts, Version
 from accord.agent.agent_connection import AgentConnection
 from accord.agent.agent_definition import (
@@ -30,20 +31,12 @@ from accord.agent.session import Mode, Session, StateT, check_modes
 from accord.agent.session_config import SlashCommand
 from accord.agent.turn import Turn
 from accord.agent.user_questions import PermissionMemory, Remembered
-from accord.arguments import (
-    check_sequence,
-    check_text,
-    check_word,
-    registered_once,
-    wrong_type,
-)
-from accord.endpoints import Endpoint
 from accord.engine.connection import Limits
 from accord.engine.handlers import MessageT, RawHandlerT, Registrar
 from accord.engine.interceptors import Interception
 from accord.engine.peer import Context
-from accord.mistakes import check_handler
-from accord.running import OWNER, STORE, Unwritable, explain_at_a_terminal, run_until_the_end
+from accord.mistakes import check_handler, check_sequence, check_text, check_word, registered_once, wrong_type
+from accord.program import OWNER, STORE, Unwritable, explain_at_a_terminal, run_until_the_end
 from accord.schema import v1
 from accord.services.service import Service as LentService
 from accord.store.store import IN_MEMORY, Store
@@ -53,8 +46,8 @@ from accord.transports.transport_interface import Transport
 
 if TYPE_CHECKING:
     from accord.agent.agent_suggestions import SuggestionFunctions, Wish
+    from accord.engine.spans import Spans
     from accord.services.local_services import LocalHost
-    from accord.spans import Spans
 
 
 class Agent(Generic[StateT]):

@@ -23,7 +23,6 @@ from accord.agent.public_error import public_store_error, taken
 from accord.agent.remote_client import ClientLink, ConnectedClient
 from accord.agent.session import Session, SessionSurroundings
 from accord.agent.turn import AddedPrompt, Turn, background_turn, meant_by
-from accord.capabilities import Capabilities
 from accord.engine.handlers import Handlers
 from accord.engine.incoming_requests import IncomingRequest
 from accord.engine.peer import Context, Peer
@@ -31,6 +30,7 @@ from accord.engine.routes import Route, Routes
 from accord.errors import NOT_FOUND, DecodeError, RequestError, StoreError
 from accord.jsonrpc.line_frames import RequestId
 from accord.schema import codec, v1
+from accord.schema.capabilities import Capabilities
 from accord.schema.v1 import StopReason
 from accord.transports.transport_interface import Transport
 

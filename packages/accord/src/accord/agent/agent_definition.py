@@ -22,13 +22,12 @@ from accord.agent.session import Mode, Session
 from accord.agent.session_config import SlashCommand, call, called_by
 from accord.agent.turn import Turn
 from accord.agent.user_questions import PermissionMemory
-from accord.arguments import shown
-from accord.capabilities import WATCH
 from accord.engine.connection import Limits
 from accord.engine.handlers import Handlers
-from accord.mistakes import WrongReturn, place_of
+from accord.mistakes import WrongReturn, place_of, shown
 from accord.schema import v1
 from accord.schema.base import Json
+from accord.schema.capabilities import WATCH
 from accord.schema.v1 import StopReason
 from accord.store.store import Store
 
@@ -40,8 +39,8 @@ if TYPE_CHECKING:
         SuggestFunction,
         SuggestionFunctions,
     )
+    from accord.engine.spans import Spans
     from accord.services.local_services import LocalHost
-    from accord.spans import Spans
 
 
 Said: TypeAlias = "str | v1.ContentBlock"

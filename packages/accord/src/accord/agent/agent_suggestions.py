@@ -19,7 +19,6 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 
 import msgspec
 
-from accord.arguments import registered_once, wrong_type
 from accord.documents.edits import Edit, addressable, line_edits
 from accord.documents.positions import DEFAULT, Encoding, chosen
 from accord.documents.text_document import TextDocument
@@ -27,7 +26,8 @@ from accord.documents.uris import key_of, uri_of
 from accord.engine.handlers import Handlers
 from accord.engine.peer import Peer
 from accord.errors import RequestError
-from accord.file_uris import path_of_uri
+from accord.mistakes import registered_once, wrong_type
+from accord.paths import path_of_uri
 from accord.schema import v1
 from accord.schema.base import Unknown
 from accord.schema.sendable import check_sendable

@@ -14,14 +14,14 @@ from typing import Any, cast
 
 import msgspec
 
+from accord._internal.consent import Consent
 from accord.agent.remote_client import ClientLink
 from accord.agent.user_questions import Elicits
-from accord.arguments import wrong_type
-from accord.capabilities import Capabilities
-from accord.consent import Consent
 from accord.engine.peer import Context, Peer
 from accord.errors import AUTH_REQUIRED, RequestError
+from accord.mistakes import wrong_type
 from accord.schema import v1
+from accord.schema.capabilities import Capabilities
 
 
 class LoginMethod(msgspec.Struct, frozen=True):

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import inspect
 
 from accord.errors import ProtocolError
-from accord.extras import install_command
+from accord.installation import install_command
 from accord.project.patterns import LONGEST_PATTERN, compiled
 from accord.schema import v1
 from accord.schema.base import Unknown

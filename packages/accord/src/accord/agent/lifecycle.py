@@ -33,12 +33,12 @@ from accord.agent.record import Record, title_of
 from accord.agent.remote_client import absolute, checked_folders
 from accord.agent.replay_tree import session_of
 from accord.agent.session import ClientSystemPrompt, Session, SessionSurroundings, system_prompt_of
-from accord.capabilities import WATCH
 from accord.engine.handlers import Handlers
 from accord.engine.peer import Context
 from accord.errors import RequestError, StoreError
 from accord.schema import v1
 from accord.schema.base import Json
+from accord.schema.capabilities import WATCH
 from accord.store.store import Changes, Store, StoredSession, now
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from accord.arguments import registered_once, shortened
-from accord.endpoints import Endpoint
+from accord._internal.endpoint import Endpoint
 from accord.engine.handlers import Handlers
 from accord.errors import RequestError
+from accord.mistakes import registered_once, shortened
 from accord.schema import v1
 
 log = logging.getLogger("accord")

@@ -16,7 +16,7 @@ from typing import Any, cast, get_args
 
 import msgspec
 
-from accord.arguments import check_word, wrong_type
+from accord.mistakes import check_word, wrong_type
 from accord.schema import v1
 from accord.schema.base import Unknown
 from accord.schema.sendable import check_sendable

@@ -19,7 +19,6 @@ import msgspec
 
 from accord._internal.tasks import Tasks
 from accord.agent.agent_capabilities import Version
-from accord.capabilities import Capabilities
 from accord.dialects.dialect import Dialect
 from accord.dialects.v1_dialect import V1Dialect
 from accord.engine.interceptors import Interceptors
@@ -28,6 +27,7 @@ from accord.errors import AccordError, RequestError
 from accord.project.roots import is_unicode
 from accord.schema import v1
 from accord.schema.base import Json, Notification, Request
+from accord.schema.capabilities import Capabilities
 from accord.schema.sendable import check_sendable
 from accord.services.service import ServedSession
 

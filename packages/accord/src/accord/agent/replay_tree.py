@@ -26,11 +26,11 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from accord.capabilities import Capabilities, updates_that_need
 from accord.dialects import v1_replay
 from accord.errors import INTERNAL_ERROR
 from accord.schema import v1
 from accord.schema.base import Unknown
+from accord.schema.capabilities import Capabilities, updates_that_need
 from accord.schema.type_tree import Tagged, node_of
 from accord.session import Message, SessionState, ToolCallState
 from accord.session.replay_scan import FoldedRecord, Key, Survey, Version, read

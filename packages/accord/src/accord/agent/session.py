@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, TypeAli
 import msgspec
 from msgspec import UNSET
 
+from accord._internal.endpoint import Endpoint
 from accord._internal.tasks import Tasks
 from accord.agent.agent_capabilities import text_of
 from accord.agent.model_providers import Current, endpoint_of
@@ -29,15 +30,14 @@ from accord.agent.remote_client import ConnectedClient, RemoteClient, SessionCli
 from accord.agent.session_activity import Cancellations, SessionActivity
 from accord.agent.session_config import Commands, Config, ConfigOptions, Models, Modes, SlashCommand, called_by, offered
 from accord.agent.user_questions import PermissionMemory
-from accord.arguments import check_meta, check_text, check_update, content_block, wrong_type
-from accord.endpoints import Endpoint
 from accord.engine.handlers import MessageT
 from accord.engine.interceptors import Registration
 from accord.errors import ConnectionClosed, RequestError, StoreError
+from accord.mistakes import check_text, wrong_type
 from accord.project.roots import Roots
 from accord.schema import v1
 from accord.schema.base import Json
-from accord.schema.sendable import check_sendable
+from accord.schema.sendable import check_meta, check_sendable, check_update, content_block
 from accord.session import SessionState, ToolCallState
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from typing import Any, TypeAlias
 import msgspec
 
 from accord.agent.record import SessionUpdates
-from accord.arguments import wrong_type
 from accord.errors import RequestError
+from accord.mistakes import wrong_type
 from accord.schema import v1
 
 

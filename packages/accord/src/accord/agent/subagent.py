@@ -33,11 +33,12 @@ from accord.agent.replay_tree import subagent_id, update_head
 from accord.agent.session import StateT
 from accord.agent.tool import Tool
 from accord.agent.turn import ASKS_THE_USER, Turn, TurnRequests, meant_by
-from accord.arguments import check_text, content_block
 from accord.dialects.dialect import Activity, End, Failure
 from accord.errors import ConnectionClosed, StoreError
+from accord.mistakes import check_text
 from accord.schema import v1
 from accord.schema.base import Request
+from accord.schema.sendable import content_block
 from accord.schema.v1 import ContentBlock, SessionUpdate
 from accord.session.values import Update
 

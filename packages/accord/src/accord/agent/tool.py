@@ -35,13 +35,13 @@ from accord.agent.remote_client import (
 )
 from accord.agent.session_activity import Cancellations, DetachedTool
 from accord.agent.user_questions import Decision, Elicits, Offered, PermissionMemory, decided, options_of
-from accord.arguments import check_extensible_word, check_text, content_block
 from accord.dialects.dialect import Dialect
 from accord.errors import AccordError, CapabilityMissing, ConnectionClosed
+from accord.mistakes import check_extensible_word, check_text
 from accord.printable import fenced
 from accord.schema import v1
 from accord.schema.base import Json, Unknown
-from accord.schema.sendable import check_sendable
+from accord.schema.sendable import check_sendable, content_block
 
 if TYPE_CHECKING:
     from accord.agent.tool_command import CommandText, ToolCommand

@@ -28,9 +28,9 @@ import msgspec
 
 from accord.agent.remote_client import CommandResult, RemoteClient, RemoteTerminal, SessionClient
 from accord.agent.session_activity import Cancellations
-from accord.arguments import check_sequence
 from accord.dialects.dialect import Dialect
 from accord.errors import ConnectionClosed
+from accord.mistakes import check_sequence
 from accord.printable import fenced
 from accord.schema import v1
 from accord.services.terminal_service import Terminal

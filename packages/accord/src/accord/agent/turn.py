@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import msgspec
 
+from accord._internal.endpoint import Endpoint
 from accord.agent.agent_capabilities import text_of
 from accord.agent.model_providers import Current, endpoint_of
 from accord.agent.plan import PlanChange, PlanDocument, TurnPlan
@@ -22,14 +23,13 @@ from accord.agent.session import Session, StateT
 from accord.agent.session_activity import DetachedTool
 from accord.agent.tool import CommandParts, Location, Tool, ToolSurroundings
 from accord.agent.user_questions import Decision, Elicits, Offered
-from accord.arguments import check_extensible_word, check_text, check_update, content_block, shortened, wrong_type
 from accord.dialects.dialect import Dialect, End, Failure
-from accord.endpoints import Endpoint
 from accord.engine.peer import Context
 from accord.errors import INTERNAL_ERROR, RequestError
+from accord.mistakes import check_extensible_word, check_text, shortened, wrong_type
 from accord.schema import v1
 from accord.schema.base import Json, Request
-from accord.schema.sendable import check_sendable
+from accord.schema.sendable import check_sendable, check_update, content_block
 
 T = TypeVar("T")
 ResultT = TypeVar("ResultT")

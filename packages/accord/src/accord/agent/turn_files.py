@@ -11,8 +11,8 @@ from os import PathLike
 from typing import Any, TypeVar
 
 from accord.agent.remote_client import RemoteClient, check_line
-from accord.arguments import check_text
 from accord.errors import PeerError, RequestError
+from accord.mistakes import check_text
 from accord.schema import v1
 from accord.schema.base import Request
 from accord.services.file_service import Files

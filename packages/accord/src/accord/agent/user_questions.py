@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from accord._internal.consent import Consent
 from accord.agent.remote_client import ClientLink, Requester
-from accord.arguments import shown, wrong_type
-from accord.consent import Consent
 from accord.errors import METHOD_NOT_FOUND, PeerError
+from accord.mistakes import shown, wrong_type
 from accord.schema import v1
 from accord.schema.base import Unknown
 from accord.schema.sendable import check_sendable

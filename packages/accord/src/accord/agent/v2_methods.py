@@ -33,7 +33,6 @@ from accord.agent.replay_tree import update_head
 from accord.agent.session import Session
 from accord.agent.session_config import offered
 from accord.agent.turn import Turn
-from accord.capabilities import Capabilities
 from accord.dialects.dialect import End, Failure
 from accord.dialects.v1_handlers_on_v2 import handlers_on_v2, in_v1, interceptors_on_v2
 from accord.dialects.v2_dialect import state_of
@@ -42,6 +41,7 @@ from accord.engine.peer import Context
 from accord.errors import NOT_FOUND, RequestError, StoreError
 from accord.schema import v1, v2
 from accord.schema.base import Unknown
+from accord.schema.capabilities import Capabilities
 from accord.schema.conversion import to_v2
 
 

@@ -33,12 +33,12 @@ from typing import Any, Protocol
 from accord._internal.tasks import Tasks
 from accord.agent.record import encoded_update
 from accord.agent.replay_tree import ReplayedUpdate, SessionReplay, belongs_to, needs, opened, tags, update_head
-from accord.capabilities import WATCH, Capabilities
 from accord.dialects import v1_replay
 from accord.engine.peer import Peer
 from accord.errors import ConnectionClosed, ConversionError, RequestError, StoreError
 from accord.schema import codec, v1
 from accord.schema.base import Unknown
+from accord.schema.capabilities import WATCH, Capabilities
 from accord.session import SessionState
 from accord.session.replay_scan import Version, read, update_in
 from accord.store.store import Store, StoredSession

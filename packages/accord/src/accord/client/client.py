@@ -10,10 +10,10 @@ from typing import Any, cast
 
 from accord import __version__
 from accord._internal.tasks import adapted
-from accord.arguments import check_sequence, check_text, wrong_type
 from accord.documents.positions import ENCODINGS
 from accord.engine.handlers import Handlers, MessageT, RawHandlerT, Registrar
 from accord.engine.interceptors import Interception
+from accord.mistakes import check_sequence, check_text, wrong_type
 from accord.schema import v1
 from accord.services.elicitation_service import Elicitation, Fill
 from accord.services.file_service import Files

@@ -24,12 +24,11 @@ from typing import Any, NamedTuple, cast
 
 from msgspec import Raw
 
-from accord.arguments import wrong_type
-from accord.capabilities import Capabilities
 from accord.client.target import Target
 from accord.engine.connection import Limits
 from accord.engine.handlers import Handlers
 from accord.engine.peer import Peer
+from accord.engine.spans import Spans
 from accord.errors import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -43,9 +42,10 @@ from accord.errors import (
     add_note,
     keep_stderr,
 )
+from accord.mistakes import wrong_type
 from accord.schema import codec, legacy, v1
 from accord.schema.base import Json
-from accord.spans import Spans
+from accord.schema.capabilities import Capabilities
 from accord.trace.trace_events import Observer
 
 

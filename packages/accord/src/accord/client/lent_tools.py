@@ -17,13 +17,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar, cast
 
 from accord._internal.tasks import Tasks
-from accord.arguments import wrong_type
 from accord.engine.handlers import Handlers
 from accord.engine.peer import Peer
 from accord.errors import CapabilityMissing, RequestError
 from accord.mcp.bridges import Bridges, way_of
 from accord.mcp.lent_servers import LentServers
 from accord.mcp.tool_server import ToolServer, tools
+from accord.mistakes import wrong_type
 from accord.schema import codec, v1
 from accord.schema.base import Request
 from accord.services.service import ServedSession, Service

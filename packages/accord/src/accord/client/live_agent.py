@@ -16,24 +16,24 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, cast
 
+from accord._internal.endpoint import Endpoint
 from accord._internal.tasks import Tasks, adapted, to_the_end
-from accord.arguments import wrong_type
-from accord.capabilities import AgentOffers
 from accord.client.client import ClientDefinition
 from accord.client.handshake import VERSIONS, Offer, open_link
 from accord.client.restart import AgentRestarter, Restart
 from accord.client.session_table import Sessions
 from accord.client.target import CommandTarget, Target
-from accord.endpoints import Endpoint
 from accord.engine.connection import Limits
 from accord.engine.handlers import Handlers, MessageT, Registrar
 from accord.engine.interceptors import Interceptors
 from accord.engine.peer import Peer, Posted
+from accord.engine.spans import Spans
 from accord.errors import AccordError, CapabilityMissing, PeerError, keep_stderr
+from accord.mistakes import wrong_type
 from accord.schema import v1
 from accord.schema.base import Json, Notification, Request
+from accord.schema.capabilities import AgentOffers
 from accord.services.service import Service
-from accord.spans import Spans
 from accord.trace.trace_events import Observer
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import os
 import re
 from pathlib import Path
 
-from accord.arguments import shown
+from accord.mistakes import shown
 from accord.project.project import Project, read_named
 from accord.project.roots import Roots
 from accord.schema import v1

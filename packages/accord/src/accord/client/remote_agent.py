@@ -24,19 +24,19 @@ from contextlib import AbstractAsyncContextManager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from accord.arguments import check_meta, check_text, check_word, shortened
-from accord.capabilities import WATCH, AgentOffers
+from accord._internal.endpoint import Endpoint
 from accord.client import login_methods
 from accord.client.live_agent import LiveAgent
 from accord.client.remote_session import RemoteSession
 from accord.client.session_table import absolute
-from accord.endpoints import Endpoint
 from accord.engine.handlers import MessageT, Registrar
 from accord.engine.peer import Peer
 from accord.errors import AccordError, CapabilityMissing, last_lines
+from accord.mistakes import check_text, check_word, shortened
 from accord.schema import v1
 from accord.schema.base import Json, Notification, Request
-from accord.schema.sendable import check_sendable
+from accord.schema.capabilities import WATCH, AgentOffers
+from accord.schema.sendable import check_meta, check_sendable
 
 if TYPE_CHECKING:
     from accord.client.suggested_edits import Suggestions

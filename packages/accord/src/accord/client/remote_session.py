@@ -24,8 +24,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar,
 import msgspec
 from msgspec import Raw
 
-from accord.arguments import check_callable, check_meta, check_text, content_block
-from accord.capabilities import AgentOffers
 from accord.client import mentions as mentioned
 from accord.client.markdown import markdown, safe
 from accord.client.remote_subagent import LiveSubagent, RemoteSubagent, Subagents, SubagentsAgent, SubagentSaid, face_of
@@ -35,9 +33,12 @@ from accord.engine.handlers import MessageT
 from accord.engine.interceptors import Interceptors, Registration
 from accord.engine.peer import Peer, Posted
 from accord.errors import CapabilityMissing, ConnectionClosed, Overflow
+from accord.mistakes import check_callable, check_text
 from accord.project.roots import Roots
 from accord.schema import codec, v1
 from accord.schema.base import Json, Request
+from accord.schema.capabilities import AgentOffers
+from accord.schema.sendable import check_meta, content_block
 from accord.services.service import Service
 from accord.session import Observer, SessionState, ToolCallState, choices_of
 

@@ -24,11 +24,11 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 from msgspec import Raw
 
 from accord._internal.tasks import Tasks
-from accord.arguments import check_callable, shortened
 from accord.client.markdown import markdown, safe
 from accord.client.update_buffer import UpdateBuffer
 from accord.engine.connection import Limits
 from accord.errors import CapabilityMissing, Overflow
+from accord.mistakes import check_callable, shortened
 from accord.project.roots import Roots
 from accord.schema import v1
 from accord.schema.base import Notification, Unknown

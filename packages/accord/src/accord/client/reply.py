@@ -24,17 +24,18 @@ import msgspec
 
 from accord._internal.light_event import LightEvent
 from accord._internal.tasks import Tasks, within as in_time
-from accord.arguments import check_meta, shortened
 from accord.client.markdown import safe, turn_markdown
 from accord.client.remote_subagent import RemoteSubagent, SubagentSaid, face_of
 from accord.client.update_buffer import UpdateBuffer
 from accord.engine.peer import Posted
+from accord.engine.spans import SpanEnd
 from accord.errors import AccordError, Overflow, PeerError, Timeout
+from accord.mistakes import shortened
 from accord.schema import codec, v1
 from accord.schema.base import Json, Unknown
+from accord.schema.sendable import check_meta
 from accord.session import Message, SessionState, Speaker, ToolCallState
 from accord.session.values import whole_part
-from accord.spans import SpanEnd
 
 log = logging.getLogger("accord")
 

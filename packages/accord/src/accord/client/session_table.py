@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from msgspec import Raw
 
-from accord.arguments import check_meta, check_path, check_sequence, check_text, wrong_type
-from accord.capabilities import WATCH, Capabilities
 from accord.client.mcp_config import handed_over
 from accord.client.remote_session import LiveSession, RemoteSession, Reopening, SessionAgent, SessionSetup
 from accord.client.remote_subagent import Homes, LiveSubagent
 from accord.client.update_buffer import EarlyUpdates
 from accord.errors import INVALID_REQUEST, METHOD_NOT_FOUND, NOT_FOUND, AccordError, PeerError, RequestError
+from accord.mistakes import check_path, check_sequence, check_text, wrong_type
 from accord.schema import v1
 from accord.schema.base import Json, Model, Request, Unknown
-from accord.schema.sendable import check_sendable
+from accord.schema.capabilities import WATCH, Capabilities
+from accord.schema.sendable import check_meta, check_sendable
 
 if TYPE_CHECKING:
     from accord.mcp.tool_server import ToolServer

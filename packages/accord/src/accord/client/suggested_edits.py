@@ -22,7 +22,7 @@ from accord.documents.positions import DEFAULT, Encoding
 from accord.documents.text_document import TextDocument
 from accord.documents.uris import key_of, uri_of
 from accord.errors import REQUEST_CANCELLED, AccordError, CapabilityMissing, PeerError, ProtocolError, StaleSuggestion
-from accord.file_uris import path_of_uri
+from accord.paths import path_of_uri
 from accord.schema import v1
 from accord.schema.base import Notification, Unknown
 from accord.schema.v1 import SessionId

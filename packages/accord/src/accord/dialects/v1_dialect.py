@@ -6,9 +6,9 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from accord.capabilities import updates_that_need
 from accord.dialects.dialect import Dialect
 from accord.schema import v1
+from accord.schema.capabilities import updates_that_need
 
 
 @functools.cache

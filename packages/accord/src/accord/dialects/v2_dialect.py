@@ -15,10 +15,10 @@ from typing import Any, cast
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from accord.capabilities import updates_that_need
 from accord.dialects.dialect import Activity, Background, Dialect, End, Kind
 from accord.schema import codec, v1, v2
 from accord.schema.base import Notification
+from accord.schema.capabilities import updates_that_need
 from accord.schema.conversion import to_v2
 from accord.schema.type_tree import Tagged, fields_of
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from accord.capabilities import CapabilityGuard
 from accord.engine.peer import Peer, Posted
 from accord.errors import NOT_FOUND, CapabilityMissing, ConversionError, PeerError
 from accord.schema import v1, v2
 from accord.schema.base import Json, Notification, Request, result_type
+from accord.schema.capabilities import CapabilityGuard
 from accord.schema.conversion import to_v1, to_v2
 
 if TYPE_CHECKING:

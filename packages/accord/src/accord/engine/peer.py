@@ -27,7 +27,6 @@ import msgspec
 from msgspec import Raw
 
 from accord._internal.tasks import is_awaitable
-from accord.capabilities import Capabilities, CapabilityGuard, declared_in
 from accord.engine.connection import Connection, Limits
 from accord.engine.dispatch import Role
 from accord.engine.incoming_requests import IncomingRequest
@@ -40,11 +39,12 @@ from accord.jsonrpc.line_frames import RequestId
 from accord.jsonrpc.wire_messages import UnencodedNotification
 from accord.schema import codec, legacy, v1
 from accord.schema.base import Json, Notification, Request
+from accord.schema.capabilities import Capabilities, CapabilityGuard, declared_in
 from accord.schema.methods import may_be_empty, row_for
 from accord.transports.transport_interface import Transport
 
 if TYPE_CHECKING:
-    from accord.spans import SpanEnd, Spans
+    from accord.engine.spans import SpanEnd, Spans
 
 
 KEYS = ("traceparent", "tracestate", "baggage")

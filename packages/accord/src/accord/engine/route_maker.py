@@ -16,7 +16,6 @@ from typing import Any, cast
 import msgspec
 from msgspec import Raw
 
-from accord.capabilities import Capabilities, declared_in
 from accord.engine.incoming_requests import IncomingRequest
 from accord.engine.peer import Context, Peer, carrying, trace_in
 from accord.engine.routes import Route, lane_of, plain_lane
@@ -26,6 +25,7 @@ from accord.jsonrpc.line_frames import RequestId
 from accord.jsonrpc.wire_messages import UnencodedResponse
 from accord.schema import codec
 from accord.schema.base import Json, Notification, Request
+from accord.schema.capabilities import Capabilities, declared_in
 from accord.schema.methods import may_be_empty, message_of, row_for
 
 

@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accord.arguments import check_text
 from accord.errors import AccordError
 from accord.hosts.host_table import Directory, HostRow, new_host_id
 from accord.hosts.signed_forward import LEAST_KEY
+from accord.mistakes import check_text
 from accord.store.postgres_connection import is_postgres
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from contextvars import Context
 from typing import TYPE_CHECKING, TextIO, cast
 
 from accord.errors import McpServerError
-from accord.extras import needs_extra
+from accord.installation import needs_extra
 from accord.mcp.surroundings import Surroundings, installed
 from accord.printable import Printable
 from accord.schema import v1

@@ -8,9 +8,9 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
-from accord.arguments import check_text, wrong_type
-from accord.extras import needs_extra
+from accord.installation import needs_extra
 from accord.mcp.surroundings import installed
+from accord.mistakes import check_text, wrong_type
 from accord.schema import v1
 
 if TYPE_CHECKING:

@@ -255,7 +255,7 @@ class ServerMetrics:
 
 
 def _global_meter() -> Meter:
-    from accord.extras import missing_extra
+    from accord.installation import missing_extra
 
     try:
         from opentelemetry import metrics

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeVar
 
-from accord.extras import install_command
+from accord.installation import install_command
 from accord.printable import printable
 from accord.project.patterns import LONGEST_PATTERN, compiled, has_engine
 from accord.project.project import Project

@@ -50,18 +50,18 @@ import msgspec
 from accord._internal.light_event import LightEvent
 from accord._internal.tasks import Tasks, first_of, to_the_end, within
 from accord.agent_file import startable
-from accord.arguments import wrong_type
+from accord.client.connect import target_of
 from accord.client.target import CommandTarget, Target
-from accord.connecting import target_of
 from accord.errors import INVALID_PARAMS, INVALID_REQUEST, AccordError, ConfigurationError, ConnectionClosed
+from accord.installation import scheme_of
 from accord.jsonrpc.line_frames import RequestId
 from accord.mcp.surroundings import installed
-from accord.plugins import scheme_of
+from accord.mistakes import wrong_type
+from accord.program import Unwritable, explain_at_a_terminal, run_until_the_end
 from accord.proxy.chain_mcp import AgentBridge
 from accord.proxy.envelopes import INITIALIZE, BadVersion, offered_params
 from accord.proxy.link import ComponentFailure, Link, Port, join
 from accord.proxy.switchboard import HopRecorder, Switchboard
-from accord.running import Unwritable, explain_at_a_terminal, run_until_the_end
 from accord.schema import v1
 from accord.trace import Observer
 from accord.transports.launch import program_file

@@ -29,13 +29,13 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from msgspec import Raw
 
 from accord._internal.tasks import Tasks
-from accord.arguments import wrong_type
 from accord.errors import INVALID_PARAMS, RequestError
 from accord.jsonrpc.line_frames import RequestId
 from accord.mcp.bridges import Bridges, Way, way_of
 from accord.mcp.lent_servers import LentServers
 from accord.mcp.mcp_line import CONNECT, DISCONNECT, MESSAGE, text_of
 from accord.mcp.tool_server import ToolServer, tools
+from accord.mistakes import wrong_type
 from accord.proxy.envelopes import INITIALIZE, version_in
 from accord.proxy.link import Link, Port
 from accord.proxy.switchboard import OwnAnswer, RawNeighbour, Switchboard

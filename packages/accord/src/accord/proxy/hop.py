@@ -19,8 +19,8 @@ import msgspec
 
 from accord._internal.light_event import LightEvent
 from accord._internal.tasks import Tasks, is_awaitable
-from accord.arguments import wrong_type
 from accord.errors import ConnectionClosed, DecodeError, ProtocolError
+from accord.mistakes import wrong_type
 from accord.proxy.chain_mcp import ProxyLending, ProxyServers, RequestT, as_tool_server
 from accord.proxy.link import Link, Port
 from accord.proxy.switchboard import OwnRequest, Switchboard

@@ -23,13 +23,14 @@ import msgspec
 from msgspec import Raw
 
 from accord._internal.tasks import within
-from accord.arguments import check_callable, check_text, wrong_type
 from accord.engine.flow_control import MARK
 from accord.engine.lanes import Lanes
 from accord.errors import RequestError
 from accord.jsonrpc import wire_messages
 from accord.jsonrpc.line_frames import RequestId
 from accord.jsonrpc.wire_messages import RequestFrame, parse
+from accord.mistakes import check_callable, check_text, wrong_type
+from accord.program import OWNER, Unwritable, explain_at_a_terminal, run_until_the_end
 from accord.proxy.chain_mcp import OPENING
 from accord.proxy.envelopes import HANDSHAKES, INITIALIZE, version_in
 from accord.proxy.handled_messages import HandledNotification, HandledRequest
@@ -48,7 +49,6 @@ from accord.proxy.hop import (
 )
 from accord.proxy.link import ComponentFailure, Link, Port, join
 from accord.proxy.switchboard import OwnRequest, QueuedAnswer
-from accord.running import OWNER, Unwritable, explain_at_a_terminal, run_until_the_end
 from accord.schema import codec, v1, v2
 from accord.schema.base import Notification, Request
 from accord.transports.stdio_transport import StdioTransport

@@ -12,12 +12,27 @@ nothing of it was changed.
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any, cast
 
 import msgspec
 
-from accord.errors import DecodeError
-from accord.schema import codec, tolerant
+from accord.errors import DecodeError, EncodeError
+from accord.mistakes import wrong_type
+from accord.schema import codec, tolerant, v1
+from accord.schema.base import Model, Unknown, Upsert
+
+CONTENT_BLOCKS = (
+    v1.TextContent,
+    v1.ImageContent,
+    v1.AudioContent,
+    v1.ResourceLink,
+    v1.EmbeddedResource,
+    Unknown,
+)
+"""The classes of content; `Unknown` is a block of a newer protocol, which is passed on."""
+
+_CHUNKS = v1.AgentMessageChunk | v1.AgentThoughtChunk | v1.UserMessageChunk
 
 _STEP = re.compile(r" - at `(.*)`$")
 
@@ -55,3 +70,49 @@ def _refusal(call: str, name: str, problem: str) -> Exception:
     what = _STEP.sub("", problem)
     text = f"{call} got an invalid {name}: {what[:1].lower()}{what[1:]}{f' at {place[1]}' if place else ''}"
     return TypeError(text) if what.startswith("Expected") else ValueError(text)
+
+
+def check_meta(name: str, meta: object) -> None:
+    """Raise TypeError unless this can be sent as `_meta`: None, or a dict of JSON values by name.
+
+    >>> check_meta("prompt(meta=...)", {1: "one"})
+    Traceback (most recent call last):
+    TypeError: prompt(meta=...) takes a dict of JSON values by name, got dict {1: 'one'}
+    """
+    if meta is None:
+        return
+    members = cast("dict[object, object]", meta) if isinstance(meta, dict) else None
+    if members is None or not all(isinstance(key, str) for key in members):
+        raise wrong_type(name, "a dict of JSON values by name", cast("object", meta))
+    try:
+        codec.encode(meta)
+    except EncodeError as error:
+        raise TypeError(f"{name} takes a dict of JSON values by name; one value cannot be sent: {error}") from None
+
+
+def check_update(call: str, update: object) -> None:
+    """Raise TypeError or ValueError unless this is a valid update of a session; chunks of messages are not checked."""
+    if isinstance(update, _CHUNKS | Unknown):
+        return
+    if not isinstance(update, Model | Upsert):
+        raise wrong_type(call, "an update of a session, such as v1.Plan", update)
+    check_sendable(call, update)
+
+
+def content_block(call: str, content: Any) -> v1.ContentBlock:
+    """Content as a block; raises TypeError or ValueError for what is neither text nor a good block."""
+    if isinstance(content, str):
+        return v1.TextContent(content)
+    if isinstance(content, CONTENT_BLOCKS):
+        if not isinstance(content, Unknown):
+            check_sendable(call, content)
+        return content
+    raise wrong_type(call, "text or a content block", content, _hint_for(content))
+
+
+def _hint_for(content: object) -> str:
+    if isinstance(content, bytes):
+        return "decode it first"
+    if isinstance(content, Path):
+        return "use v1.ResourceLink.to(path) for a link to a file"
+    return ""

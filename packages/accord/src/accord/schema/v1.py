@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NewType, Self, TypeAl
 
 from msgspec import UNSET, Meta, UnsetType, field
 
-from accord import masking
+from accord import redaction
 from accord.schema.base import (
     Int32,
     Int64,
@@ -1837,7 +1837,7 @@ class SetProviderRequest(Request[SetProviderResponse], method="providers/set", u
     headers: dict[str, str] = {}
 
     def __repr__(self) -> str:
-        url, names = masking.mask_urls(self.base_url), dict.fromkeys(self.headers, masking.MASK)
+        url, names = redaction.mask_urls(self.base_url), dict.fromkeys(self.headers, redaction.MASK)
         return f"SetProviderRequest({self.provider_id!r}, {self.api_type!r}, {url!r}, headers={names})"
 
 

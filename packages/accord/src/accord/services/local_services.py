@@ -12,12 +12,12 @@ import inspect
 from collections.abc import Awaitable, Sequence
 from typing import Any, Protocol, TypeVar, cast
 
-from accord.capabilities import Capabilities
 from accord.engine.handlers import Handlers
 from accord.engine.peer import Peer
 from accord.errors import PeerError, RequestError
 from accord.schema import v1
 from accord.schema.base import Json, Request
+from accord.schema.capabilities import Capabilities
 from accord.services.service import ServedSession, Service
 
 ResultT = TypeVar("ResultT")

@@ -40,10 +40,9 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from accord._internal.tasks import log
-from accord.arguments import wrong_type
 from accord.engine.handlers import Handlers
-from accord.folders import locked, state_folder
-from accord.mistakes import check_handler
+from accord.mistakes import check_handler, wrong_type
+from accord.paths import locked, state_folder
 from accord.schema import codec, v1
 from accord.services.file_content import replace_own, write_all
 from accord.services.permission_policy import Answer, PermissionPolicy

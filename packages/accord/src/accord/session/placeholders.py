@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from accord.file_uris import path_of_uri
+from accord.paths import path_of_uri
 from accord.printable import label
 from accord.schema import v1
 

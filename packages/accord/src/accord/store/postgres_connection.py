@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias, TypeVar
 
 from accord.errors import StoreError
-from accord.masking import mask_urls
+from accord.redaction import mask_urls
 from accord.store.postgres_statements import AsyncpgConnection
 
 T = TypeVar("T")

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 from accord.errors import StoreError, StoreTrouble
-from accord.extras import missing_extra
-from accord.masking import mask_urls
+from accord.installation import missing_extra
+from accord.redaction import mask_urls
 from accord.store.postgres_statements import AsyncpgConnection
 
 try:

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from itertools import count
 from typing import Any, TypeVar, get_args
 
-from accord.arguments import check_text, check_word
 from accord.errors import StoreError
-from accord.masking import mask_urls
+from accord.mistakes import check_text, check_word
+from accord.redaction import mask_urls
 from accord.store import postgres_statements
 from accord.store.postgres_commits import Commits
 from accord.store.postgres_connection import Deadline, PostgresConnection, Work, check_url

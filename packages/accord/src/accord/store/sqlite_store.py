@@ -13,9 +13,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar, get_args
 
-from accord.arguments import check_path, check_word
 from accord.errors import StoreError
-from accord.folders import data_folder
+from accord.mistakes import check_path, check_word
+from accord.paths import data_folder
 from accord.store import sqlite_database, sqlite_queries
 from accord.store.sqlite_database import Safety
 from accord.store.sqlite_queries import WriteJournal

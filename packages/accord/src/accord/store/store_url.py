@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from accord.arguments import check_path
-from accord.file_uris import path_of_uri
-from accord.plugins import STORES, PluginError, plugin_for_scheme, scheme_of
+from accord.installation import STORES, PluginError, plugin_for_scheme, scheme_of
+from accord.mistakes import check_path
+from accord.paths import path_of_uri
 from accord.store.memory_store import MemoryStore
 from accord.store.store import IN_MEMORY, Store
 

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from accord._internal.tasks import elsewhere
 from accord.client.remote_agent import RemoteAgent
 from accord.errors import ConnectionClosed
-from accord.running import loop_factory
+from accord.program import loop_factory
 from accord.sync.waiting_threads import UserCalls, Waiter, is_answering
 
 T = TypeVar("T")

@@ -11,7 +11,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, cast
 
-from accord.capabilities import AgentOffers
 from accord.client import remote_agent, remote_session, remote_subagent, reply, suggested_edits
 from accord.client.markdown import safe
 from accord.client.remote_agent import ResultT
@@ -22,6 +21,7 @@ from accord.engine.interceptors import Registration
 from accord.project.roots import Roots
 from accord.schema import v1
 from accord.schema.base import Json, Notification, Request, Unknown
+from accord.schema.capabilities import AgentOffers
 from accord.session import state
 from accord.session.values import (
     Compaction,

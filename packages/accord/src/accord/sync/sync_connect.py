@@ -9,17 +9,16 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from types import TracebackType
 
-from accord import connecting
-from accord.client import remote_agent
+from accord._internal.endpoint import Endpoint
+from accord.client import connect as async_connect, remote_agent
 from accord.client.client import Client
+from accord.client.connect import START_WITHIN, Where
 from accord.client.handshake import VERSIONS
 from accord.client.remote_session import Content
 from accord.client.reply import Outcome
 from accord.client.restart import Restart
-from accord.connecting import START_WITHIN, Where
-from accord.endpoints import Endpoint
 from accord.engine.connection import Limits
-from accord.spans import Spans
+from accord.engine.spans import Spans
 from accord.sync.faces import RemoteAgent
 from accord.sync.portal import Portal
 from accord.trace import Observer
@@ -121,7 +120,7 @@ def connect(
     Raises one clear error when the agent cannot be started or does not speak the protocol.
     """
     return ConnectionBlock(
-        connecting.connect(
+        async_connect.connect(
             target,
             client,
             cwd=cwd,
@@ -193,7 +192,7 @@ def open(
     Raises one clear error when the agent cannot be started or does not speak the protocol.
     """
     return ConnectionBlock(
-        connecting.connect(
+        async_connect.connect(
             target,
             client,
             cwd=cwd,

@@ -15,8 +15,8 @@ from typing import NamedTuple
 from accord.engine.connection import Limits
 from accord.engine.handlers import Handlers
 from accord.engine.peer import Peer
+from accord.engine.spans import Spans
 from accord.schema import v1
-from accord.spans import Spans
 from accord.transports.memory_transport import pair
 from accord.transports.transport_interface import HIGH_WATER, Transport
 

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 import msgspec
 
 from accord.errors import INTERNAL_ERROR, METHOD_NOT_FOUND, AccordError, ConnectionClosed
-from accord.extras import own_command
+from accord.installation import own_command
 from accord.jsonrpc.line_frames import Oversized
-from accord.running import run_until_the_end
+from accord.program import run_until_the_end
 from accord.trace import TraceEvent, read, read_header
 from accord.trace.meaning import body_of
 from accord.trace.trace_entries import Entry, entries

@@ -288,10 +288,10 @@ class TraceFile:
         self._own = isinstance(target, str | PathLike)
         self._name = str(target) if isinstance(target, str | PathLike) else "the trace"
         self._file: IO[bytes] = open_private(target) if isinstance(target, str | PathLike) else target
-        from accord.redaction import masked, masked_text  # every connection loads this module; few are recorded
+        from accord.redaction import mask_urls, masked  # every connection loads this module; few are recorded
 
         self._masked = None if secrets else masked
-        self._masked_text = None if secrets else masked_text
+        self._masked_text = None if secrets else mask_urls
         self._began = time.monotonic() if began is None else began
         header = header or TraceHeader(FORMAT, now(), role, peer)
         described = msgspec.structs.replace(

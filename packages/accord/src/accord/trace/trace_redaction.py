@@ -16,8 +16,7 @@ from typing import Any, cast
 
 import msgspec
 
-from accord.masking import MASK
-from accord.redaction import masked, masked_text
+from accord.redaction import MASK, mask_urls, masked
 from accord.trace.trace_events import TraceEvent
 from accord.trace.trace_file import TraceHeader
 
@@ -89,7 +88,7 @@ class Redaction:
         return json.dumps(self._shaped(value), separators=(",", ":")).encode()
 
     def _text(self, text: str) -> str:
-        shown = self._without_tokens(masked_text(text))
+        shown = self._without_tokens(mask_urls(text))
         self.counts[SECRETS] += max(0, shown.count(MASK) - text.count(MASK))
         return self._shaped_text(shown) if self._shape else shown
 
@@ -104,7 +103,7 @@ class Redaction:
                 hides = False
                 continue
             hides = _OPTION.match(word) is not None
-            shown.append(self._without_tokens(masked_text(word)))
+            shown.append(self._without_tokens(mask_urls(word)))
         return shown
 
     def _without_tokens(self, text: str) -> str:

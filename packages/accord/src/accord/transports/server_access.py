@@ -33,7 +33,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 import msgspec
 
 from accord.errors import AccordError
-from accord.masking import mask_urls
+from accord.redaction import mask_urls
 
 PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
 """The kinds of proxies, with the port of each. With `socks5` names are looked up here, with `socks5h` by the proxy."""

@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
 from accord.errors import ConnectionClosed
-from accord.extras import missing_extra
+from accord.installation import missing_extra
 from accord.jsonrpc.line_frames import LIMIT
-from accord.masking import mask_urls
+from accord.redaction import mask_urls
 from accord.transports.server_access import (
     Cookies,
     checked_headers,

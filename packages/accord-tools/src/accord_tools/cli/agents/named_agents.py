@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accord import ConfigurationError
-from accord.masking import mask_urls
-from accord.plugins import TRANSPORTS, plugin_for_scheme, scheme_of
+from accord.installation import TRANSPORTS, plugin_for_scheme, scheme_of
 from accord.printable import label
+from accord.redaction import mask_urls
 from accord.transports.launch import program_file
 from accord_tools.cli.agent_options import known_agents
 from accord_tools.cli.agents.installable_agents import remove_installed

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accord import __version__
-from accord.extras import missing_package
+from accord.installation import missing_package
 from accord.printable import label
 from accord_tools.cli.agent_setup import ShownProgress
 from accord_tools.cli.agents.installable_agents import entry_of

@@ -18,10 +18,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
-from accord.extras import missing_extra
 from accord.http.client.client_socket import Broken, ClientSocket, Response
 from accord.http.h1 import Bad, BodyPart, Fields, Item, ResponseHead, ResponseReader, keeps, request_head
 from accord.http.headers import has_http2, offered
+from accord.installation import missing_extra
 from accord.transports.server_access import NetworkProxy, no_answer
 
 if TYPE_CHECKING:

@@ -50,7 +50,7 @@ from accord.http.sse import ServerSentEvent
 from accord.jsonrpc.line_frames import LIMIT, Oversized
 from accord.jsonrpc.peek import peek
 from accord.jsonrpc.wire_messages import RequestFrame, ResponseFrame, parse
-from accord.masking import mask_urls
+from accord.redaction import mask_urls
 from accord.transports.server_access import Cookies, checked_headers, network_proxy, not_found
 from accord.transports.socket_buffers import OutputLevel
 from accord.transports.transport_interface import HIGH_WATER, End, Receiver, Transport

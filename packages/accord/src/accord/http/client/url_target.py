@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 from accord.client.target import Target
 from accord.errors import AccordError
-from accord.extras import missing_extra
-from accord.masking import mask_urls
+from accord.installation import missing_extra
+from accord.redaction import mask_urls
 from accord.transports.server_access import Cookies, checked_headers, network_proxy
 from accord.transports.transport_interface import Transport
 from accord.transports.websocket_client import WebSocketTransport

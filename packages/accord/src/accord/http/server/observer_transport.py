@@ -24,12 +24,12 @@ from typing import Any, NamedTuple, cast
 
 from msgspec import Raw
 
-from accord.capabilities import WATCH
 from accord.errors import INVALID_REQUEST, DecodeError
 from accord.jsonrpc import wire_messages
 from accord.jsonrpc.line_frames import Oversized, RequestId
 from accord.jsonrpc.wire_messages import Malformed, NotificationFrame, RequestFrame, ResponseFrame, parse
 from accord.schema import codec
+from accord.schema.capabilities import WATCH
 from accord.transports.transport_interface import Transport
 from accord.transports.wrapped_transport import WrappedTransport
 

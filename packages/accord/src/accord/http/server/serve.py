@@ -22,9 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
 from accord._internal.tasks import to_the_end
-from accord.arguments import wrong_type
 from accord.errors import AccordError
-from accord.extras import missing_extra
 from accord.http.headers import offered
 from accord.http.server.access import Access, is_loopback
 from accord.http.server.agent_host import Hosted
@@ -32,7 +30,9 @@ from accord.http.server.app import App
 from accord.http.server.asgi import Application
 from accord.http.server.cluster import ClusterSettings
 from accord.http.server.server_limits import Quotas, ServerLimits
-from accord.running import on_signals
+from accord.installation import missing_extra
+from accord.mistakes import wrong_type
+from accord.program import on_signals
 
 if TYPE_CHECKING:
     from accord.http.server.listener import Listener

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from accord.capabilities import WATCH
 from accord.errors import DecodeError
 from accord.jsonrpc import wire_messages
 from accord.jsonrpc.line_frames import RequestId
 from accord.jsonrpc.wire_messages import NotificationFrame, RequestFrame, ResponseFrame
 from accord.schema import codec
+from accord.schema.capabilities import WATCH
 from accord.trace.meaning import body_of, items_of
 
 CANCEL_REQUEST = "$/cancel_request"

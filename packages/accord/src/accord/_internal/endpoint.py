@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import cast
 from urllib.parse import urlsplit
 
-from accord.masking import MASK, mask_urls
+from accord.redaction import MASK, mask_urls
 
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _SHORTEST_SECRET = 4

@@ -18,9 +18,9 @@ from typing import Any, Protocol
 
 import msgspec
 
-from accord.extras import missing_extra
-from accord.masking import mask_urls
+from accord.installation import missing_extra
 from accord.printable import CUT
+from accord.redaction import mask_urls
 from accord.trace import genai
 
 LONGEST_TEXT = 1_000

@@ -21,7 +21,7 @@ from types import CodeType, FrameType
 from typing import Any, TypeVar
 
 from accord.errors import AccordError, ConnectionClosed, StoreError
-from accord.extras import missing_extra
+from accord.installation import missing_extra
 from accord.mistakes import forgotten_awaits_are_logged
 from accord.printable import printable
 from accord.transports.stdio_transport import fill_closed_streams

@@ -3,7 +3,8 @@
 import pytest
 
 import accord
-from accord import extensions, v1
+from accord import v1
+from accord.client import extensions
 
 
 def agent_that_steers(outcome):

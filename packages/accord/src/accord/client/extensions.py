@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from accord.client.remote_agent import RemoteAgent
     from accord.session import Observer
 
+
 KEPT = 1024 * 1024
 """Characters of the output of one display terminal that are kept, its end."""
 MOST = 256

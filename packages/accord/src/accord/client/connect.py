@@ -1,39 +1,108 @@
-"""`accord.connect`: connects with an agent by its command, its URL or its object."""
+"""`accord.connect` and `accord.open`: connect with an agent by its command, its URL or its object.
+
+`accord.connect` returns a `ConnectionBlock`: a connection that lives as long as an `async with` block.
+`with accord.connect(...)` and `await accord.connect(...)` are what people write first. Python's own errors name the
+methods that are missing; these name the line to write.
+"""
+
+# ruff: noqa: A001, ASYNC109
 
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 import shlex
 import warnings
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, TypeAlias, TypeVar, cast
 
+from accord._internal.endpoint import Endpoint
 from accord._internal.tasks import within
 from accord.agent_file import startable
-from accord.arguments import wrong_type
 from accord.client.client import Client, definition_of
 from accord.client.handshake import VERSIONS, checked_versions
 from accord.client.live_agent import LiveAgent
-from accord.client.remote_agent import RemoteAgent
+from accord.client.remote_agent import RemoteAgent, kept_open
 from accord.client.restart import Restart
 from accord.client.target import CommandTarget, Target
-from accord.connection_block import connection_block
-from accord.endpoints import Endpoint
 from accord.engine.connection import Limits
+from accord.engine.spans import Spans
 from accord.errors import AccordError
-from accord.plugins import AGENTS, TRANSPORTS, PluginError, describe, load_plugin, plugin_for_scheme, plugins, scheme_of
-from accord.running import OWNER
-from accord.spans import Spans
+from accord.installation import (
+    AGENTS,
+    TRANSPORTS,
+    PluginError,
+    describe,
+    load_plugin,
+    plugin_for_scheme,
+    plugins,
+    scheme_of,
+)
+from accord.mistakes import wrong_type
+from accord.program import OWNER
 from accord.trace import Observer, TraceFile
 from accord.transports.launch import Inherit, program_file
 from accord.transports.memory_transport import pair
 from accord.transports.transport_interface import Transport
 
 if TYPE_CHECKING:
-    from accord.agent.agent import Agent
+    from accord import Agent
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+HOW = "write `async with accord.connect(...) as remote:` inside an `async def`"
+
+
+class ConnectionBlock(AbstractAsyncContextManager[T_co, None], Generic[T_co]):
+    """A connection for an `async with` block: it begins when the block is entered and ends when it is left."""
+
+    def __init__(self, inner: AbstractAsyncContextManager[T_co, bool | None]) -> None:
+        self._inner = inner
+
+    async def __aenter__(self) -> T_co:
+        """Connect."""
+        return await self._inner.__aenter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End the connection."""
+        await self._inner.__aexit__(kind, error, trace)
+
+    if not TYPE_CHECKING:  # type checkers find these mistakes because the methods are missing
+
+        def __enter__(self) -> NoReturn:
+            raise TypeError(f"accord.connect() cannot be used in a plain `with`; {HOW}")
+
+        def __exit__(self, *_: object) -> None:
+            """Never called, but Python looks for it before it calls `__enter__`."""
+
+        def __await__(self) -> NoReturn:
+            raise TypeError(f"accord.connect() cannot be awaited; {HOW}")
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_"):
+                raise AttributeError(name)
+            raise AttributeError(f"accord.connect() is not connected yet, so it has no {name!r}; {HOW}")
+
+
+def connection_block(function: Callable[P, AsyncGenerator[T]]) -> Callable[P, ConnectionBlock[T]]:
+    """Make a function of a generator with one `yield`; what it returns connects in an `async with` block."""
+    opening = asynccontextmanager(function)
+
+    @functools.wraps(function)
+    def connect(*args: P.args, **kwargs: P.kwargs) -> ConnectionBlock[T]:
+        return ConnectionBlock(opening(*args, **kwargs))
+
+    return connect
+
 
 START_WITHIN = 60.0
 """Seconds that an agent has for its answer to `initialize`; wrappers such as npx may have to fetch it first."""
@@ -54,7 +123,7 @@ async def connect(
     token: str | None = None,
     headers: Mapping[str, str] | None = None,
     proxy: str | bool = True,
-    timeout: float = START_WITHIN,  # noqa: ASYNC109
+    timeout: float = START_WITHIN,
     versions: Sequence[int] = VERSIONS,
     restart: Restart | bool = False,
     unstable: bool = False,
@@ -239,3 +308,78 @@ class AgentTarget(Target):
                 if not await within(5.0, asyncio.shield(task)):
                     task.cancel()
                     await asyncio.wait([task], timeout=1.0)
+
+
+# Generated by tools/sync_faces.py from here to the end; do not edit.
+
+
+async def open(
+    target: Where,
+    client: Client | None = None,
+    *,
+    cwd: str | Path | None = None,
+    env: Mapping[str, str | None] | None = None,
+    inherit: Inherit = True,
+    token: str | None = None,
+    headers: Mapping[str, str] | None = None,
+    proxy: str | bool = True,
+    timeout: float = START_WITHIN,
+    versions: Sequence[int] = VERSIONS,
+    restart: Restart | bool = False,
+    unstable: bool = False,
+    trace: str | Path | Observer | None = None,
+    spans: Spans | None = None,
+    providers: Mapping[str, Endpoint] | None = None,
+    limits: Limits | None = None,
+    on_stderr: Callable[[str], object] | None = None,
+    owner: str = "",
+) -> RemoteAgent:
+    """Connect to an agent until `close` is called on it: for notebooks, where a connection outlives its cell.
+
+        remote = await accord.open(["gemini", "--acp"])
+        session = await remote.new_session("/home/me/project")
+        ...
+        await remote.close()
+
+    An agent that was not closed is ended when nothing refers to it or its sessions any more, or when the program ends,
+    with a ResourceWarning. Everywhere else use `accord.connect`, whose block cannot be forgotten.
+
+    `target` is a command (a list, or a string that is split like a shell would), a URL, or an `Agent` of this program.
+    A string of one word is first looked up as the name of an agent, by the plug-ins of `accord.agents`: one of `accord
+    agents`, or an installed one of the registry, such as "gemini" or "registry:gemini". A list is always a command.
+    A command is started in `cwd`, with our environment changed by `env`; `inherit` says what it gets of ours (all,
+    nothing, or these names). To a URL, `headers` are sent, and `token` as a bearer token; `proxy` is the URL of an HTTP
+    or SOCKS5 proxy on the way, or False for none, whatever `HTTPS_PROXY` says. `timeout` is for its start.
+    `versions` are the versions of the protocol that may be spoken, of which the agent chooses: (1,), (2, 1) or (2,).
+    `restart` restarts it when it dies. `trace` records the wire in a file, or shows it to a function. `spans` makes an
+    OpenTelemetry span of each request, and sends the trace context along. `providers` says where the agent's
+    models are, by the ids of its providers; it is told so again after a restart. `unstable` lets through what the
+    protocol only proposes. `on_stderr` is called with each line that a command writes to its
+    standard error, as it is: pass it through `accord.printable.printable` before you print it to a terminal.
+    `owner` is the user of your program whose sessions these are: an `Agent`, and a command written with Accord, keeps
+    them apart from those of others. Behind a URL the token says that.
+
+    Raises one clear error when the agent cannot be started or does not speak the protocol.
+    """
+    return await kept_open(
+        connect(
+            target,
+            client,
+            cwd=cwd,
+            env=env,
+            inherit=inherit,
+            token=token,
+            headers=headers,
+            proxy=proxy,
+            timeout=timeout,
+            versions=versions,
+            restart=restart,
+            unstable=unstable,
+            trace=trace,
+            spans=spans,
+            providers=providers,
+            limits=limits,
+            on_stderr=on_stderr,
+            owner=owner,
+        )
+    )
