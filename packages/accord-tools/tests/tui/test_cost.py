@@ -100,7 +100,7 @@ def test_the_work_for_a_chunk_does_not_grow_with_the_message(monkeypatch):
         assert whole < 2.6 * half + 20_000, chunk
 
 
-MOST_CALLS = 200_000
+MOST_CALLS = 150_000
 """Calls of functions in one slice of work, C functions included: some tens of milliseconds."""
 
 HOSTILE = {
@@ -121,6 +121,15 @@ HOSTILE = {
     "a list": "- a\n" * 25_000,
     "a wide table": "|a" * 500 + "|\n" + "|-" * 500 + "|\n" + ("|b" * 500 + "|\n") * 100,
     "a long table": "|a|b|\n|-|-|\n" + "|c|d|\n" * 16_000,
+    "a wide table of short rows": "|a" * 500 + "|\n" + "|-" * 500 + "|\n" + "|b\n" * 9_000,
+    "a wide table of words": "|a" * 30 + "|\n" + "|-" * 30 + "|\n" + "b\n" * 9_000,
+    "a table of bold cells": "|**a**" * 30 + "|\n" + "|-" * 30 + "|\n" + ("|**b**" * 30 + "|\n") * 100,
+    "a table of one line": "|a" * 4_000 + "|\n" + "|-" * 4_000 + "|\n",
+    "a table in a quote": "> " + "|a" * 99 + "|\n> " + "|-" * 99 + "|\n" + ("> " + "|b" * 99 + "|\n") * 90,
+    "bold words": ("**a** " * 12 + "\n\n") * 300,
+    "a list of bold words": "- **a** *b*\n" * 2_000,
+    "pluses": "a" + "+" * 100_000,
+    "a list of pluses": ("- " + "+-" * 50 + "\n") * 200,
     "definitions": "[a]: b\n" * 14_000,
     "code": "```python\n" + "x = (1)\n" * 12_000 + "```\n",
     "code of many colours": "```python\n" + "x = {'a': [1, 2, 3], 'b': f'{y!r}'}  # comment\n" * 2_000 + "```\n",

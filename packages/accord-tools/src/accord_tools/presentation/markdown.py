@@ -82,7 +82,11 @@ MOST_MARKS = 300
 MARK_WORK = 500_000
 """The squares of those numbers, added up over what is parsed at once: the parser takes quadratic time for them."""
 
+MOST_STOPS = 2_000
+"""Characters at which the parser stops to look at what begins there, in the texts that are parsed at once."""
+
 _MARKS = re.compile(r"[\[\]!*_~`<&\\]")
+_STOPS = re.compile(r"[!#$%&*+\-:<=>@\[\\\]^_`{}~]")
 
 
 @cache
@@ -96,14 +100,15 @@ def parser() -> MarkdownIt:
 
 def _parse_inline(state: StateCore) -> None:
     """Parse the texts within blocks, as long as that is not too dear."""
-    left = MARK_WORK
+    left, stops = MARK_WORK, MOST_STOPS
     for token in state.tokens:
         if token.type != "inline":
             continue
         children = token.children = token.children or []
         marks = len(_MARKS.findall(token.content))
         left -= marks * marks
-        if marks <= MOST_MARKS and left >= 0:
+        stops -= len(_STOPS.findall(token.content))
+        if marks <= MOST_MARKS and left >= 0 and stops >= 0:
             state.md.inline.parse(token.content, state.md, state.env, children)
             continue
         for number, line in enumerate(token.content.split("\n")):
@@ -272,9 +277,11 @@ TAIL = 8_000
 """Characters of any other unfinished block; a longer one is cut at a line's end."""
 
 LINES = 200
-"""Lines that are parsed at once, fewer of a wide table: many short lines are as dear as a few long ones."""
-CELLS = 8
-"""As how many cells of a table a line counts."""
+"""Lines that are parsed at once, fewer of a table or with many stops: many short lines are as dear as a few long."""
+CELLS = 5
+"""As how many cells of a table a line counts. A row has as many as the widest line before it: the parser pads it."""
+LINE_STOPS = 10
+"""As how many stops a line counts."""
 LINE = 120
 """As how many characters a line counts, besides its own."""
 WORK = 6_000
@@ -337,9 +344,9 @@ class GrowingMarkdown:
         """Go on after what is final; returns whether more is to be done."""
         if self._fence is not None:
             return self._in_fence(self._fence)
-        window = _first_lines(self._source[self._place : self._place + 2 * TAIL])
+        window, lines = _first_lines(self._source[self._place : self._place + 2 * TAIL])
         is_all = self._place + len(window) == len(self._source)
-        self._spent += len(window) + LINE * (window.count("\n") + window.count("|") // CELLS)
+        self._spent += len(window) + int(LINE * lines)
         blocks = parsed(window)
         if not blocks:
             rest = self._source[self._place :]
@@ -424,13 +431,18 @@ class GrowingMarkdown:
         return [Paragraph(), *paragraphs] if self._needs_gap else paragraphs
 
 
-def _first_lines(window: str) -> str:
-    """The beginning of a text, with no more lines than are parsed at once."""
-    place, left = 0, LINES
-    while left > 0 and (end := window.find("\n", place)) >= 0:
-        left -= 1 + window.count("|", place, end) // CELLS
-        place = end + 1
-    return window if left > 0 else window[:place]
+def _first_lines(window: str) -> tuple[str, float]:
+    """The beginning of a text, with no more lines than are parsed at once, and as how many lines it counts."""
+    place, lines, widest = 0, 0.0, 0
+    while place < len(window):
+        end = window.find("\n", place) + 1 or len(window)
+        pipes = window.count("|", place, end)
+        widest = max(widest, pipes) if window[place:end].strip() else 0
+        cost = max(1.0, (widest - 1) / CELLS) + len(_STOPS.findall(window, place, end)) / LINE_STOPS
+        if place and lines + cost > LINES:
+            break
+        lines, place = lines + cost, end
+    return window[:place], lines
 
 
 def _is_settled(text: str, start: int) -> bool:
