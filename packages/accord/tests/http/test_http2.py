@@ -20,6 +20,7 @@ from h2.events import (
     StreamReset,
 )
 from h2.settings import SettingCodes, Settings
+from hyperframe.frame import WindowUpdateFrame
 
 from accord.http import ServerLimits, serving
 from accord.http.client.connection_pool import ConnectionPool
@@ -165,7 +166,28 @@ async def test_a_refused_body_need_not_be_sent_to_its_end(client):
     assert await client.health() == ("200", b"ok")
 
 
+async def test_a_body_that_begins_after_the_whole_response_is_reset(client):
+    number = client.ask("POST", end=False, content_type="text/plain")
+    await client.ended(number)
+    assert not any(is_reset(number)(event) for event in client.events)
+    client.http.send_data(number, b"late")
+    reset = await client.until(is_reset(number))
+    assert (client.response(number)[":status"], reset.error_code) == ("415", ErrorCodes.NO_ERROR)
+    assert await client.health() == ("200", b"ok")
+
+
 # Flow control
+
+
+async def test_a_window_that_grows_too_far_after_the_whole_response_is_an_error_of_its_stream(client):
+    number = client.ask("GET", "/healthz", end=False)
+    await client.ended(number)
+    for _ in range(2):
+        frame = WindowUpdateFrame(number, window_increment=2**31 - 1)
+        client.writer.write(frame.serialize())
+    reset = await client.until(is_reset(number))
+    assert reset.error_code == ErrorCodes.FLOW_CONTROL_ERROR
+    assert await client.health() == ("200", b"ok")
 
 
 async def stream_of(client, connection):

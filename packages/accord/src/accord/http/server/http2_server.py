@@ -82,6 +82,8 @@ class Http2Request(AsgiRequest):
         """Whether the header of the response is written."""
         self.waits_since = 0.0
         """When the response last got on."""
+        self.has_received = False
+        """Whether the client has begun to send a body."""
         self._connection = connection
         self._is_head = is_head
         self._is_ended = False
@@ -94,6 +96,7 @@ class Http2Request(AsgiRequest):
     def count(self, counted: int) -> None:
         """Count received bytes, as flow control does, until the application takes them."""
         self._counted += counted
+        self.has_received = True
 
     def _taken(self, size: int) -> None:  # noqa: ARG002
         counted, self._counted = self._counted, 0
@@ -269,7 +272,9 @@ class Http2Connection(TcpConnection):
         if not data and not event.ends:
             self._spend()
         if (request := self._requests.get(number)) is None:
-            self.acknowledge(number, counted)  # its response is complete, or it was refused
+            self.acknowledge(number, counted)  # its response is complete
+            if not event.ends:
+                self._http.reset(number, Code.NO_ERROR)
         else:
             request.count(counted)
             request.got(data, is_over=event.ends)
@@ -341,8 +346,9 @@ class Http2Connection(TcpConnection):
 
     def _complete(self, request: Http2Request) -> None:
         self._requests.pop(request.number, None)
-        if not request.is_whole and not self._is_leaving:
-            # RFC 9113, 8.1: the response is complete, so the client need not send the rest of the body.
+        if request.has_received and not request.is_whole and not self._is_leaving:
+            # RFC 9113, 8.1: the response is complete, so the client need not send the rest of the body. A client that
+            # has sent none of it is told when it does: what it sends meanwhile is still about an open stream.
             self._http.reset(request.number, Code.NO_ERROR)
             self._flush()
         request.leave()
