@@ -338,7 +338,7 @@ class SessionUpdates:
         self.peer = self._peer = peer
         """The client's peer."""
         self._cwd = cwd
-        self._looked_at = dialect.looked_at
+        self._sendable = dialect.sendable
         self._early: list[bytes] | None = []
         """Frames from before the client knew the session; None once it does."""
         self._tool_calls: dict[v1.ToolCallId, ToolCallState] = {}
@@ -346,8 +346,8 @@ class SessionUpdates:
 
     async def send(self, update: v1.SessionUpdate) -> None:
         """Keep this update, and tell the client."""
-        if update.__class__ in self._looked_at:
-            await self._send_looked_at(update)
+        if update.__class__ not in self._sendable:
+            await self._send_fitted(update)
             return
         frame = self._record.keep_now(update) or await self._record.keep(update)
         if self._early is not None:
@@ -355,16 +355,8 @@ class SessionUpdates:
         elif self._peer.connection.tell(frame):
             await self._peer.breathe()
 
-    async def send_given(self, update: v1.SessionUpdate) -> None:
-        """`send` for an update that an author made, in whichever version of the protocol."""
-        if update.__class__.__module__.startswith("accord.schema.v2"):
-            for fitted in self.dialect.newer(update):
-                await self.send(fitted)
-        else:
-            await self.send(update)
-
-    async def _send_looked_at(self, update: Any) -> None:
-        for fitted in self.dialect.fitted(self._checked(update)):
+    async def _send_fitted(self, update: Any) -> None:
+        for fitted in map(self._checked, self.dialect.fitted(self._checked(update))):
             if self.tell(self._record.keep_now(fitted) or await self._record.keep(fitted)):
                 await self._peer.breathe()
 

@@ -419,7 +419,7 @@ class Session(Generic[StateT]):
         Usually a shorter way is there: `turn.say`, `turn.plan`, `session.set_title` and the like.
         """
         check_update("session.send()", update)
-        await self._updates.send_given(update)
+        await self._updates.send(update)
 
     async def notice(
         self, title: str, description: str | None = None, *, severity: str = "info", fallback: bool = False

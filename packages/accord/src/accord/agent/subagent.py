@@ -239,7 +239,7 @@ class Subagent(Turn[StateT]):
             updates=way_out.updates,
             requests=SubagentRequests(parent, way_out),
         )
-        self._send = self._send_given = way_out.send
+        self._send = way_out.send
         self._plans = SessionPlans(self._updates.client_shows)
         self._parent = parent
         self._way_out = way_out

@@ -237,8 +237,6 @@ class Turn(Elicits, Generic[StateT]):
         """What the session tells its client, in the turn and after it."""
         self._send: Callable[[v1.SessionUpdate], Coroutine[Any, Any, None]] = updates.send
         """Sends an update; an error once the turn is over."""
-        self._send_given: Callable[[v1.SessionUpdate], Coroutine[Any, Any, None]] = updates.send_given
-        """Sends an update that an author made; an error once the turn is over."""
         self._dialect = updates.dialect
         self._plans = session._plans
         """The plans that the session shows."""
@@ -346,7 +344,7 @@ class Turn(Elicits, Generic[StateT]):
     async def send(self, update: v1.SessionUpdate) -> None:
         """Send an update of any kind, such as one that has no method here."""
         check_update("turn.send()", update)
-        await self._send_given(update)
+        await self._send(update)
 
     def _begin_message(self, speaker: type[object]) -> None:
         # prompt-turn, Message IDs: the chunks of one message share an id, and the next message has another.
@@ -509,7 +507,7 @@ class Turn(Elicits, Generic[StateT]):
 
     def _end(self) -> None:
         """Refuse updates from now on and cancel open requests: the function has returned."""
-        self._send = self._send_given = _too_late
+        self._send = _too_late
         for subagent in self._inner:
             subagent._end()
         self._requests.cancel()

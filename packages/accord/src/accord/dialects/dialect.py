@@ -3,7 +3,7 @@
 Sessions, turns and tools are the same in every version. What they do reaches the client through a dialect:
 
 - what streams (`turn.say`, `turn.think`) is made from the dialect's classes, with no conversion;
-- every other update is made as a value of version 1, and `fitted` gives what is sent in its place;
+- every other update may be a value of either version, and `fitted` gives what is sent in its place;
 - states (working, waiting, idle) are updates in version 2, and nothing in version 1, where the answer to a prompt says
   that its turn has ended.
 
@@ -76,8 +76,8 @@ class Dialect(ABC):
     """The classes of chunks belong to the hot path, so each is one attribute away."""
     thought_chunk: type[Any]
     user_chunk: type[Any]
-    looked_at: frozenset[type[Any]]
-    """The classes of updates that cannot be sent as they are: `fitted` says what is sent."""
+    sendable: frozenset[type[Any]]
+    """The classes of updates that are sent as they are; `fitted` says what is sent for all others."""
 
     @abstractmethod
     def fitted(self, update: Any) -> Sequence[Any]:
@@ -86,10 +86,6 @@ class Dialect(ABC):
     @abstractmethod
     def message(self, message_id: v1.MessageId, blocks: Sequence[v1.ContentBlock]) -> Sequence[Any]:
         """The updates that make this the whole message with this id."""
-
-    @abstractmethod
-    def newer(self, update: Any) -> Sequence[Any]:
-        """What is sent for an update of version 2 that an author made."""
 
     def told(self, tool_call: v1.ToolCallUpdate) -> None:  # noqa: B027  (only a dialect with a memory needs it)
         """The client has learnt this of a tool call from another message, such as a question."""

@@ -8,13 +8,16 @@ from typing import Any
 
 from accord.dialects.dialect import Dialect
 from accord.schema import v1
-from accord.schema.capabilities import updates_that_need
+from accord.schema.base import Unknown
+from accord.schema.capabilities import updates_of, updates_that_need
 
 
 @functools.cache
-def looked_at() -> frozenset[type[Any]]:
-    """Updates that cannot simply be sent."""
-    return frozenset((v1.ToolCall, v1.ToolCallProgress, *updates_that_need(v1.SessionNotification)))
+def sendable() -> frozenset[type[Any]]:
+    """Updates that can simply be sent."""
+    return updates_of(v1.SessionNotification).difference(
+        (v1.ToolCall, v1.ToolCallProgress), updates_that_need(v1.SessionNotification)
+    )
 
 
 class V1Dialect(Dialect):
@@ -30,15 +33,14 @@ class V1Dialect(Dialect):
         self.agent_chunk = v1.AgentMessageChunk
         self.thought_chunk = v1.AgentThoughtChunk
         self.user_chunk = v1.UserMessageChunk
-        self.looked_at = looked_at()
+        self.sendable = sendable()
 
     def message(self, message_id: v1.MessageId, blocks: Sequence[v1.ContentBlock]) -> Sequence[Any]:
         return [v1.AgentMessageChunk(block, message_id) for block in blocks]
 
-    def newer(self, update: Any) -> Sequence[Any]:
+    def fitted(self, update: Any) -> Sequence[Any]:
+        if update.__class__ in updates_of(v1.SessionNotification) or isinstance(update, Unknown):
+            return (update,)
         from accord.schema.conversion import all_to_v1  # loads the types of version 2, which the author has loaded
 
         return all_to_v1(update)
-
-    def fitted(self, update: Any) -> Sequence[Any]:
-        return (update,)

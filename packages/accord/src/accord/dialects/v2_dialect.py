@@ -10,17 +10,15 @@ from __future__ import annotations
 import functools
 import uuid
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
 from accord.dialects.dialect import Activity, Background, Dialect, End, Kind
 from accord.schema import codec, v1, v2
-from accord.schema.base import Notification
-from accord.schema.capabilities import updates_that_need
+from accord.schema.capabilities import updates_of, updates_that_need
 from accord.schema.conversion import to_v2
-from accord.schema.type_tree import Tagged, fields_of
 
 CHUNKS = (v1.AgentMessageChunk, v1.AgentThoughtChunk, v1.UserMessageChunk)
 
@@ -28,10 +26,11 @@ ENDED = ("completed", "failed", "cancelled")
 
 
 @functools.cache
-def looked_at() -> frozenset[type[Any]]:
-    """Updates that cannot simply be sent: those of version 1, and those that must be checked."""
-    older = _updates_of(v1.SessionNotification) - _updates_of(v2.UpdateSessionNotification)
-    return frozenset((*older, v2.ToolCallProgress, *updates_that_need(v2.UpdateSessionNotification)))
+def sendable() -> frozenset[type[Any]]:
+    """Updates that can simply be sent."""
+    return updates_of(v2.UpdateSessionNotification).difference(
+        (v2.ToolCallProgress,), updates_that_need(v2.UpdateSessionNotification)
+    )
 
 
 class V2Dialect(Dialect):
@@ -47,7 +46,7 @@ class V2Dialect(Dialect):
         self.agent_chunk = v2.AgentMessageChunk
         self.thought_chunk = v2.AgentThoughtChunk
         self.user_chunk = v2.UserMessageChunk
-        self.looked_at = looked_at()
+        self.sendable = sendable()
         self._shown: dict[v1.ToolCallId, list[Any]] = {}
         """The content that the client has of each unfinished tool call, as values of version 1."""
         self._unnamed: tuple[type[Any], v2.MessageId] | None = None
@@ -68,9 +67,6 @@ class V2Dialect(Dialect):
 
     def message(self, message_id: v1.MessageId, blocks: Sequence[v1.ContentBlock]) -> Sequence[Any]:
         return [v2.AgentMessage(v2.MessageId(message_id), list(blocks))]
-
-    def newer(self, update: Any) -> Sequence[Any]:
-        return (update,)
 
     def _with_id(self, chunk: Any) -> Any:
         """A chunk with the id of its message, which every message has in version 2."""
@@ -199,8 +195,3 @@ def background_work(work: Background) -> v2.BackgroundWork:
 
 def _error_data(data: Any) -> Any:
     return None if data is None else codec.convert(codec.plain(data), v2.ErrorData)
-
-
-def _updates_of(stream: type[Notification]) -> set[type[Any]]:
-    node = next(field.node for field in fields_of(cast("Any", stream)) if field.name == "update")
-    return {cls for _, cls in node.variants} if isinstance(node, Tagged) else set()

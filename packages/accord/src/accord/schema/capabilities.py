@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, cast
 
 from accord.errors import CapabilityMissing
@@ -27,10 +28,15 @@ FIELDS_NEED: dict[tuple[str, str], Path] = {
 
 def updates_that_need(stream: type[Notification]) -> dict[type, Path]:
     """The kinds of update in a stream that the client must have asked for, each with the capability that does so."""
+    shapes = (cls for cls in updates_of(stream) if issubclass(cls, Shape))
+    return {cls: cls.__needs__ for cls in shapes if cls.__needs__ is not None}
+
+
+@functools.cache
+def updates_of(stream: type[Notification]) -> frozenset[type]:
+    """The kinds of update in a stream."""
     updates = next((field.node for field in fields_of(cast("Any", stream)) if field.name == "update"), None)
-    if not isinstance(updates, Tagged):
-        return {}
-    return {cls: cls.__needs__ for _, cls in updates.variants if issubclass(cls, Shape) and cls.__needs__ is not None}
+    return frozenset(cls for _, cls in updates.variants) if isinstance(updates, Tagged) else frozenset()
 
 
 def declared_in(handshake: Any) -> Any:

@@ -8,11 +8,12 @@ The types of next edit suggestions, which few programs need, are in `v1_nes`, an
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NewType, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NewType, TypeAlias, cast
 
 from msgspec import UNSET, Meta, UnsetType, field
 
 from accord import redaction
+from accord.schema import updates
 from accord.schema.base import (
     Int32,
     Int64,
@@ -56,42 +57,27 @@ from accord.schema.content import (
     TextResourceContents as TextResourceContents,
     as_block as as_block,
 )
+from accord.schema.updates import (
+    AgentMessageChunk as AgentMessageChunk,
+    AgentThoughtChunk as AgentThoughtChunk,
+    Content as Content,
+    ContentChunk as ContentChunk,
+    MessageId as MessageId,
+    PlanFile as PlanFile,
+    PlanId as PlanId,
+    PlanMarkdown as PlanMarkdown,
+    PlanRemoved as PlanRemoved,
+    Terminal as Terminal,
+    TerminalId as TerminalId,
+    ToolCallId as ToolCallId,
+    UserMessageChunk as UserMessageChunk,
+)
 
 if TYPE_CHECKING:
     from accord.schema.v1_nes import *
 
 
 # Messages as they stream: what the user, the agent and its thinking say. Page: prompt-turn; proposal: message-id.
-
-
-MessageId = NewType("MessageId", str)
-
-
-class ContentChunk(Model):
-    """Part of a message; parts with the same `message_id` belong together."""
-
-    content: ContentBlock
-    message_id: Tolerant[MessageId | None] = None
-
-    @classmethod
-    def of(cls, content: str | ContentBlock, message_id: MessageId | None = None) -> Self:
-        """
-        >>> AgentMessageChunk.of("Hello")
-        AgentMessageChunk(content=TextContent(text='Hello'))
-        """
-        return cls(TextContent(content) if isinstance(content, str) else content, message_id)
-
-
-class UserMessageChunk(ContentChunk, tag_field="sessionUpdate", tag="user_message_chunk"):
-    """Part of a user's message, sent when a session is replayed."""
-
-
-class AgentMessageChunk(ContentChunk, tag_field="sessionUpdate", tag="agent_message_chunk"):
-    """Part of a message of the agent."""
-
-
-class AgentThoughtChunk(ContentChunk, tag_field="sessionUpdate", tag="agent_thought_chunk"):
-    """Part of a thought of the agent."""
 
 
 # What belongs to the protocol itself rather than to a topic: request ids, errors, cancelling one request.
@@ -1248,21 +1234,13 @@ class CancelNotification(Notification, method="session/cancel", immediate=True):
 
 PlanEntryPriority = Literal["high", "medium", "low"]
 PlanEntryStatus = Literal["pending", "in_progress", "completed"]
-PlanId = NewType("PlanId", str)
 
 
-class PlanEntry(Model):
+class PlanEntry(updates.PlanEntry):
     """One step of a plan."""
 
-    content: str
     priority: PlanEntryPriority
     status: PlanEntryStatus
-
-    @classmethod
-    def of(
-        cls, content: str, *, status: PlanEntryStatus = "pending", priority: PlanEntryPriority = "medium"
-    ) -> PlanEntry:
-        return cls(content, priority, status)
 
 
 class Plan(Model, tag_field="sessionUpdate", tag="plan"):
@@ -1276,27 +1254,10 @@ class Plan(Model, tag_field="sessionUpdate", tag="plan"):
 
 
 @unstable
-class PlanItems(Model, tag_field="type", tag="items"):
+class PlanItems(updates.PlanItems):
     """A plan as a list of steps."""
 
-    plan_id: PlanId
     entries: Tolerant[ValidItems[PlanEntry]]
-
-
-@unstable
-class PlanFile(Model, tag_field="type", tag="file"):
-    """A plan that is stored in a file."""
-
-    plan_id: PlanId
-    uri: str
-
-
-@unstable
-class PlanMarkdown(Model, tag_field="type", tag="markdown"):
-    """A plan as Markdown text."""
-
-    plan_id: PlanId
-    content: str
 
 
 PlanUpdateContent: TypeAlias = Open[PlanItems | PlanFile | PlanMarkdown]
@@ -1304,24 +1265,13 @@ PlanUpdateContent: TypeAlias = Open[PlanItems | PlanFile | PlanMarkdown]
 
 @unstable
 @needs("plan")
-class PlanUpdate(Model, tag_field="sessionUpdate", tag="plan_update"):
+class PlanUpdate(updates.PlanUpdate):
     """One of several plans, in its present state; for clients that declared `plan`."""
 
     plan: PlanUpdateContent
 
 
-@unstable
-@needs("plan")
-class PlanRemoved(Model, tag_field="sessionUpdate", tag="plan_removed"):
-    """A plan that no longer applies; the client removes it."""
-
-    plan_id: PlanId
-
-
 # Terminals that a client lends: commands it runs for the agent. Page: terminals.
-
-
-TerminalId = NewType("TerminalId", str)
 
 
 class CreateTerminalResponse(Model):
@@ -1432,20 +1382,8 @@ class WriteTextFileRequest(Request[WriteTextFileResponse], method="fs/write_text
 # Tool calls: what an agent does, and what came of it. Page: tool-calls.
 
 
-ToolCallId = NewType("ToolCallId", str)
-
 ToolKind = Literal["read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"]
 ToolCallStatus = Literal["pending", "in_progress", "completed", "failed"]
-
-
-class Content(Model, tag_field="type", tag="content"):
-    """Content that a tool produced."""
-
-    content: ContentBlock
-
-    @classmethod
-    def of(cls, content: str | ContentBlock) -> Content:
-        return cls(as_block(content))
 
 
 class Diff(Model, tag_field="type", tag="diff"):
@@ -1473,16 +1411,10 @@ class Diff(Model, tag_field="type", tag="diff"):
         return "\n".join(difflib.unified_diff(old, new, self.path, self.path, lineterm=""))
 
 
-class Terminal(Model, tag_field="type", tag="terminal"):
-    """The live output of a terminal, as content of a tool call."""
-
-    terminal_id: TerminalId
-
-
 ToolCallContent: TypeAlias = Open[Content | Diff | Terminal]
 
 
-class ToolCallLocation(Model):
+class ToolCallLocation(updates.ToolCallLocation):
     """A place in a file that a tool works on, which an editor can follow."""
 
     path: str

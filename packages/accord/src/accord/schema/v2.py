@@ -26,11 +26,11 @@ it.
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NewType, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NewType, TypeAlias, cast
 
 from msgspec import UNSET, Meta, UnsetType
 
-from accord.schema import git_patch, v1
+from accord.schema import updates, v1
 from accord.schema.base import (
     Int64,
     Json,
@@ -44,7 +44,6 @@ from accord.schema.base import (
     Tolerant,
     Uint32,
     Uint64,
-    Unknown,
     Unstable,
     Upsert as Upsert,
     ValidItems,
@@ -72,6 +71,48 @@ from accord.schema.content import (
     TextResourceContents as TextResourceContents,
     as_block as as_block,
 )
+from accord.schema.updates import (
+    AbsolutePath as AbsolutePath,
+    AgentMessage as AgentMessage,
+    AgentThought as AgentThought,
+    Content as Content,
+    Diff as Diff,
+    DiffAdd as DiffAdd,
+    DiffChange as DiffChange,
+    DiffCopy as DiffCopy,
+    DiffDelete as DiffDelete,
+    DiffFileType as DiffFileType,
+    DiffModify as DiffModify,
+    DiffMove as DiffMove,
+    DiffPatch as DiffPatch,
+    DiffPatchFormat as DiffPatchFormat,
+    DiffPathChange as DiffPathChange,
+    DiffPathPairChange as DiffPathPairChange,
+    MessageId as MessageId,
+    PlanEntry as PlanEntry,
+    PlanEntryPriority as PlanEntryPriority,
+    PlanEntryStatus as PlanEntryStatus,
+    PlanFile as PlanFile,
+    PlanId as PlanId,
+    PlanItems as PlanItems,
+    PlanMarkdown as PlanMarkdown,
+    PlanRemoved as PlanRemoved,
+    PlanUpdate as PlanUpdate,
+    PlanUpdateContent as PlanUpdateContent,
+    Terminal as Terminal,
+    TerminalId as TerminalId,
+    ToolCallCancelCapabilities as ToolCallCancelCapabilities,
+    ToolCallCapabilities as ToolCallCapabilities,
+    ToolCallContent as ToolCallContent,
+    ToolCallContentChunk as ToolCallContentChunk,
+    ToolCallId as ToolCallId,
+    ToolCallLocation as ToolCallLocation,
+    ToolCallProgress as ToolCallProgress,
+    ToolCallStatus as ToolCallStatus,
+    ToolCallUpdate as ToolCallUpdate,
+    ToolKind as ToolKind,
+    UserMessage as UserMessage,
+)
 from accord.schema.v1 import (
     ArchiveSessionRequest as ArchiveSessionRequest,
     ArchiveSessionResponse as ArchiveSessionResponse,
@@ -89,7 +130,6 @@ from accord.schema.v1 import (
     CompactionStatus as CompactionStatus,
     CompactionSummaryChunk as CompactionSummaryChunk,
     CompleteElicitationNotification as CompleteElicitationNotification,
-    Content as Content,
     Cost as Cost,
     DeleteSessionRequest as DeleteSessionRequest,
     DeleteSessionResponse as DeleteSessionResponse,
@@ -117,7 +157,6 @@ from accord.schema.v1 import (
     McpRequestId as McpRequestId,
     McpServerAcp as McpServerAcp,
     McpServerAcpId as McpServerAcpId,
-    MessageId as MessageId,
     MessageMcpNotification as MessageMcpNotification,
     MessageMcpRequest as MessageMcpRequest,
     MessageMcpResponse as MessageMcpResponse,
@@ -127,10 +166,6 @@ from accord.schema.v1 import (
     NoticeSeverity as NoticeSeverity,
     NumberPropertySchema as NumberPropertySchema,
     PermissionOptionId as PermissionOptionId,
-    PlanFile as PlanFile,
-    PlanId as PlanId,
-    PlanMarkdown as PlanMarkdown,
-    PlanRemoved as PlanRemoved,
     ProtocolVersion as ProtocolVersion,
     ProviderCurrentConfig as ProviderCurrentConfig,
     ProviderId as ProviderId,
@@ -166,10 +201,7 @@ from accord.schema.v1 import (
     StringMultiSelectItems as StringMultiSelectItems,
     SubagentSessionCapabilities as SubagentSessionCapabilities,
     SystemPromptMode as SystemPromptMode,
-    Terminal as Terminal,
-    TerminalId as TerminalId,
     TitledMultiSelectItems as TitledMultiSelectItems,
-    ToolCallId as ToolCallId,
     UnarchiveSessionRequest as UnarchiveSessionRequest,
     UnarchiveSessionResponse as UnarchiveSessionResponse,
     Usage as Usage,
@@ -182,9 +214,6 @@ from accord.schema.v1 import (
 
 RequestId: TypeAlias = Annotated[Int64 | str, "RequestId"]
 """What names a call until it is answered. Type-exact: `"3"` is not `3`."""
-
-AbsolutePath: TypeAlias = Annotated[str, "AbsolutePath"]
-"""A whole path, in the words of the agent's machine; no URI."""
 
 
 class UnsupportedProtocolVersionErrorData(Model):
@@ -556,211 +585,25 @@ class McpServerHttp(Model, tag_field="type", tag="http"):
 McpServer: TypeAlias = Open[McpServerStdio | McpServerHttp | McpServerAcp]
 
 
-# Plans: what an agent means to do, step by step. Proposals: plan-variants, plan-operations.
-#
-# Differs from version 1: every plan has an id and a `type`, and there may be several; words are open sets.
+# Messages as they stream. Differs from version 1: every message has an id, which the agent gives.
 
 
-PlanEntryPriority: TypeAlias = Annotated[str, words("high", "medium", "low")]
-PlanEntryStatus: TypeAlias = Annotated[str, words("pending", "in_progress", "completed", "cancelled")]
-
-
-class PlanEntry(Model):
-    """One step of a plan."""
-
-    content: str
-    priority: PlanEntryPriority
-    status: PlanEntryStatus
-
-    @classmethod
-    def of(
-        cls, content: str, *, status: PlanEntryStatus = "pending", priority: PlanEntryPriority = "medium"
-    ) -> PlanEntry:
-        return cls(content, priority, status)
-
-
-class PlanItems(Model, tag_field="type", tag="items"):
-    """A plan as a list of steps."""
-
-    plan_id: PlanId
-    entries: ValidItems[PlanEntry]
-
-
-PlanUpdateContent: TypeAlias = Annotated[Open[PlanItems | PlanFile | PlanMarkdown], every("planId")]
-
-
-class PlanUpdate(Model, tag_field="sessionUpdate", tag="plan_update"):
-    """A plan in its present state; it replaces the one with the same id."""
-
-    plan: PlanUpdateContent
-
-    @classmethod
-    def of(cls, plan_id: PlanId, *entries: str | PlanEntry) -> PlanUpdate:
-        steps = [PlanEntry.of(entry) if isinstance(entry, str) else entry for entry in entries]
-        return cls(PlanItems(plan_id, steps))
-
-
-# Messages, whole and as they stream: what the user, the agent and its thinking say.
-#
-# Differs from version 1: every message has an id, which the agent gives; a message may also come whole, and then replaces
-# what was there. User messages, agent messages and thoughts have id spaces of their own.
-
-
-class ContentChunk(Model):
+class ContentChunk(updates.ContentChunk):
     """Content to append to the message with this `message_id`."""
 
-    content: ContentBlock
     message_id: MessageId
 
-    @classmethod
-    def of(cls, content: str | ContentBlock, message_id: MessageId) -> Self:
-        """
-        >>> AgentMessageChunk.of("Hello", MessageId("m-1"))
-        AgentMessageChunk(content=TextContent(text='Hello'), message_id='m-1')
-        """
-        return cls(as_block(content), message_id)
 
-
-class UserMessageChunk(ContentChunk, tag_field="sessionUpdate", tag="user_message_chunk"):
+class UserMessageChunk(ContentChunk, updates.UserMessageChunk):
     """Part of a user's message."""
 
 
-class AgentMessageChunk(ContentChunk, tag_field="sessionUpdate", tag="agent_message_chunk"):
+class AgentMessageChunk(ContentChunk, updates.AgentMessageChunk):
     """Part of a message of the agent."""
 
 
-class AgentThoughtChunk(ContentChunk, tag_field="sessionUpdate", tag="agent_thought_chunk"):
+class AgentThoughtChunk(ContentChunk, updates.AgentThoughtChunk):
     """Part of a thought of the agent."""
-
-
-class UserMessage(Upsert, tag_field="sessionUpdate", tag="user_message"):
-    """A whole message of the user, sent when a prompt is accepted and in a replay."""
-
-    message_id: MessageId
-    content: Tolerant[Patch[ValidItems[ContentBlock]]] = UNSET
-
-    @classmethod
-    def of(cls, message_id: MessageId, *content: str | ContentBlock) -> Self:
-        return cls(message_id, [as_block(block) for block in content])
-
-
-class AgentMessage(Upsert, tag_field="sessionUpdate", tag="agent_message"):
-    """A whole message of the agent."""
-
-    message_id: MessageId
-    content: Tolerant[Patch[ValidItems[ContentBlock]]] = UNSET
-
-    @classmethod
-    def of(cls, message_id: MessageId, *content: str | ContentBlock) -> Self:
-        return cls(message_id, [as_block(block) for block in content])
-
-
-class AgentThought(Upsert, tag_field="sessionUpdate", tag="agent_thought"):
-    """A whole thought of the agent."""
-
-    message_id: MessageId
-    content: Tolerant[Patch[ValidItems[ContentBlock]]] = UNSET
-
-    @classmethod
-    def of(cls, message_id: MessageId, *content: str | ContentBlock) -> Self:
-        return cls(message_id, [as_block(block) for block in content])
-
-
-# Diffs: which files changed and how, and a patch to show. Proposal: diff-file-states.
-#
-# Differs from version 1, which has a file's whole old and new text: `changes` says what happened to which file, also
-# where no text tells it (a move, a picture); `patch` is for reading, and may be left out.
-
-
-DiffFileType: TypeAlias = Annotated[str, words("text", "binary", "directory", "symlink")]
-DiffPatchFormat: TypeAlias = Annotated[str, words("git_patch")]
-
-
-class DiffPathChange(Model):
-    """A change of one file; type and MIME type are those after it (of a deleted file: before it)."""
-
-    path: AbsolutePath
-    file_type: Tolerant[DiffFileType | None] = None
-    mime_type: Tolerant[MediaType | None] = None
-
-
-class DiffAdd(DiffPathChange, tag_field="operation", tag="add"):
-    """A file that was created."""
-
-
-class DiffDelete(DiffPathChange, tag_field="operation", tag="delete"):
-    """A file that was deleted."""
-
-
-class DiffModify(DiffPathChange, tag_field="operation", tag="modify"):
-    """A file whose contents changed."""
-
-
-class DiffPathPairChange(Model):
-    """A change from one path to another."""
-
-    old_path: AbsolutePath
-    path: AbsolutePath
-    file_type: Tolerant[DiffFileType | None] = None
-    mime_type: Tolerant[MediaType | None] = None
-
-
-class DiffMove(DiffPathPairChange, tag_field="operation", tag="move"):
-    """A file that was moved."""
-
-
-class DiffCopy(DiffPathPairChange, tag_field="operation", tag="copy"):
-    """A file that was copied."""
-
-
-DiffChange: TypeAlias = Open[DiffAdd | DiffDelete | DiffModify | DiffMove | DiffCopy]
-
-
-class DiffPatch(Model):
-    """The changes as text for people."""
-
-    format: DiffPatchFormat
-    text: str
-
-
-class Diff(Model, tag_field="type", tag="diff"):
-    """Changed files: `changes` is authoritative, `patch` shows some or all of it."""
-
-    changes: ValidItems[DiffChange]
-    patch: Tolerant[DiffPatch | None] = None
-
-    @classmethod
-    def of(cls, path: AbsolutePath, new_text: str, old_text: str | None = None) -> Diff:
-        """The diff of one text file: its whole text before (None for a new file) and after."""
-        change = DiffAdd(path, "text") if old_text is None else DiffModify(path, "text")
-        return cls([change], DiffPatch("git_patch", git_patch.write(path, old_text, new_text)))
-
-    @property
-    def summary(self) -> list[str]:
-        """What happened to each file, a line each; for a diff without a patch.
-
-        >>> Diff([DiffAdd("/a"), DiffMove("/b", "/c")]).summary
-        ['added /a', 'moved /b to /c']
-        """
-        return [_line(change) for change in self.changes]
-
-
-def _line(change: DiffChange) -> str:
-    if isinstance(change, Unknown):
-        return change.tag
-    done = _DONE[type(change)]
-    if isinstance(change, DiffPathPairChange):
-        return f"{done} {change.old_path} to {change.path}"
-    return f"{done} {change.path}"
-
-
-_DONE: dict[type, str] = {
-    DiffAdd: "added",
-    DiffDelete: "deleted",
-    DiffModify: "modified",
-    DiffMove: "moved",
-    DiffCopy: "copied",
-}
 
 
 # Terminals that an agent has: commands it runs itself, for the client to show.
@@ -915,84 +758,7 @@ class SessionStateUpdate(Model, tag_field="sessionUpdate", tag="state_update"):
     background: Tolerant[list[BackgroundWork] | None] = None
 
 
-# Tool calls: what an agent does, and what came of it. Proposals: tool-call-updates, diff-file-states.
-#
-# Differs from version 1: one upsert both begins and changes a tool call; content may be streamed; a client may cancel a
-# tool call that offers it; words are open sets.
-
-
-ToolKind: TypeAlias = Annotated[
-    str,
-    words("read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"),
-]
-ToolCallStatus: TypeAlias = Annotated[
-    str, words("pending", "in_progress", "paused", "completed", "failed", "cancelled")
-]
-
-
-ToolCallContent: TypeAlias = Open[Content | Diff | Terminal]
-
-
-class ToolCallLocation(Model):
-    """A place in a file that a tool works on, which an editor can follow."""
-
-    path: AbsolutePath
-    line: Tolerant[Annotated[int, Meta(ge=1, le=2**32 - 1)] | None] = None
-
-
-class ToolCallCancelCapabilities(Model):
-    """Declares that the client may cancel a tool call."""
-
-
-class ToolCallCapabilities(Model):
-    """The client's present options for a tool call."""
-
-    cancel: Tolerant[ToolCallCancelCapabilities | None] = None
-
-
-class ToolCallUpdate(Upsert):
-    """A tool call, or changes to it; the defaults are kind `other` and status `pending`."""
-
-    tool_call_id: ToolCallId
-    title: Tolerant[Patch[str]] = UNSET
-    kind: Tolerant[Patch[ToolKind]] = UNSET
-    status: Tolerant[Patch[ToolCallStatus]] = UNSET
-    content: Tolerant[Patch[ValidItems[ToolCallContent]]] = UNSET
-    locations: Tolerant[Patch[ValidItems[ToolCallLocation]]] = UNSET
-    raw_input: Tolerant[Json | UnsetType] = UNSET
-    raw_output: Tolerant[Json | UnsetType] = UNSET
-    name: Tolerant[Patch[str]] = UNSET
-    capabilities: Tolerant[Patch[ToolCallCapabilities]] = UNSET
-
-
-class ToolCallProgress(ToolCallUpdate, tag_field="sessionUpdate", tag="tool_call_update"):
-    """A `ToolCallUpdate` as a session update."""
-
-    @classmethod
-    def reading(cls, tool_call_id: ToolCallId, path: str, *, title: str | None = None) -> ToolCallProgress:
-        """A file is being read."""
-        return cls(tool_call_id, title or f"Read {path}", "read", "pending", locations=[ToolCallLocation(path)])
-
-    @classmethod
-    def editing(
-        cls,
-        tool_call_id: ToolCallId,
-        path: str,
-        new_text: str,
-        old_text: str | None = None,
-        *,
-        title: str | None = None,
-    ) -> ToolCallProgress:
-        """A file is being changed; the diff shows how."""
-        diff, place = Diff.of(path, new_text, old_text), ToolCallLocation(path)
-        return cls(tool_call_id, title or f"Edit {path}", "edit", "pending", [diff], [place])
-
-
-class ToolCallContentChunk(Model, tag_field="sessionUpdate", tag="tool_call_content_chunk"):
-    """An item to append to a tool call's content."""
-
-    tool_call_id: ToolCallId
-    content: ToolCallContent
+# Cancelling a tool call that offers it.
 
 
 class CancelToolCallResponse(Model):
