@@ -15,9 +15,8 @@ from accord.schema.capabilities import updates_of, updates_that_need
 @functools.cache
 def sendable() -> frozenset[type[Any]]:
     """Updates that can simply be sent."""
-    return updates_of(v1.SessionNotification).difference(
-        (v1.ToolCall, v1.ToolCallProgress), updates_that_need(v1.SessionNotification)
-    )
+    known = updates_of(v1.SessionNotification) - {v1.ToolCall, v1.ToolCallProgress}
+    return known.difference(updates_that_need(v1.SessionNotification)) | {Unknown}
 
 
 class V1Dialect(Dialect):
@@ -39,7 +38,7 @@ class V1Dialect(Dialect):
         return [v1.AgentMessageChunk(block, message_id) for block in blocks]
 
     def fitted(self, update: Any) -> Sequence[Any]:
-        if update.__class__ in updates_of(v1.SessionNotification) or isinstance(update, Unknown):
+        if update.__class__ in updates_of(v1.SessionNotification):
             return (update,)
         from accord.schema.conversion import all_to_v1  # loads the types of version 2, which the author has loaded
 

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from accord.dialects.dialect import Activity, Background, Dialect, End, Kind
 from accord.schema import codec, v1, v2
+from accord.schema.base import Unknown
 from accord.schema.capabilities import updates_of, updates_that_need
 from accord.schema.conversion import to_v2
 
@@ -28,9 +29,8 @@ ENDED = ("completed", "failed", "cancelled")
 @functools.cache
 def sendable() -> frozenset[type[Any]]:
     """Updates that can simply be sent."""
-    return updates_of(v2.UpdateSessionNotification).difference(
-        (v2.ToolCallProgress,), updates_that_need(v2.UpdateSessionNotification)
-    )
+    known = updates_of(v2.UpdateSessionNotification) - {v2.ToolCallProgress}
+    return known.difference(updates_that_need(v2.UpdateSessionNotification)) | {Unknown}
 
 
 class V2Dialect(Dialect):

@@ -33,9 +33,9 @@ def updates_that_need(stream: type[Notification]) -> dict[type, Path]:
 
 
 @functools.cache
-def updates_of(stream: type[Notification]) -> frozenset[type]:
+def updates_of(stream: Any) -> frozenset[type]:
     """The kinds of update in a stream."""
-    updates = next((field.node for field in fields_of(cast("Any", stream)) if field.name == "update"), None)
+    updates = next((field.node for field in fields_of(stream) if field.name == "update"), None)
     return frozenset(cls for _, cls in updates.variants) if isinstance(updates, Tagged) else frozenset()
 
 

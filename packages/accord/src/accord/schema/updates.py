@@ -123,9 +123,7 @@ class PlanEntry(Model):
     status: PlanEntryStatus
 
     @classmethod
-    def of(
-        cls, content: str, *, status: PlanEntryStatus = "pending", priority: PlanEntryPriority = "medium"
-    ) -> PlanEntry:
+    def of(cls, content: str, *, status: PlanEntryStatus = "pending", priority: PlanEntryPriority = "medium") -> Self:
         return cls(content, priority, status)
 
 

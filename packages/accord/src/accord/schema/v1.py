@@ -1257,7 +1257,7 @@ class Plan(Model, tag_field="sessionUpdate", tag="plan"):
 class PlanItems(updates.PlanItems):
     """A plan as a list of steps."""
 
-    entries: Tolerant[ValidItems[PlanEntry]]
+    entries: Tolerant[ValidItems[PlanEntry]]  # type: ignore[assignment]
 
 
 PlanUpdateContent: TypeAlias = Open[PlanItems | PlanFile | PlanMarkdown]
