@@ -9,8 +9,7 @@ import pytest
 
 from tests import PACKAGES, ROOT
 
-LISTED = tomllib.loads((ROOT / "packages" / "accord" / "public-modules.toml").read_text())
-PUBLIC = set(LISTED["public"])
+PUBLIC = set(tomllib.loads((ROOT / "packages" / "accord" / "public-modules.toml").read_text())["public"])
 LIBRARY = ROOT / "packages" / "accord" / "src"
 
 
@@ -46,15 +45,7 @@ def used() -> dict[str, set[str]]:
 
 def test_products_import_public_modules_only(used):
     private = {module: sorted(files) for module, files in used.items() if module not in PUBLIC}
-    assert {module: files for module, files in private.items() if module not in LISTED["exceptions"]} == {}, (
-        "use the names of accord, or make the module public in packages/accord/public-modules.toml"
-    )
-
-
-def test_every_exception_is_still_needed(used):
-    assert sorted(set(LISTED["exceptions"]) - used.keys()) == []
-    assert not PUBLIC & LISTED["exceptions"].keys()
-    assert all(LISTED["exceptions"].values())
+    assert private == {}, "use the names of accord, or make the module public in packages/accord/public-modules.toml"
 
 
 @pytest.mark.parametrize("module", sorted(PUBLIC))

@@ -11,7 +11,6 @@ from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, cast
 from msgspec import Struct
 
 from accord import AccordError, Agent, Limits, RequestError, Spans, Store, Turn, v1
-from accord.agent.agent_capabilities import Accepted
 from accord.mistakes import wrong_type
 from accord.redaction import mask_urls
 from accord.session.placeholders import from_base64
@@ -24,6 +23,10 @@ Work: TypeAlias = Callable[[Turn[StateT], Narration], Awaitable[str | None]]
 """Works on one prompt; returns a stop reason if it is not `end_turn`."""
 
 _TURN: ContextVar[Turn[Any]] = ContextVar("accord_adapters.turn")
+
+
+Accepted: TypeAlias = Literal["image", "audio", "embedded"]
+"""Content beside text that `Agent(accepts=...)` may name."""
 
 
 class ServeOptions(TypedDict, total=False):

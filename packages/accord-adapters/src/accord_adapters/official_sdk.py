@@ -48,8 +48,7 @@ from accord import (
     StdioTransport,
     TraceEvent,
 )
-from accord.engine.incoming_requests import IncomingRequest
-from accord.engine.routes import Route, Routes, plain_lane
+from accord.engine import IncomingRequest, Route, Routes, plain_lane
 from accord.errors import INTERNAL_ERROR, INVALID_PARAMS
 from accord.jsonrpc import wire_messages
 from accord.jsonrpc.line_frames import LIMIT

@@ -13,8 +13,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path, PureWindowsPath
 from urllib.parse import unquote, urlsplit
 
@@ -90,6 +90,43 @@ else:
         import fcntl
 
         fcntl.flock(fd, fcntl.LOCK_EX)
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Give a file of our own, which only its owner may read, this content."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    with replacement(
+        lambda name: os.open(path.with_name(name), flags, 0o600),
+        lambda name: path.with_name(name).replace(path),
+        lambda name: path.with_name(name).unlink(),
+    ) as fd:
+        write_all(fd, data)
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """Write all of the data: `os.write` may write less."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(fd, rest) :]
+
+
+@contextmanager
+def replacement(
+    create: Callable[[str], int], rename: Callable[[str], object], remove: Callable[[str], object]
+) -> Generator[int]:
+    """A new file to write to, renamed at the end, or removed if that failed."""
+    name = f".accord-{os.urandom(8).hex()}"
+    fd = create(name)
+    try:
+        try:
+            yield fd
+        finally:
+            os.close(fd)
+        rename(name)
+    except BaseException:
+        with suppress(OSError):
+            remove(name)
+        raise
 
 
 _DRIVE = re.compile(r"/?([a-zA-Z])[:|](?=/|$)")

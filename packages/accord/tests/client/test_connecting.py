@@ -11,7 +11,6 @@ import pytest
 
 import accord
 from accord import v1
-from accord.client.login_methods import missing_variables
 from accord.schema import codec
 from accord.testing import ScriptedPeer, script_command
 from tests.client.conftest import shake_hands, staged
@@ -284,8 +283,8 @@ def test_a_variable_is_secret_and_needed_unless_it_says_otherwise() -> None:
     method = codec.decode(said, v1.AuthMethod)
     assert isinstance(method, v1.AuthMethodEnvVar)
     assert [(it.secret, it.optional) for it in method.vars] == [(True, False), (False, True)]
-    assert [it.name for it in missing_variables(method, {})] == ["A_1"]
-    assert missing_variables(method, {"A_1": "x"}) == []
+    assert [it.name for it in method.missing({})] == ["A_1"]
+    assert method.missing({"A_1": "x"}) == []
 
 
 # Agents that die

@@ -14,14 +14,14 @@ import accord
 MEMBERS = {
     "Client": "info on before on_notification on_request",
     "RemoteAgent": """
-        peer version info name meta capabilities auth_methods open_sessions login logout
+        peer version info name meta capabilities auth_methods open_sessions login login_method logout
         auth_status new_session load resume watch sessions delete archive unarchive status set_title
         providers set_provider disable_provider suggestions
         request notify request_raw on close kill stderr_tail
     """,
     "RemoteSession": """
         id cwd roots state meta agent is_open prompt is_busy idle cancel cancel_tool_call cancel_terminal
-        updates subagents on_change on tool_call markdown
+        updates subagents on_change on tool_call markdown close_questions
         set_mode set_model set_config set_title fork close
     """,
     "RemoteSubagent": """

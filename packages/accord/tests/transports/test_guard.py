@@ -16,7 +16,7 @@ from tests.waiting import eventually, wait_until
 
 DRIVER = r"""
 import asyncio, os, signal, subprocess, sys
-from accord.transports.guard import Ward
+from accord.transports.guard import OrphanGuard
 from accord.transports.process_transport import ProcessTransport
 
 class Receiver:
@@ -136,7 +136,7 @@ def leads(self, group):
     os.write(1, b"group %d\n" % group)
     signal.pause()
 
-Ward.leads = leads
+OrphanGuard.leads = leads
 asyncio.run(run(agent()))
 """
 
@@ -321,15 +321,15 @@ async def main():
     reading, writing = os.pipe()
     groups = []
     for _ in range(6):
-        ward = Ward(writing)
+        ward = OrphanGuard(writing)
         group = subprocess.Popen(["/bin/sleep", "1000"], start_new_session=True)
         ward.leads(group.pid)
         groups.append(ward)
         # Wards without a process, until their lines alone are more than a pipe takes.
-        groups += [Ward(writing) for _ in range(1000)]
+        groups += [OrphanGuard(writing) for _ in range(1000)]
     guard._guard._process.kill()
     guard._guard._process.wait()
-    groups.append(Ward(writing))  # tells a new guard of all
+    groups.append(OrphanGuard(writing))  # tells a new guard of all
     os.write(1, b"told\n")
     await asyncio.Event().wait()
 

@@ -16,7 +16,7 @@ from accord_tools.cli.trace_options import recorded_trace, trace_arguments
 
 if TYPE_CHECKING:
     from accord import Target
-    from accord.proxy.link import ComponentFailure
+    from accord.proxy import ComponentFailure
     from accord.trace import Observer
 
 EPILOG = """\
@@ -63,7 +63,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from accord.program import run_until_the_end
-    from accord.proxy.chain import conduct_standard_streams
+    from accord.proxy import conduct_standard_streams
 
     name = options.name or "accord conduct"
     given, as_proxy = _mode([*options.components, *options.agent], as_proxy=options.as_proxy)
@@ -89,9 +89,9 @@ def run(options: argparse.Namespace) -> int:
 @contextmanager
 def _recorded(options: argparse.Namespace, name: str, peer: str) -> Generator[Observer | None]:
     """The recording that `--trace` names: a trace of ours, or one in the form of the Rust SDK's conductor."""
-    from accord.proxy.rust_trace import ENDING, JsonsFile
+    from accord.proxy import JsonsFile
 
-    if options.trace is None or not options.trace.endswith(ENDING):
+    if options.trace is None or not options.trace.endswith(JsonsFile.SUFFIX):
         with recorded_trace(options, name, role="conductor", peer=peer) as trace:
             yield trace
         return
@@ -116,7 +116,7 @@ def _mode(words: Sequence[str], *, as_proxy: bool) -> tuple[Sequence[str], bool]
 
 
 def _target(written: str, place: int, is_proxy: bool) -> Target:
-    from accord.proxy.chain import read_component
+    from accord.proxy import read_component
 
     try:
         return read_component(written, _teller(f"proxy {place}" if is_proxy else "agent"))

@@ -52,11 +52,12 @@ class EarlyUpdates:
             self._keep(bytes(message.params))
 
     def _keep(self, params: bytes) -> None:
-        from accord.client.remote_session import wire_form
+
+        from accord.schema import codec
 
         try:
             session_id = _read_address(params).session_id
-            update = wire_form(params)
+            update = codec.update_json(params)
         except (AccordError, ValueError):  # a malformed update, which the connection reports
             return
         self._size += len(update)

@@ -42,8 +42,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the hosts, the oldest first."""
-    from accord.hosts import listed_hosts
-    from accord.store.postgres_connection import is_postgres
+    from accord.hosts import is_postgres, listed_hosts
 
     where: str = options.directory
     if not is_postgres(where) and not Path(where).is_file():

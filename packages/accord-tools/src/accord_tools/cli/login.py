@@ -61,7 +61,6 @@ def run(options: argparse.Namespace) -> int:
 
 async def _login(options: argparse.Namespace, agent: ChosenAgent) -> int:
     from accord import connect
-    from accord.client import login_methods
 
     spoken = protocol_versions(options)
     async with connect(agent.target(), versions=spoken) as remote:
@@ -69,7 +68,7 @@ async def _login(options: argparse.Namespace, agent: ChosenAgent) -> int:
         if options.list or not methods:
             _list(methods, remote.name)
             return ENDED_WELL
-        method = login_methods.method_of(methods, options.method or _chosen(methods))
+        method = remote.login_method(options.method or _chosen(methods))
         await by_method(remote, _id(method))
         print_line(f"Logged in to {label(remote.name, COLUMNS)}.")
     if not options.no_check:
@@ -102,9 +101,8 @@ async def log_in(options: argparse.Namespace, remote: RemoteAgent, within: float
 async def by_method(remote: RemoteAgent, method_id: str) -> None:
     """Log in by this method; its variables that are not set are asked for at the terminal."""
     from accord import v1
-    from accord.client import login_methods
 
-    method = login_methods.method_of(methods_of(remote), method_id)
+    method = remote.login_method(method_id)
     variables = _asked(method) if isinstance(method, v1.AuthMethodEnvVar) else {}
     await remote.login(method_id, env=variables)
 
@@ -188,9 +186,7 @@ def _chosen(methods: Sequence[v1.AuthMethod]) -> str:
 
 def _asked(method: v1.AuthMethodEnvVar) -> dict[str, str]:
     """The method's variables: from our environment, otherwise asked for at the terminal."""
-    from accord.client.login_methods import missing_variables
-
-    missing = missing_variables(method, {})
+    missing = method.missing(os.environ)
     if missing and not sys.stdin.isatty():
         raise WrongUsage(f"set {', '.join(wanted.name for wanted in missing[:LISTED])} in the environment")
     if missing and method.link:

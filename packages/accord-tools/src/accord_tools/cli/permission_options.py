@@ -39,8 +39,7 @@ if TYPE_CHECKING:
         TerminalUser,
         v1,
     )
-    from accord.services.guarded_services import UsePermissions
-    from accord.services.permission_question import Ask, Choice
+    from accord.services import Ask, Choice, UsePermissions
     from accord_tools.cli.view import View
     from accord_tools.presentation.work_lines import Writes
 
@@ -92,7 +91,7 @@ def describe_request(question: PermissionQuestion) -> str:
 
 def options_that_allow(question: PermissionQuestion) -> str:
     """The options that would allow it."""
-    from accord.services.permission_question import allow_reads
+    from accord.services import allow_reads
 
     return "--allow reads" if allow_reads(question) else "--allow all, or a rule of --policy FILE,"
 
@@ -117,7 +116,7 @@ class RunClient(NamedTuple):
 def run_client(options: argparse.Namespace, view: View) -> Generator[RunClient]:
     """The client that the options describe. Questions wait for `view`, which shows what happens."""
     from accord import Terminals
-    from accord.services.permission_question import ALLOWANCES
+    from accord.services import ALLOWANCES
     from accord_tools.presentation.work_lines import Writes
 
     allow, policy = allowed(options), policy_of(options)
@@ -125,7 +124,7 @@ def run_client(options: argparse.Namespace, view: View) -> Generator[RunClient]:
     if allow == "ask" and options.non_interactive is None:
         with _user(view) as (user, kept):
             from accord import Elicitation
-            from accord.services.guarded_services import UsePermissions
+            from accord.services import UsePermissions
 
             consent = UsePermissions(
                 user.permit, policy=policy, remembered=kept, while_deciding=view.question_order.stopped
@@ -204,7 +203,7 @@ def _without_user(
     allow: Allowed, policy: PermissionPolicy | None, refusals: Refusals, writes: Writes, terminals: Terminals
 ) -> Client:
     from accord import Client, Files
-    from accord.services.guarded_services import UsePermissions
+    from accord.services import UsePermissions
 
     if policy is not None or allow == "ask":
         return _guarded(UsePermissions(refusals.answer, policy=policy), writes, terminals)
@@ -217,7 +216,7 @@ def _guarded(
 ) -> Client:
     """A client that lends files and terminals, of which each use needs consent."""
     from accord import Client, Files
-    from accord.services.guarded_services import Guarded
+    from accord.services import Guarded
 
     return Client(
         files=Guarded(Files(on_change=writes.add), consent),

@@ -369,11 +369,9 @@ class TurnRunner:
 
     async def _close_questions(self, session: RemoteSession, reply: Reply) -> None:
         """Close the turn's open questions when it ends: output waits for them, and their answers no longer count."""
-        from accord.client.remote_session import live_session_of
-
         with suppress(AccordError):  # which the turn itself reports
             await reply
-        live_session_of(session).close_questions()
+        session.close_questions()
 
 
 @contextmanager

@@ -227,7 +227,7 @@ def hosts_of(options: argparse.Namespace) -> Hosts | None:
 
 def _hosts(directory: str, options: argparse.Namespace) -> Hosts:
     from accord import Hosts
-    from accord.store.postgres_connection import is_postgres
+    from accord.hosts import is_postgres
 
     key = None if options.hosts_key_file is None else _keys(options.hosts_key_file)
     if key is None and is_postgres(directory):

@@ -172,7 +172,6 @@ class Replay:
 
     def __call__(self, event: TraceEvent) -> None:
         from accord import v1
-        from accord.client.remote_session import wire_form
         from accord.jsonrpc.wire_messages import NotificationFrame
         from accord.schema import codec
 
@@ -181,7 +180,7 @@ class Replay:
             params = bytes(message.params or b"null")
             with suppress(DecodeError, ValueError):
                 session_id = codec.decode(params, v1.SessionNotification).session_id
-                self._updates.append((session_id, wire_form(params).decode("utf-8", "replace").strip()))
+                self._updates.append((session_id, codec.update_json(params).decode("utf-8", "replace").strip()))
 
     def lines(self, session: RemoteSession) -> Iterator[str]:
         """The session as JSON lines, in the form of `accord run --json`."""

@@ -110,7 +110,7 @@ class FailedCommands:
 
     async def watch(self, _session: ServedSession, terminal: Terminal) -> None:
         """Wait for the end of a command."""
-        from accord.services.terminal_service import ending_of
+        from accord.services import ending_of
 
         status = await terminal.wait()
         if status.exit_code != 0:

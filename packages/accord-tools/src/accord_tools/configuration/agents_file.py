@@ -32,9 +32,8 @@ import msgspec
 
 from accord import ConfigurationError
 from accord.mistakes import nearest
-from accord.paths import config_folder, locked
+from accord.paths import config_folder, locked, replace_file
 from accord.project.project import Project
-from accord.services.file_content import replace_own
 from accord_tools.configuration.agent_settings import AgentSettings, placed, read_settings
 
 VARIABLE = "ACCORD_CONFIG"
@@ -190,7 +189,7 @@ def _write(path: Path, text: str, expected: dict[str, Any]) -> None:
         raise ConfigurationError(f"{path} is written in a form that cannot be changed here: edit it yourself")
     try:
         # A link, for instance into a folder with the user's settings for all programs, stays one.
-        replace_own(path.resolve(), text.encode())
+        replace_file(path.resolve(), text.encode())
     except OSError as error:
         raise ConfigurationError(f"cannot write {path}: {error.strerror}") from error
 

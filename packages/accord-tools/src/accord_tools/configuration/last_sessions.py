@@ -13,8 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from accord.paths import locked, state_folder
-from accord.services.file_content import replace_own
+from accord.paths import locked, replace_file, state_folder
 
 MOST = 200
 
@@ -41,7 +40,7 @@ def remember(program: str, folder: str | Path, session_id: str) -> None:
     with suppress(OSError), locked(place):
         others = [it for it in _read() if (it.program, it.id) != (made.program, made.id)]
         document = _Document(sessions=[*others, made][-MOST:])
-        replace_own(place, msgspec.json.format(msgspec.json.encode(document)) + b"\n")
+        replace_file(place, msgspec.json.format(msgspec.json.encode(document)) + b"\n")
 
 
 def last_sessions(program: str, folder: str | Path | None = None) -> list[LastSession]:
@@ -55,7 +54,7 @@ def forget(program: str, session_id: str) -> None:
     place = _place()
     with suppress(OSError), locked(place):
         document = _Document(sessions=[it for it in _read() if (it.program, it.id) != (program, session_id)])
-        replace_own(place, msgspec.json.format(msgspec.json.encode(document)) + b"\n")
+        replace_file(place, msgspec.json.format(msgspec.json.encode(document)) + b"\n")
 
 
 def _read() -> list[LastSession]:

@@ -21,9 +21,8 @@ from pathlib import Path
 import msgspec
 
 from accord import ConfigurationError
-from accord.paths import locked, state_folder
+from accord.paths import locked, replace_file, state_folder
 from accord.project.git import Repository
-from accord.services.file_content import replace_own
 from accord_tools.configuration.agents_file import AgentsFile
 
 HOW = "read it, then run: accord agents trust"
@@ -91,7 +90,7 @@ def _changed() -> Generator[_Document]:
     with locked(place):
         document = _read()
         yield document
-        replace_own(place, msgspec.json.format(msgspec.json.encode(document)) + b"\n")
+        replace_file(place, msgspec.json.format(msgspec.json.encode(document)) + b"\n")
 
 
 def _now() -> str:

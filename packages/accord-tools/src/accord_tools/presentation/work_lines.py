@@ -36,7 +36,7 @@ from accord_tools.presentation.styled_text import Paragraph, Row, Span, Wrap, ro
 
 if TYPE_CHECKING:
     from accord import RemoteSubagent
-    from accord.services.file_changes import AgentWrite
+    from accord.services import AgentWrite
 
 TITLE = 300
 """Columns of a title or a notice."""

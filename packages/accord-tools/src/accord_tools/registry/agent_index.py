@@ -31,9 +31,8 @@ from urllib.parse import urljoin, urlsplit
 import msgspec
 
 from accord import ConfigurationError
-from accord.paths import cache_folder, path_of_uri
+from accord.paths import cache_folder, path_of_uri, replace_file
 from accord.redaction import mask_urls
-from accord.services.file_content import replace_own
 from accord_tools.registry import RegistryError
 from accord_tools.registry.entry import RegistryEntry, read_entry
 
@@ -236,7 +235,7 @@ class _Cached:
         with suppress(OSError):  # an index that cannot be kept is fetched again
             place = _place(source)
             place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            replace_own(place, json.dumps(about).encode() + b"\n" + self.body)
+            replace_file(place, json.dumps(about).encode() + b"\n" + self.body)
 
 
 def _place(source: IndexSource) -> Path:

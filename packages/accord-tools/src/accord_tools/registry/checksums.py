@@ -24,8 +24,7 @@ from pathlib import Path
 
 import msgspec
 
-from accord.paths import locked, state_folder
-from accord.services.file_content import replace_own
+from accord.paths import locked, replace_file, state_folder
 from accord_tools.registry import InstallError, RegistryError
 from accord_tools.registry.entry import Kind
 
@@ -109,7 +108,7 @@ def remember(agent_id: str, version: str, platform: str, origin: str, integrity:
     with suppress(OSError), locked(place):
         document = _remembered()
         document.digests[_key(agent_id, version, platform, origin)] = integrity
-        replace_own(place, msgspec.json.format(msgspec.json.encode(document)) + b"\n")
+        replace_file(place, msgspec.json.format(msgspec.json.encode(document)) + b"\n")
 
 
 def forget(agent_id: str) -> int:
@@ -119,7 +118,7 @@ def forget(agent_id: str) -> int:
         document = _remembered()
         kept = {key: value for key, value in document.digests.items() if key.split(" ")[0] != agent_id}
         forgotten = len(document.digests) - len(kept)
-        replace_own(place, msgspec.json.format(msgspec.json.encode(_Remembered(digests=kept))) + b"\n")
+        replace_file(place, msgspec.json.format(msgspec.json.encode(_Remembered(digests=kept))) + b"\n")
     return forgotten
 
 
@@ -142,7 +141,7 @@ def write_lock(path: Path, agents: list[LockedAgent]) -> None:
     text = msgspec.json.format(msgspec.json.encode(document, order="sorted")) + b"\n"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        replace_own(path, text)
+        replace_file(path, text)
         path.chmod(0o644)  # it belongs to a team
     except OSError as error:
         raise RegistryError(f"cannot write {path}: {error.strerror}") from None

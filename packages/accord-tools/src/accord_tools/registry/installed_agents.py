@@ -31,8 +31,7 @@ from pathlib import Path
 import msgspec
 
 from accord import ConfigurationError
-from accord.paths import data_folder
-from accord.services.file_content import replace_own
+from accord.paths import data_folder, replace_file
 from accord.transports.launch import program_file
 from accord_tools.registry import RegistryError
 from accord_tools.registry.agent_index import FRESH, load_index
@@ -137,8 +136,8 @@ def keep(agent: InstalledAgent) -> None:
     """Write the record of an installation, and make it the current one."""
     old = current(agent.id)
     record = msgspec.structs.replace(agent, folder=Path(agent.folder.name))
-    replace_own(agent.folder / RECORD, _encoded(record))
-    replace_own(folder_of(agent.id) / CURRENT, _encoded({"folder": agent.folder.name}))
+    replace_file(agent.folder / RECORD, _encoded(record))
+    replace_file(folder_of(agent.id) / CURRENT, _encoded({"folder": agent.folder.name}))
     is_again = old is not None and (old.version, old.kind) == (agent.version, agent.kind)
     if old is not None and is_again and old.folder != agent.folder:
         mark_replaced(old)

@@ -40,11 +40,11 @@ import msgspec
 
 from accord import AccordError
 from accord.installation import own_command
-from accord.trace.trace_events import exited, signal_name
+from accord.trace import exit_event, signal_name
 from accord.trace.trace_file import now
-from accord.transports.guard import Ward
+from accord.transports.guard import OrphanGuard
 from accord.transports.launch import Environment, Pipes, environment, launch
-from accord.transports.process_group import LEFT_BEHIND
+from accord.transports.process_group import LEFT_BEHIND, signal_group
 from accord.transports.stdio_transport import fill_closed_streams
 from accord_tools.tap.recorder_protocol import (
     FROM_AGENT,
@@ -276,9 +276,6 @@ def _release(fd: int) -> None:
     os.close(null)
 
 
-if sys.platform == "win32":
-    from accord.windows.processes import ask_to_end
-
 PATIENCE = 2.0
 """Seconds without a read for an agent whose client has left; after them, seconds between SIGTERM and SIGKILL."""
 
@@ -338,10 +335,10 @@ class _Tapped:
         self._signals: tuple[int, int] | None = None
         """A pipe that a signal writes into; None if this is not the main thread, which gets no signals."""
         with Pipes(command[0]) as pipes:
-            ward = Ward(pipes.theirs[0])
-            undo.callback(ward.release_now)
+            guard = OrphanGuard(pipes.theirs[0])
+            undo.callback(guard.release_now)
             self._process = launch(command, pipes.theirs, cwd=cwd, env=environment(env))
-            ward.leads(self._process.pid)
+            guard.leads(self._process.pid)
             stdin, stdout, stderr = pipes.keep()
         feed.tell(event="started", pid=self._process.pid, command=[_text(word) for word in command])
         self._pass_signals_on(undo)
@@ -382,7 +379,7 @@ class _Tapped:
         code = self._exit_code()
         self._output.finish(LEFT_BEHIND)
         self._errors.finish(LEFT_BEHIND)
-        self._feed.tell(**exited(code))
+        self._feed.tell(**exit_event(code))
         return code
 
     def _exit_code(self) -> int:
@@ -430,10 +427,7 @@ class _Tapped:
         if self._process.returncode is not None:
             return
         with suppress(OSError):
-            if sys.platform == "win32":
-                ask_to_end(self._process)
-            else:
-                os.killpg(self._process.pid, number)
+            signal_group(self._process, number)
 
 
 def _wait_for_hang_ups(*streams: int) -> None:

@@ -27,12 +27,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from accord import v1
-from accord.client.mentions import MENTION
-from accord.paths import is_file_uri, path_of_uri, state_folder
+from accord.paths import is_file_uri, path_of_uri, replace_file, state_folder
 from accord.printable import fenced, label, printable
 from accord.project.git import FolderNotTrusted, Git, Repository
 from accord.project.project import CHUNK, SKIPPED, Project, read_named
-from accord.services.file_content import LineRange, NotText, replace_own, texts
+from accord.services import LineRange, NotText, texts
 from accord.session.placeholders import png_size
 
 MOST_FILES = 100_000
@@ -132,7 +131,7 @@ def _kept(content: bytes) -> Path:
     for old in sorted(folder.glob("*.png"))[: -(KEPT - 1)]:
         old.unlink(missing_ok=True)
     path = folder / f"{time.time_ns()}.png"
-    replace_own(path, content)
+    replace_file(path, content)
     return path
 
 
@@ -163,6 +162,8 @@ MOST = 256 * 1024
 NAMED = 200
 """New files that a diff names."""
 
+MENTION = re.compile(r"(?<![\w@])@(?:\"([^\"\n]+)\"|([^\s\"@]+))")
+"""A mention, in the syntax of `session.prompt(mentions=True)`."""
 _LINES = re.compile(r"(.+?):(\d{1,7})(?:-(\d{1,7}))?")
 _URL = re.compile(r"https?://[^\s/]+\S*")
 _AFTER = ".,;:!?)]}'"

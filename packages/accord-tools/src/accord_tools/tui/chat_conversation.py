@@ -19,7 +19,7 @@ from accord.client.extensions import DisplayTerminal, DisplayTerminals, can_stee
 from accord.errors import AUTH_REQUIRED
 from accord.project.git import FolderNotTrusted
 from accord.project.project import Project
-from accord.services.terminal_service import ending_of
+from accord.services import ending_of
 from accord.session import SessionState
 from accord_tools.configuration.trust import is_folder_trusted
 from accord_tools.presentation.session_words import SEVERITIES

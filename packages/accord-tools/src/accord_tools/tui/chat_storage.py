@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, cast
 
 import msgspec
 
-from accord.paths import locked, state_folder
+from accord.paths import locked, replace_file, state_folder
 from accord.schema import codec
-from accord.services.file_content import replace_own
 from accord.session import Message
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ def keep_draft(place: str, text: str) -> None:
     with suppress(OSError), locked(_file("drafts.json")):
         others = [it for it in _drafts() if it.place != place]
         kept = [*others, *([_Draft(place, text[:LONGEST])] if text.strip() else [])][-MOST_DRAFTS:]
-        replace_own(_file("drafts.json"), msgspec.json.encode(kept) + b"\n")
+        replace_file(_file("drafts.json"), msgspec.json.encode(kept) + b"\n")
 
 
 def prompts() -> list[str]:
@@ -81,7 +80,7 @@ def keep_prompt(text: str) -> None:
     with suppress(OSError), locked(path):
         line = msgspec.json.encode(text[:LONGEST]) + b"\n"
         before = path.read_bytes().splitlines(keepends=True) if path.exists() else []
-        replace_own(path, b"".join([*before[-(MOST_PROMPTS - 1) :], line]))
+        replace_file(path, b"".join([*before[-(MOST_PROMPTS - 1) :], line]))
 
 
 def _text(line: bytes) -> str | None:
@@ -103,7 +102,7 @@ def keep_words(words: SessionWords) -> None:
     with suppress(OSError), locked(path):
         key = (words.program, words.session_id)
         others = [it for it in _all_words() if (it.program, it.session_id) != key]
-        replace_own(path, msgspec.json.encode([*others, words][-MOST_SESSIONS:]) + b"\n")
+        replace_file(path, msgspec.json.encode([*others, words][-MOST_SESSIONS:]) + b"\n")
 
 
 def words_of(program: str) -> dict[str, SessionWords]:
@@ -138,7 +137,7 @@ def export(conversation: Conversation, path: Path) -> Path:
         raise ValueError(f"cannot export to {path.name!r}: the name must end with {', '.join(writers)}")
     if path.exists():
         raise ValueError(f"{path} exists; name another file")
-    replace_own(path, writers[path.suffix](conversation).encode("utf-8", "replace"))
+    replace_file(path, writers[path.suffix](conversation).encode("utf-8", "replace"))
     return path
 
 

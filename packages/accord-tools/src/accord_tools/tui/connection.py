@@ -43,9 +43,7 @@ from accord.client.extensions import with_display_terminals
 from accord.errors import AUTH_REQUIRED
 from accord.installation import own_command
 from accord.mistakes import ForgottenAwaits
-from accord.services.file_changes import AgentWrite
-from accord.services.guarded_services import Guarded, UsePermissions
-from accord.services.permission_question import ALLOWANCES, Ask
+from accord.services import ALLOWANCES, AgentWrite, Ask, Guarded, UsePermissions
 from accord_tools.tui.pickers import Entry
 from accord_tools.tui.questions import FormAsked, LinkAsked, PermissionAsked, Question, ScopedAnswers
 

@@ -15,7 +15,7 @@ from textual.widgets.option_list import Option
 
 from accord import FormQuestion, v1
 from accord.printable import label, printable
-from accord.services.form_fields import FormField
+from accord.services import FormField
 from accord.session import ConfigOption, SessionState, choices_of
 
 COLUMNS = 90

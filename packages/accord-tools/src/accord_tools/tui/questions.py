@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from accord import FormQuestion, LinkQuestion, PermissionQuestion, RememberedAnswers, ServedSession, v1
 from accord.printable import label
-from accord.services.permission_service import covered
+from accord.services import covered
 from accord_tools.presentation.diffs import FileDiff
 from accord_tools.presentation.session_words import shortened_path
 from accord_tools.presentation.styled_text import Paragraph, Row, clean, plain

@@ -11,8 +11,7 @@ from textual.screen import ModalScreen
 
 from accord import AccordError
 from accord.printable import label
-from accord.services.file_changes import AgentWrite
-from accord.services.file_content import NotText, decode
+from accord.services import AgentWrite, NotText, decode
 from accord_tools.presentation.diffs import AROUND, FileDiff, Hunk, hunks, lines_of, without
 from accord_tools.presentation.session_words import change_numbers, shortened_path
 from accord_tools.presentation.styled_text import Paragraph

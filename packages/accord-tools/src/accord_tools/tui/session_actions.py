@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Hashable
 from pathlib import Path
 
 from accord import Unknown, v1
 from accord.client.extensions import GOAL_ACTIONS, control_goal, goal_actions, goal_of
 from accord.printable import label
-from accord.services.permission_service import EVERYWHERE, RememberedAnswer, covered
+from accord.services import EVERYWHERE, RememberedAnswer, covered
 from accord_tools.configuration import last_sessions
 from accord_tools.configuration.trust import is_folder_trusted
 from accord_tools.tui.chat_conversation import Conversation
@@ -320,10 +321,9 @@ class SessionActions(ChatShell):
 
     async def _variables(self, method: v1.AuthMethodEnvVar) -> dict[str, str] | None:
         """The variables of a login, which the user types; None if they leave."""
-        from accord.client.login_methods import missing_variables
         from accord_tools.tui.pickers import VariablesScreen
 
-        missing = missing_variables(method, {})
+        missing = method.missing(os.environ)
         if not missing:
             return {}
         given: dict[str, str] | None = await self.ask_for(VariablesScreen(method, missing))

@@ -12,7 +12,7 @@ from textual.strip import Strip
 
 from accord import Unknown, v1
 from accord.printable import label
-from accord.services.permission_question import command_of
+from accord.services import command_of
 from accord.session import Entry, ToolCallState
 from accord.session.placeholders import placeholder
 from accord_tools.presentation.command_output import last_lines, output_lines, shortened, shown_output

@@ -59,18 +59,9 @@ def terminal_command(remote: LiveAgent, method: v1.AuthMethod) -> tuple[list[str
     return None
 
 
-def missing_variables(method: v1.AuthMethodEnvVar, env: Mapping[str, str]) -> list[v1.AuthEnvVar]:
-    """The required variables that neither `env` nor our environment has."""
-    return [
-        wanted
-        for wanted in method.vars
-        if not wanted.optional and not (env.get(wanted.name) or os.environ.get(wanted.name))
-    ]
-
-
 async def _with_variables(remote: LiveAgent, method: v1.AuthMethodEnvVar, env: Mapping[str, str]) -> None:
     target = _command(remote)
-    if missing := missing_variables(method, env):
+    if missing := method.missing({**os.environ, **env}):
         names = ", ".join(wanted.name for wanted in missing)
         raise AccordError(f"login needs {names} in the environment; set it there, or pass it in `env`")
     given = {

@@ -21,7 +21,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
-import msgspec
 from msgspec import Raw
 
 from accord.client import mentions as mentioned
@@ -225,6 +224,10 @@ class RemoteSession:
         """The conversation as Markdown."""
         return markdown(self.state)
 
+    def close_questions(self) -> None:
+        """Answer this session's open questions to the user with `cancelled`: a later answer does not count."""
+        self._live.close_questions()
+
     def _repr_markdown_(self) -> str:
         """What a notebook shows: `markdown()` without raw HTML and images, which the agent could abuse there."""
         return safe(self.markdown())
@@ -343,11 +346,6 @@ def _parts(content: Iterable[Content | Sequence[Content]]) -> Iterator[Content]:
             yield from cast("Sequence[Content]", part)
         else:
             yield cast("Content", part)
-
-
-def live_session_of(session: RemoteSession) -> LiveSession:
-    """The session behind its face."""
-    return session._live
 
 
 Opened: TypeAlias = "v1.NewSessionResponse | v1.LoadSessionResponse | v1.ResumeSessionResponse | v1.ForkSessionResponse"
@@ -567,7 +565,7 @@ class LiveSession:
         if self._turns:
             turn = self._turns[0]
             try:
-                turn._unread.put(wire_form(params) if turn._keeps_wire else update, size)
+                turn._unread.put(codec.update_json(params) if turn._keeps_wire else update, size)
             except Overflow as overflow:
                 turn._overflowed(overflow)
         elif self._listeners:
@@ -669,19 +667,3 @@ class LiveSession:
         await self.subagents.ended()
         for service in self.remote.services:
             await service.release(self)
-
-
-class _OnlyUpdate(msgspec.Struct):
-    update: Raw
-
-
-_only_update = msgspec.json.Decoder(_OnlyUpdate)
-
-
-def wire_form(params: bytes | Raw) -> bytes:
-    """The update in these params, byte for byte where msgspec can find its end."""
-    try:
-        return bytes(_only_update.decode(params).update)
-    except codec.REFUSALS:
-        # Half a surrogate pair, or invalid UTF-8: encoded again, the update means the same.
-        return codec.encode(codec.loads(params)["update"])

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Raw
 
-from accord.client.remote_session import LiveSession, SessionAgent, SessionSetup, wire_form
+from accord.client.remote_session import LiveSession, SessionAgent, SessionSetup
 from accord.client.remote_subagent import LiveSubagent, MainSession, Subagents
 from accord.client.reply import Outcome, Reply
 from accord.client.update_buffer import UpdateBuffer
@@ -26,7 +26,7 @@ from accord.client.v2_turn_tracker import IDLE, TrackedPrompt, V2TurnTracker, Wo
 from accord.dialects.v2_as_v1 import UpdateView
 from accord.dialects.v2_requests import options_as_v1
 from accord.errors import INTERNAL_ERROR, REQUEST_CANCELLED, CapabilityMissing, Overflow, PeerError
-from accord.schema import v1, v2
+from accord.schema import codec, v1, v2
 from accord.schema.base import Json
 from accord.session import Message, Observer, Speaker, ToolCallState
 
@@ -402,7 +402,7 @@ class LiveSessionV2(LiveSession):
         tells = self._tracker.tells_messages
         for opened in list(self._open):
             turn, prompt = opened.turn, opened.prompt
-            updates: list[Any] = [wire_form(params)] if turn._keeps_wire else shown
+            updates: list[Any] = [codec.update_json(params)] if turn._keeps_wire else shown
             if is_alone or prompt.begun is not None or not (tells or prompt.receipt is None):
                 if opened.kept:
                     self._give_kept(opened)

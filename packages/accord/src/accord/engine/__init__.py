@@ -1,1 +1,28 @@
-"""Messages between two sides: order, cancellation, backpressure and the end of a link."""
+"""Messages between two sides: order, cancellation, backpressure and the end of a link.
+
+`accord.Peer` is for typed messages, by handlers. A program that passes messages on to something else, as the adapter
+for the official SDK does, makes an `accord.Connection` with `Routes`: each method has a `Route`, which says how its
+params are read, what handles it, and in which order.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from accord._internal.lazy_names import on_first_use
+
+if TYPE_CHECKING:
+    from accord.engine.incoming_requests import IncomingRequest as IncomingRequest
+    from accord.engine.routes import Route as Route, Routes as Routes, plain_lane as plain_lane
+
+_HOMES = {
+    "IncomingRequest": "incoming_requests",
+    "Route": "routes",
+    "Routes": "routes",
+    "plain_lane": "routes",
+}
+
+__all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
+
+if not TYPE_CHECKING:
+    __getattr__ = on_first_use(__name__, _HOMES)

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from accord.hosts.host_table import HostRow as HostRow
     from accord.hosts.hosts import listed_hosts as listed_hosts
     from accord.hosts.server_processes import run_processes as run_processes
+    from accord.store.postgres_connection import is_postgres as is_postgres
 
-_HOMES = {"HostRow": "host_table", "listed_hosts": "hosts", "run_processes": "server_processes"}
+_HOMES = {"HostRow": "host_table", "is_postgres": "hosts", "listed_hosts": "hosts", "run_processes": "server_processes"}
 
 __all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
 

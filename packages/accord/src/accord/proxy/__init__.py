@@ -1,1 +1,31 @@
-"""Proxies between a client and an agent, and the conductor that joins them to a chain."""
+"""Proxies between a client and an agent, and the conductor that joins them to a chain.
+
+`accord.Proxy` is a component, and `accord.chain` joins several. The names here are for programs that are conductors, as
+`accord conduct` is: they read components that a user wrote, and serve the chain at their standard streams.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from accord._internal.lazy_names import on_first_use
+
+if TYPE_CHECKING:
+    from accord.proxy.chain import (
+        conduct_standard_streams as conduct_standard_streams,
+        read_component as read_component,
+    )
+    from accord.proxy.link import ComponentFailure as ComponentFailure
+    from accord.proxy.rust_trace import JsonsFile as JsonsFile
+
+_HOMES = {
+    "ComponentFailure": "link",
+    "JsonsFile": "rust_trace",
+    "conduct_standard_streams": "chain",
+    "read_component": "chain",
+}
+
+__all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
+
+if not TYPE_CHECKING:
+    __getattr__ = on_first_use(__name__, _HOMES)

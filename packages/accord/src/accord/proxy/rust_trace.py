@@ -24,13 +24,14 @@ from accord.trace.trace_file import open_private
 
 log = logging.getLogger("accord")
 
-ENDING = ".jsons"
 
 _PROXY = re.compile(r"proxy (\d+) \(")
 
 
 class JsonsFile:
     """An observer of a chain that writes a `.jsons` file; `problem` says why it has ended before the chain."""
+
+    SUFFIX = ".jsons"
 
     def __init__(self, path: str | Path, *, secrets: bool = False) -> None:
         self.problem: OSError | None = None

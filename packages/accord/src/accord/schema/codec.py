@@ -217,3 +217,19 @@ def _finite(digits: str) -> float:
 
 def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not valid JSON")
+
+
+class _OnlyUpdate(msgspec.Struct):
+    update: msgspec.Raw
+
+
+_only_update = msgspec.json.Decoder(_OnlyUpdate)
+
+
+def update_json(params: bytes | msgspec.Raw) -> bytes:
+    """The update in these params, byte for byte where msgspec can find its end."""
+    try:
+        return bytes(_only_update.decode(params).update)
+    except REFUSALS:
+        # Half a surrogate pair, or invalid UTF-8: encoded again, the update means the same.
+        return encode(loads(params)["update"])

@@ -8,6 +8,7 @@ The types of next edit suggestions, which few programs need, are in `v1_nes`, an
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NewType, TypeAlias, cast
 
 from msgspec import UNSET, Meta, UnsetType, field
@@ -451,6 +452,10 @@ class AuthMethodEnvVar(Model, tag_field="type", tag="env_var"):
     vars: list[AuthEnvVar]
     description: Tolerant[str | None] = None
     link: str | None = None
+
+    def missing(self, environment: Mapping[str, str]) -> list[AuthEnvVar]:
+        """The required variables that this environment does not set."""
+        return [wanted for wanted in self.vars if not wanted.optional and not environment.get(wanted.name)]
 
 
 if TYPE_CHECKING:

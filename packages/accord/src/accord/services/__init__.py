@@ -1,1 +1,64 @@
-"""Services that a client lends to agents: files, terminals, permissions, forms."""
+"""What a client lends: files, terminals, permission and forms.
+
+`accord.Files`, `accord.Terminals`, `accord.Permissions` and `accord.Elicitation` are the services. The names here are
+for clients with an interface of their own: they guard a service by permission, keep what the agent wrote, and show a
+question.
+
+    answers = UsePermissions(ALLOWANCES["reads"])                 # asks for each use; reads are allowed
+    client = accord.Client(files=Guarded(accord.Files(), answers), permissions=answers)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from accord._internal.lazy_names import on_first_use
+
+if TYPE_CHECKING:
+    from accord.services.file_changes import AgentWrite as AgentWrite
+    from accord.services.file_content import (
+        LineRange as LineRange,
+        NotText as NotText,
+        decode as decode,
+        texts as texts,
+    )
+    from accord.services.form_fields import FormField as FormField
+    from accord.services.guarded_services import Guarded as Guarded, UsePermissions as UsePermissions
+    from accord.services.permission_question import (
+        ALLOWANCES as ALLOWANCES,
+        Ask as Ask,
+        Choice as Choice,
+        allow_reads as allow_reads,
+        command_of as command_of,
+    )
+    from accord.services.permission_service import (
+        EVERYWHERE as EVERYWHERE,
+        RememberedAnswer as RememberedAnswer,
+        covered as covered,
+    )
+    from accord.services.terminal_service import ending_of as ending_of
+
+_HOMES = {
+    "ALLOWANCES": "permission_question",
+    "AgentWrite": "file_changes",
+    "Ask": "permission_question",
+    "Choice": "permission_question",
+    "EVERYWHERE": "permission_service",
+    "FormField": "form_fields",
+    "Guarded": "guarded_services",
+    "LineRange": "file_content",
+    "NotText": "file_content",
+    "RememberedAnswer": "permission_service",
+    "UsePermissions": "guarded_services",
+    "allow_reads": "permission_question",
+    "command_of": "permission_question",
+    "covered": "permission_service",
+    "decode": "file_content",
+    "ending_of": "terminal_service",
+    "texts": "file_content",
+}
+
+__all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
+
+if not TYPE_CHECKING:
+    __getattr__ = on_first_use(__name__, _HOMES)

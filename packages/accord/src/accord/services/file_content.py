@@ -20,18 +20,17 @@ from __future__ import annotations
 import codecs
 import errno
 import os
-import secrets
 import stat
 import struct
 import sys
-from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import NamedTuple
 
 import msgspec
 
 from accord.errors import RequestError
+from accord.paths import replacement, write_all
 from accord.project.folder import Folder
 
 ACCESS_LIST = "system.posix_acl_access"
@@ -192,7 +191,7 @@ def replace(folder: Folder, data: bytes, *, sync: bool = False) -> None:
     if old is not None:
         _must_be_replaceable(folder, old)
     mode = USUAL if old is None else PRIVATE
-    with _taking_the_place(
+    with replacement(
         lambda name: folder.create(name, mode), lambda name: folder.rename(name, folder.name), folder.remove
     ) as fd:
         if old is not None:
@@ -200,43 +199,6 @@ def replace(folder: Folder, data: bytes, *, sync: bool = False) -> None:
         write_all(fd, data)
         if sync:
             os.fsync(fd)
-
-
-def replace_own(path: Path, data: bytes) -> None:
-    """Give a file of our own, which only its owner may read, this content."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    with _taking_the_place(
-        lambda name: os.open(path.with_name(name), flags, PRIVATE),
-        lambda name: path.with_name(name).replace(path),
-        lambda name: path.with_name(name).unlink(),
-    ) as fd:
-        write_all(fd, data)
-
-
-def write_all(fd: int, data: bytes) -> None:
-    """Write all of the data: `os.write` may write less."""
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(fd, rest) :]
-
-
-@contextmanager
-def _taking_the_place(
-    create: Callable[[str], int], rename: Callable[[str], object], remove: Callable[[str], object]
-) -> Generator[int]:
-    """A new file to write to, renamed at the end, or removed if that failed."""
-    name = f".accord-{secrets.token_hex(8)}"
-    fd = create(name)
-    try:
-        try:
-            yield fd
-        finally:
-            os.close(fd)
-        rename(name)
-    except BaseException:
-        with suppress(OSError):
-            remove(name)
-        raise
 
 
 def _must_be_replaceable(folder: Folder, old: os.stat_result) -> None:

@@ -42,9 +42,8 @@ import msgspec
 from accord._internal.tasks import log
 from accord.engine.handlers import Handlers
 from accord.mistakes import check_handler, wrong_type
-from accord.paths import locked, state_folder
+from accord.paths import locked, replace_file, state_folder, write_all
 from accord.schema import codec, v1
-from accord.services.file_content import replace_own, write_all
 from accord.services.permission_policy import Answer, PermissionPolicy
 from accord.services.permission_question import Ask, Choice, PermissionQuestion, must_be_judgeable, refuse
 from accord.services.service import OpenQuestions, ServedSession, Service, SessionOf, TurnCancelledError
@@ -116,7 +115,7 @@ class RememberedAnswers:
             others = [it for it in document.answers if (it.program, it.folder, it.kind, it.what) != key]
             now = datetime.now(UTC).isoformat(timespec="seconds")
             document.answers = [*others, RememberedAnswer(*key, allowed, now, question.session.agent)]
-            replace_own(self.path, msgspec.json.format(msgspec.json.encode(document)) + b"\n")
+            replace_file(self.path, msgspec.json.format(msgspec.json.encode(document)) + b"\n")
 
     def forget(self, answer: RememberedAnswer | None = None) -> None:
         """Forget one answer, or all."""
@@ -124,7 +123,7 @@ class RememberedAnswers:
             with locked(self.path):
                 document = self._read(strict=True)
                 document.answers = [it for it in document.answers if it != answer]
-                replace_own(self.path, msgspec.json.format(msgspec.json.encode(document)) + b"\n")
+                replace_file(self.path, msgspec.json.format(msgspec.json.encode(document)) + b"\n")
             return
         with locked(self.path), suppress(FileNotFoundError):
             self.path.unlink()

@@ -42,7 +42,7 @@ from accord.project.confined import opened
 from accord.schema import v1
 from accord.services.service import ServedSession, Service, SessionOf
 from accord.transports.descriptors import DescriptorReader, open_reader
-from accord.transports.guard import Ward
+from accord.transports.guard import OrphanGuard
 from accord.transports.launch import Inherit, environment, launch, program_file
 from accord.transports.process_group import ProcessGroup
 
@@ -174,7 +174,7 @@ class Terminal:
         Raises ConnectionClosed, which explains in one line why the command cannot be started.
         """
         ours, theirs, command = _terminal(self.command) if pty else (*os.pipe(), self.command)
-        self._ward = Ward(theirs)
+        self._ward = OrphanGuard(theirs)
         try:
             leader = _launch(command, theirs, _path_to(self.cwd, folder), env)
         except BaseException:

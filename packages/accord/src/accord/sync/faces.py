@@ -611,6 +611,10 @@ class RemoteSession(Face[remote_session.RemoteSession]):
         """The conversation as Markdown."""
         return self._portal.read(self._held.markdown)
 
+    def close_questions(self) -> None:
+        """Answer this session's open questions to the user with `cancelled`: a later answer does not count."""
+        self._portal.read(self._held.close_questions)
+
     def _repr_markdown_(self) -> str:
         """What a notebook shows: `markdown()` without raw HTML and images, which the agent could abuse there."""
         return safe(self.markdown())
@@ -873,6 +877,10 @@ class RemoteAgent(Face[remote_agent.RemoteAgent]):
         `AccordError` if the method is unknown, a variable is missing, or the login fails.
         """
         self._portal.wait(lambda: self._held.login(method, env=env), self._session)
+
+    def login_method(self, wanted: str | None = None) -> v1.AuthMethod:
+        """The way to log in with this id, or the agent's only one; raises `AccordError`, with those that it offers."""
+        return self._portal.read(lambda: self._held.login_method(wanted))
 
     def logout(self) -> None:
         """Log out; raises `CapabilityMissing` if the agent does not support it."""

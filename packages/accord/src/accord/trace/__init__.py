@@ -31,6 +31,8 @@ if TYPE_CHECKING:
         Observer as Observer,
         TraceEvent as TraceEvent,
         Watch as Watch,
+        exit_event as exit_event,
+        signal_name as signal_name,
     )
     from accord.trace.trace_file import (
         FORMAT as FORMAT,
@@ -52,10 +54,12 @@ _HOMES = {
     "TraceFile": "trace_file",
     "TraceHeader": "trace_file",
     "Watch": "trace_events",
+    "exit_event": "trace_events",
     "follow": "trace_file",
     "read": "trace_file",
     "read_event": "trace_file",
     "read_header": "trace_file",
+    "signal_name": "trace_events",
 }
 
 __all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]

@@ -89,10 +89,10 @@ class Watch:
                 log.exception("an observer of the connection failed")
 
 
-def exited(code: int) -> dict[str, str | int]:
+def exit_event(code: int) -> dict[str, str | int]:
     """What a trace says of a process that ended with this return code of `subprocess`: a negative one is a signal.
 
-    >>> exited(3), exited(-9)
+    >>> exit_event(3), exit_event(-9)
     ({'event': 'exited', 'code': 3}, {'event': 'exited', 'signal': 'SIGKILL'})
     """
     return {"event": "exited", "signal": signal_name(-code)} if code < 0 else {"event": "exited", "code": code}

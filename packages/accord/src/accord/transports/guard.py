@@ -41,7 +41,7 @@ READS_WITHIN = 2.0
 _log = logging.getLogger("accord.transports")
 
 
-class Ward:
+class OrphanGuard:
     """The guard's entry of one agent, from before the agent's start until its group has ended."""
 
     def __init__(self, stream: int) -> None:

@@ -203,12 +203,20 @@ if sys.platform == "win32":
         """Kill a process that `launch` has started, and the members of its group (on Windows: of its job)."""
         contained(leader).job.terminate()
 
+    def signal_group(leader: subprocess.Popen[bytes], number: int) -> None:  # noqa: ARG001
+        """Send a signal to the group of a process that `launch` has started; on Windows, any is Ctrl-Break."""
+        contained(leader).ask_to_end()
+
 else:
 
     def kill_group(leader: subprocess.Popen[bytes]) -> None:
         """Kill a process that `launch` has started, and the members of its group (on Windows: of its job)."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(leader.pid, signal.SIGKILL)
+
+    def signal_group(leader: subprocess.Popen[bytes], number: int) -> None:
+        """Send a signal to the group of a process that `launch` has started; on Windows, any is Ctrl-Break."""
+        os.killpg(leader.pid, number)
 
 
 def _pidfd(pid: int) -> int | None:

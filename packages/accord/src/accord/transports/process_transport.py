@@ -27,7 +27,7 @@ from accord._internal.tasks import to_the_end, within
 from accord.errors import ConnectionClosed, EndReason
 from accord.jsonrpc.line_frames import LIMIT, FrameReader, joined
 from accord.transports.descriptors import DescriptorReader, DescriptorWriter, open_reader, open_writer
-from accord.transports.guard import Ward
+from accord.transports.guard import OrphanGuard
 from accord.transports.launch import Environment, Inherit, Pipes, environment, launch
 from accord.transports.process_group import LEFT_BEHIND, EscapedProcesses, ProcessGroup
 from accord.transports.transport_interface import HIGH_WATER, End, Receiver, Transport
@@ -81,7 +81,7 @@ class ProcessTransport(Transport):
     async def start(self, receiver: Receiver) -> None:
         self._receiver = receiver
         with Pipes(self._command[0]) as pipes:
-            self._ward = Ward(pipes.theirs[0])
+            self._ward = OrphanGuard(pipes.theirs[0])
             try:
                 leader = launch(self._command, pipes.theirs, cwd=self._cwd, env=self._env)
             except ConnectionClosed:

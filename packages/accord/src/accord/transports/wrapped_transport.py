@@ -22,8 +22,7 @@ from accord._internal.light_event import LightEvent
 from accord.errors import INVALID_REQUEST, ConnectionClosed
 from accord.jsonrpc.line_frames import Oversized
 from accord.jsonrpc.wire_messages import encode_error
-from accord.trace import IN, OUT, Observer, TraceEvent
-from accord.trace.trace_events import exited
+from accord.trace import IN, OUT, Observer, TraceEvent, exit_event
 from accord.transports.transport_interface import End, Receiver, Transport
 
 
@@ -167,7 +166,7 @@ class RecordedTransport(WrappedTransport):
 
     def on_exit(self, code: int) -> None:
         """Record how the agent's process ended."""
-        self._observer(TraceEvent(time.monotonic(), OUT, process=exited(code), link=self._link))
+        self._observer(TraceEvent(time.monotonic(), OUT, process=exit_event(code), link=self._link))
 
     def send(self, frames: Sequence[bytes]) -> None:
         now = time.monotonic()
