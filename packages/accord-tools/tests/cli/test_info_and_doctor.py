@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -81,6 +82,28 @@ def test_doctor_says_what_is_broken_and_what_to_do(user):
     assert "accord agents remove gone" in done.stdout
     assert f"{user.project_settings} is not trusted" in done.stdout
     assert "'other', which is not an agent" in done.stdout
+
+
+def test_doctor_lists_plug_ins_and_names_the_distribution_of_a_broken_one(user, tmp_path):
+    """As `pip` leaves them: two plug-ins of one distribution, of which one names a function that is missing."""
+    information = tmp_path / "site" / "theirs-1.5.dist-info"
+    information.mkdir(parents=True)
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.5\n")
+    (information / "entry_points.txt").write_text(
+        "[accord.stores]\ntheirs = theirs:open_store\n[accord.transports]\ngone = theirs:no_such_function\n"
+    )
+    (information.parent / "theirs.py").write_text("def open_store(url): ...\n")
+    paths = os.pathsep.join([str(information.parent), *filter(None, [user.environment.get("PYTHONPATH")])])
+    done = subprocess.run(
+        [sys.executable, "-m", "accord", "doctor", "--json"],
+        check=False, capture_output=True, text=True, env={**user.environment, "PYTHONPATH": paths},
+    )  # fmt: skip
+    found = {it["what"]: it for it in json.loads(done.stdout)}
+    assert found["plug-in theirs"]["detail"] == "theirs 1.5, in accord.stores"
+    assert found["plug-in gone"]["state"] == "broken"
+    assert "of the distribution theirs 1.5) cannot be loaded: AttributeError" in found["plug-in gone"]["detail"]
+    assert found["plug-in gone"]["do"] == "update or remove theirs"
+    assert done.returncode == 1
 
 
 @pytest.mark.parametrize("text", ["[agents", None])

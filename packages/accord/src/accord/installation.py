@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 
-AGENTS, TRANSPORTS, STORES = "accord.agents", "accord.transports", "accord.stores"
+AGENTS, TRANSPORTS, STORES, COMMANDS = "accord.agents", "accord.transports", "accord.stores", "accord.commands"
 
 OWN: Mapping[str, Mapping[str, str]] = {
     TRANSPORTS: dict.fromkeys(("http", "https", "ws", "wss"), "accord.http.client.url_target:url_target"),

@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
 
 from accord import __version__
-from accord.installation import PluginError, describe, load_plugin, missing_package, plugins
+from accord.installation import COMMANDS as GROUP, PluginError, describe, load_plugin, missing_package, plugins
 from accord.mistakes import meant, nearest
 from accord_tools.cli.console import print_error, print_line, write_out
 from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage, one_line
@@ -244,7 +244,6 @@ COMMANDS: dict[str, Command] = {
 }
 """The own commands, with their summaries. The module of a command is imported when the command is used."""
 
-GROUP = "accord.commands"
 PACKAGES = {"check": "accord-check"}
 """The packages of ours that add commands."""
 

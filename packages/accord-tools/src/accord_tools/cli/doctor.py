@@ -1,4 +1,4 @@
-"""`accord doctor`: checks the installation, the terminal, node, npm and uv, the configuration and the agents."""
+"""`accord doctor`: checks the installation, plug-ins, the terminal, node, npm, uv, the configuration and the agents."""
 
 from __future__ import annotations
 
@@ -17,7 +17,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from accord import ConfigurationError, __version__
-from accord.installation import PACKAGES, install_command
+from accord.installation import (
+    AGENTS,
+    COMMANDS,
+    PACKAGES,
+    STORES,
+    TRANSPORTS,
+    PluginError,
+    install_command,
+    load_plugin,
+    plugins,
+)
 from accord.paths import state_folder
 from accord.transports.launch import program_file
 from accord_tools.cli.console import print_line, print_table
@@ -72,7 +82,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    found = [*_installation(), *_extras(), *_tools(), _terminal(), _state(), *_configuration()]
+    found = [*_installation(), *_extras(), *_plugins(), *_tools(), _terminal(), _state(), *_configuration()]
     if options.json:
         print_line(json.dumps([asdict(finding) for finding in found], indent=2, ensure_ascii=False))
     else:
@@ -115,6 +125,21 @@ def _declared() -> set[str]:
         extra for extra in MODULES if any(f'extra == "{extra}"' in it or f"extra == '{extra}'" in it for it in needed)
     }
     return there - ({"uvloop"} if sys.platform == "win32" else set())
+
+
+def _plugins() -> Iterator[Diagnosis]:
+    """The plug-ins of installed distributions, by kind and name. Each is loaded, as its use would."""
+    for group in (AGENTS, COMMANDS, STORES, TRANSPORTS):
+        for name, plugin in plugins(group).items():
+            if plugin.dist is None:  # Accord's own
+                continue
+            what, origin = f"plug-in {name}", f"{plugin.dist.name} {plugin.dist.version}"
+            try:
+                load_plugin(plugin)
+            except PluginError as error:
+                yield Diagnosis(what, "broken", str(error), f"update or remove {plugin.dist.name}")
+            else:
+                yield Diagnosis(what, "ok", f"{origin}, in {group}")
 
 
 def _with_version(module: str) -> str:
