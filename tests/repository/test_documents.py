@@ -119,3 +119,7 @@ def test_each_sentence_on_security_names_a_test_that_there_is():
     assert len(said) > 40
     assert [it for it in said if not name.search(it)] == []
     assert set(name.findall(page)) - names_of_tests() == set()
+    for places in (it for row in said if (it := re.findall(r"`(test_\w+)` in\s+`(packages/[\w/.-]+)`", row))):
+        for test, path in places:
+            assert f"def {test}(" in (ROOT / path).read_text(), (test, path)
+    assert [it for it in re.findall(r"`(packages/[\w/.-]+)`", page) if not (ROOT / it).exists()] == []
