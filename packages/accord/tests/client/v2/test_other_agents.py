@@ -69,6 +69,22 @@ async def test_a_held_prompt_does_not_get_the_updates_of_the_one_before_it():
         assert [await words(first), await words(second)] == [["0"], ["1"]]
 
 
+async def test_a_prompt_whose_receipt_comes_last_does_not_get_the_updates_of_the_one_before_it():
+    async with staged_v2() as stage:
+        session = await stage.session()
+        first, second = session.prompt("one"), session.prompt("two")
+        prompts = [await stage.agent.expect("session/prompt") for _ in range(2)]
+        stage.agent.answer(prompts[0], {"messageId": "u0"})
+        stage.state("running")
+        stage.say("0", messageId="a0")
+        stage.idle()
+        stage.state("running")
+        stage.say("1", messageId="a1")
+        stage.agent.answer(prompts[1], {"messageId": "u1"})
+        stage.idle()
+        assert [await words(first), await words(second)] == [["0"], ["1"]]
+
+
 WORK = {
     "before its receipt": [],
     "after its receipt": ["receipt"],
