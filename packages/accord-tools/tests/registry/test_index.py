@@ -9,8 +9,9 @@ import pytest
 from accord.errors import ConfigurationError
 from accord.paths import cache_folder
 from accord.testing.local_registry import Answer
+from accord_tools.presentation.quantities import ago
 from accord_tools.registry import RegistryError
-from accord_tools.registry.agent_index import ago, load_index
+from accord_tools.registry.agent_index import load_index
 
 NPX = {"npx": {"package": "a@1.0.0"}}
 

@@ -81,7 +81,7 @@ def test_stats_names_methods_turns_and_what_was_not_answered(accord, tmp_path):
     write(tmp_path / "wire.jsonl")
     shown = accord("stats", "wire.jsonl").stdout
     assert "17 messages in 9.5 s: 2 sessions, 2 turns, 1 error, 1 line of standard error" in shown
-    assert shown.splitlines()[-1].split() == ["session/prompt", "client", "agent", "9.0", "s", "0.50", "s", "#19"]
+    assert shown.splitlines()[-1].split() == ["session/prompt", "client", "agent", "9.0", "s", "500", "ms", "#19"]
     (turn, _) = json.loads(accord("stats", "wire.jsonl", "--json").stdout)["turns"]
     assert (turn["prompt"], turn["user"]) == ("Fix it", 5.0)
 

@@ -9,7 +9,14 @@ import msgspec
 
 import accord
 from accord import v1
-from accord_tools.tui.connection import AgentChoice, RegistryChoice, registry_entries
+from accord_tools.tui.connection import (
+    AgentChoice,
+    AgentConnection,
+    ConnectionOptions,
+    RegistryChoice,
+    explained,
+    registry_entries,
+)
 from tests.waiting import eventually
 
 
@@ -60,6 +67,15 @@ async def test_the_inspector_shows_the_session_while_it_goes_on(chat, monkeypatc
         await it.send("/inspect ")
         await eventually(lambda: len(opened) == 2)
         assert opened[0] == opened[1]
+
+
+async def test_an_error_shows_no_secret_of_a_url():
+    connection = AgentConnection(AgentChoice("far", lambda _: ""), ConnectionOptions())
+    connection.stderr.append("no answer of https://ada:secret@example.org/acp?token=hidden")
+    for error in (accord.AccordError("cannot reach https://ada:secret@example.org"), accord.PeerError("m", 1, "it")):
+        title, about = explained(error, connection)
+        assert "secret" not in title + about
+        assert "https://***@example.org/acp?token=***" in about
 
 
 async def test_the_goal_of_the_agent_is_on_the_screen(chat):

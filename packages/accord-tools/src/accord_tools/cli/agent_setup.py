@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from accord.printable import label
 from accord_tools.cli.console import has_user, print_error, streams, width
+from accord_tools.presentation.quantities import size_in_words
 from accord_tools.presentation.spinner import spinner_line
 from accord_tools.registry import Progress
 
@@ -202,17 +203,3 @@ class ShownProgress(Progress):
         if sys.stderr is not None:
             sys.stderr.write(text)
             sys.stderr.flush()
-
-
-def size_in_words(count: int | None) -> str:
-    """A number of bytes, for people.
-
-    >>> size_in_words(999), size_in_words(12_345_678)
-    ('999 bytes', '12.3 MB')
-    """
-    if count is None:
-        return "?"
-    for unit, length in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if count >= length:
-            return f"{count / length:.1f} {unit}"
-    return f"{count} bytes"

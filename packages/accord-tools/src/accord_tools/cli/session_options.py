@@ -12,12 +12,10 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
-import json
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from accord.printable import label
 from accord_tools.cli.agent_options import agent_arguments, chosen_agent
@@ -25,40 +23,16 @@ from accord_tools.cli.exit_codes import WrongUsage
 
 if TYPE_CHECKING:
     from accord import RemoteAgent, RemoteSession, v1
+    from accord_tools.configuration.last_sessions import KnownSession
 
-MOST_SESSIONS = 5_000
-"""Sessions of an agent that are considered."""
 LISTED = 5
 COLUMNS = 60
 
 
-class KnownSession(NamedTuple):
-    """A session that the agent lists, or that our own record has."""
-
-    id: str
-    folder: str
-    updated: str | None = None
-    title: str | None = None
-
-
-async def known_sessions(remote: RemoteAgent, program: str, folder: str | None = None) -> list[KnownSession]:
-    """The sessions of one folder or all, the latest first: the agent's list, or our own record if it has none."""
-    from accord_tools.configuration import last_sessions
-
-    if not remote.capabilities.sessions.list:
-        ours = last_sessions.last_sessions(program, folder)
-        return [KnownSession(it.id, it.folder, it.at) for it in ours]
-    found: list[KnownSession] = []
-    async for info in remote.sessions(folder):
-        found.append(KnownSession(info.session_id, info.cwd, info.updated_at, info.title))
-        if len(found) == MOST_SESSIONS:
-            break
-    # Sorting is stable: sessions without a time stay in the agent's order, after the others.
-    return sorted(found, key=lambda session: session.updated or "", reverse=True)
-
-
 async def find_session(remote: RemoteAgent, program: str, given: str) -> KnownSession | None:
     """The session whose id is `given`, or starts with it; None if no session has it, WrongUsage if several do."""
+    from accord_tools.configuration.last_sessions import known_sessions
+
     known = await known_sessions(remote, program)
     for session in known:
         if session.id == given:
@@ -73,20 +47,22 @@ async def find_session(remote: RemoteAgent, program: str, given: str) -> KnownSe
 
 async def latest_session(remote: RemoteAgent, program: str, folder: str) -> str:
     """The id of the latest session of this folder; raises WrongUsage if it has no session."""
-    from accord_tools.configuration import last_sessions
+    from accord_tools.configuration.last_sessions import known_sessions, last_sessions
 
     known = await known_sessions(remote, program, folder)
     if not known:
         raise WrongUsage(f"the agent has no session of the folder {folder} to continue; leave out --continue")
     if known[0].updated is None:  # an agent that does not tell times may list its sessions in any order
         there = {session.id for session in known}
-        ours = [it.id for it in last_sessions.last_sessions(program, folder) if it.id in there]
+        ours = [it.id for it in last_sessions(program, folder) if it.id in there]
         return next(iter(ours), known[0].id)
     return known[0].id
 
 
 def read_mcp_file(path: str, cwd: str = ".") -> Sequence[v1.McpServer]:
     """The servers in this file: `{"mcpServers": {"name": {...}}}`, or a list as the protocol writes them."""
+    import json
+
     from accord import ConfigurationError, DecodeError, load_mcp_servers, v1
     from accord.schema import codec
 
@@ -109,6 +85,8 @@ OPEN_WITHIN = 60.0
 @asynccontextmanager
 async def trial_session(remote: RemoteAgent, folder: str | None = None) -> AsyncGenerator[RemoteSession]:
     """Open a session in this folder, and delete it, or close it if the agent cannot delete sessions."""
+    import asyncio
+
     from accord import AccordError, Timeout
 
     try:

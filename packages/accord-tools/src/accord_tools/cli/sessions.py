@@ -7,7 +7,6 @@ import json
 import sys
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +16,12 @@ from accord_tools.cli.agent_options import agent_arguments, chosen_agent, protoc
 from accord_tools.cli.command_table import Command, add_commands
 from accord_tools.cli.console import print_error, print_line, print_table
 from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage
-from accord_tools.cli.session_options import KnownSession, absolute, find_session, known_sessions
+from accord_tools.cli.session_options import absolute, find_session
+from accord_tools.presentation.quantities import minute_of
 
 if TYPE_CHECKING:
     from accord import RemoteAgent, RemoteSession, TraceEvent
+    from accord_tools.configuration.last_sessions import KnownSession
 
 EPILOG = """\
 examples:
@@ -95,6 +96,8 @@ def _list_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 async def _list(options: argparse.Namespace, remote: RemoteAgent, program: str) -> int:
+    from accord_tools.configuration.last_sessions import known_sessions
+
     folder = None if options.all else absolute(options.cwd)
     if not remote.capabilities.sessions.list:
         print_error("accord sessions: the agent cannot list sessions; these are those that accord run has opened")
@@ -107,17 +110,9 @@ async def _list(options: argparse.Namespace, remote: RemoteAgent, program: str) 
         print_line(f"{label(remote.name, COLUMNS)} has no session{where}")
     else:
         size = 4 if options.all else 3
-        cells = [(it.id, _time(it.updated), it.title or "", it.folder)[:size] for it in known]
+        cells = [(it.id, minute_of(it.updated), it.title or "", it.folder)[:size] for it in known]
         print_table(("SESSION", "UPDATED", "TITLE", "FOLDER")[:size], cells, limit=LISTED)
     return ENDED_WELL
-
-
-def _time(given: str | None) -> str:
-    """A time of the protocol in the user's own zone, to the minute."""
-    try:
-        return datetime.fromisoformat(given or "").astimezone().strftime("%Y-%m-%d %H:%M")
-    except (ValueError, OverflowError):
-        return given or ""
 
 
 # One session
@@ -201,6 +196,8 @@ async def _loaded(remote: RemoteAgent, program: str, given: str) -> RemoteSessio
 
 async def _found(remote: RemoteAgent, program: str, given: str) -> KnownSession:
     """The session that is meant. One that is not known is refused only if the agent lists its sessions."""
+    from accord_tools.configuration.last_sessions import KnownSession
+
     found = await find_session(remote, program, given)
     if found is None and remote.capabilities.sessions.list:
         raise WrongUsage(f"no session has an id that starts with {given!r}; accord sessions list --all shows them")

@@ -20,6 +20,7 @@ from accord_tools.cli.command_table import Command, add_commands
 from accord_tools.cli.console import output_error, print_error, print_line, print_table
 from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage, one_line
 from accord_tools.cli.trace_options import TRACE_HELP, find_trace, readable_trace, size_option
+from accord_tools.presentation.quantities import counted, seconds_in_words, size_in_words
 
 if TYPE_CHECKING:
     from accord import TraceEvent
@@ -75,7 +76,7 @@ def list_traces(options: argparse.Namespace) -> int:
 
 
 def _print_figures(found: TraceFigures) -> None:
-    rest = [f"{count:,} {one if count == 1 else many}" for count, one, many in _figure_counts(found) if count]
+    rest = [counted(*it) for it in _figure_counts(found) if it[0]]
     print_line(f"{found.incoming + found.outgoing:,} messages in {found.seconds:.1f} s: {', '.join(rest)}")
     if found.methods:
         print_line("")
@@ -96,10 +97,10 @@ def _print_figures(found: TraceFigures) -> None:
 
 def _figure_counts(found: TraceFigures) -> list[tuple[int, str, str]]:
     return [
-        (len(found.sessions), "session", "sessions"),
-        (len(found.turns), "turn", "turns"),
-        (found.errors, "error", "errors"),
-        (found.malformed, "malformed message", "malformed messages"),
+        (len(found.sessions), "session", ""),
+        (len(found.turns), "turn", ""),
+        (found.errors, "error", ""),
+        (found.malformed, "malformed message", ""),
         (found.stderr, "line of standard error", "lines of standard error"),
         (len(found.unanswered), "request without an answer", "requests without an answer"),
     ]
@@ -107,23 +108,21 @@ def _figure_counts(found: TraceFigures) -> list[tuple[int, str, str]]:
 
 def _method_row(it: MethodFigures) -> tuple[str, ...]:
     times = (it.percentile(50), it.percentile(95), it.percentile(100))
-    return (it.method, f"{it.messages:,}", str(it.errors or ""), *map(_time, times), f"{it.size:,}")
+    return (it.method, f"{it.messages:,}", str(it.errors or ""), *map(_took, times), f"{it.size:,}")
 
 
 def _turn_row(number: int, it: TurnFigures) -> tuple[str, ...]:
     took = None if it.ended is None else it.ended - it.began
-    times = map(_time, (took, it.first_update, it.longest_silence, it.user or None, it.client or None))
+    times = map(_took, (took, it.first_update, it.longest_silence, it.user or None, it.client or None))
     return (str(number), *times, str(it.tools or ""), it.outcome or "open", it.prompt)
 
 
+def _took(seconds: float | None) -> str:
+    return "" if seconds is None else seconds_in_words(seconds)
+
+
 def _open_row(it: Unanswered) -> tuple[str, ...]:
-    return (it.method, it.asked_by, it.waits_for, f"{it.since:.1f} s", _time(it.waited), f"#{it.number:,}")
-
-
-def _time(seconds: float | None) -> str:
-    if seconds is None:
-        return ""
-    return f"{seconds * 1000:.1f} ms" if seconds < 0.1 else f"{seconds:.2f} s"
+    return (it.method, it.asked_by, it.waits_for, f"{it.since:.1f} s", seconds_in_words(it.waited), f"#{it.number:,}")
 
 
 def _plain_figures(found: TraceFigures) -> dict[str, Any]:
@@ -156,17 +155,10 @@ def _trace_row(trace: KeptTrace) -> tuple[str, ...]:
     return (
         f"{changed:%m-%d %H:%M}",
         state,
-        _size(trace.size),
+        size_in_words(trace.size),
         described,
         Path(trace.path).name if is_kept else trace.path,
     )
-
-
-def _size(size: int) -> str:
-    for unit, factor in (("G", 1 << 30), ("M", 1 << 20), ("K", 1 << 10)):
-        if size >= factor:
-            return f"{size / factor:.1f}{unit}"
-    return str(size)
 
 
 def _plain_trace(trace: KeptTrace) -> dict[str, Any]:

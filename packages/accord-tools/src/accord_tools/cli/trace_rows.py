@@ -13,6 +13,7 @@ from accord.printable import columns, cut, label
 from accord_tools.cli.console import streams, width, write_out
 from accord_tools.cli.exit_codes import ENDED_WELL, FAILED, WrongUsage
 from accord_tools.cli.trace_options import TRACE_HELP, find_trace, live_trace, readable_trace
+from accord_tools.presentation.quantities import seconds_in_words
 
 if TYPE_CHECKING:
     from accord import TraceEvent
@@ -182,7 +183,7 @@ class TraceRows:
         """This entry, or the run of chunks that it begins, as one row that is safe for a terminal."""
         self._first_session = self._first_session or entry.session
         arrow = ARROWS[(entry.event.direction == "out") != self._is_agents]
-        start = f"{self._name}{_seconds(entry.event.time):>9} {arrow} "
+        start = f"{self._name}{seconds_in_words(entry.event.time):>9} {arrow} "
         tail = self._tail(entry, run)
         what, text = _name(entry), "".join(it.text for it in run) if run else entry.text
         room = (width(1) if self._appearance.is_terminal else LONGEST) - columns(start) - columns(tail)
@@ -199,7 +200,7 @@ class TraceRows:
     def _tail(self, entry: Entry, run: list[Entry] | None) -> str:
         parts = [f"\u00d7{len(run)}"] if run and len(run) > 1 else []
         if entry.duration is not None:
-            parts.append(_seconds(entry.duration))
+            parts.append(seconds_in_words(entry.duration))
         if entry.event.hop is not None:
             parts.append("-".join(entry.event.hop))
         if entry.event.link is not None:
@@ -223,19 +224,6 @@ def _style(entry: Entry) -> Style:
     if entry.kind in ("process", "answer", "other"):
         return "dim"
     return "bold" if entry.method == "session/prompt" else "accent"
-
-
-def _seconds(seconds: float) -> str:
-    """A time in three figures or so.
-
-    >>> _seconds(0.00042), _seconds(0.123), _seconds(12.3), _seconds(3725)
-    ('0.4 ms', '123 ms', '12.30 s', '62:05 min')
-    """
-    if abs(seconds) < 1:
-        return f"{seconds * 1000:.{1 if abs(seconds) < 0.01 else 0}f} ms"
-    if seconds < 60:
-        return f"{seconds:.2f} s"
-    return f"{int(seconds) // 60}:{int(seconds) % 60:02} min"
 
 
 def _as_json(entry: Entry) -> str:

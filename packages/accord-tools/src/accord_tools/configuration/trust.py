@@ -13,17 +13,14 @@ The answers are in `trusted.json` in the folder for state.
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from pathlib import Path
 
 import msgspec
 
 from accord import ConfigurationError
-from accord.paths import locked, replace_file, state_folder
 from accord.project.git import Repository
 from accord_tools.configuration.agents_file import AgentsFile
+from accord_tools.state_file import StateFile
 
 HOW = "read it, then run: accord agents trust"
 
@@ -48,10 +45,13 @@ class _Folder(msgspec.Struct, frozen=True):
     at: str = ""
 
 
-class _Document(msgspec.Struct):
+class _TrustedThings(msgspec.Struct):
     version: int = 1
     files: list[_Trusted] = []
     folders: list[_Folder] = []
+
+
+_FILE = StateFile("trusted.json", _TrustedThings)
 
 
 def is_trusted(file: AgentsFile) -> bool:
@@ -59,18 +59,18 @@ def is_trusted(file: AgentsFile) -> bool:
     if file.owner == "user":
         return True
     path = os.path.realpath(file.path)
-    return any((it.path, it.digest) == (path, file.digest) for it in _read().files)
+    return any((it.path, it.digest) == (path, file.digest) for it in _FILE.read().files)
 
 
 def is_folder_trusted(repository: Repository) -> bool:
     """Whether git may run in this folder."""
-    return any((it.path, it.git_dir) == (str(repository.root), str(repository.git_dir)) for it in _read().folders)
+    return any((it.path, it.git_dir) == (str(repository.root), str(repository.git_dir)) for it in _FILE.read().folders)
 
 
 def trust(file: AgentsFile) -> None:
     """Remember that the user trusts this file with its present content, and no other content of it."""
     path = os.path.realpath(file.path)
-    with _changed() as document:
+    with _FILE.changed() as document:
         document.files = [it for it in document.files if it.path != path]
         document.files.append(_Trusted(path, file.digest, _now()))
 
@@ -78,35 +78,10 @@ def trust(file: AgentsFile) -> None:
 def trust_folder(repository: Repository) -> None:
     """Remember that git may run in this folder."""
     path = str(repository.root)
-    with _changed() as document:
+    with _FILE.changed() as document:
         document.folders = [it for it in document.folders if it.path != path]
         document.folders.append(_Folder(path, str(repository.git_dir), _now()))
 
 
-@contextmanager
-def _changed() -> Generator[_Document]:
-    """What is trusted, to be changed and written."""
-    place = _place()
-    with locked(place):
-        document = _read()
-        yield document
-        replace_file(place, msgspec.json.format(msgspec.json.encode(document)) + b"\n")
-
-
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def _read() -> _Document:
-    """What is trusted; a file that cannot be read trusts nothing."""
-    with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
-        return _decode(_place().read_bytes())
-    return _Document()
-
-
-def _place() -> Path:
-    return state_folder() / "trusted.json"
-
-
-# Made at import: msgspec's first look at a class is not safe in two threads.
-_decode = msgspec.json.Decoder(_Document).decode

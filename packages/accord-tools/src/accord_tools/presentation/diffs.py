@@ -18,6 +18,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from accord.printable import columns
+from accord_tools.presentation.quantities import counted
 from accord_tools.presentation.session_words import change_numbers
 from accord_tools.presentation.styled_text import Measure, Paragraph, Row, Span, printed, rows_of, text_of
 
@@ -206,7 +207,7 @@ def _same(text: str, old: int, new: int) -> DiffLine:
 
 
 def _left_out(count: int) -> DiffLine:
-    return DiffLine("~", None, None, [(f"⋯ {count:,} unchanged line{'' if count == 1 else 's'}", "dim")])
+    return DiffLine("~", None, None, [(f"⋯ {counted(count, 'unchanged line')}", "dim")])
 
 
 def _marked(

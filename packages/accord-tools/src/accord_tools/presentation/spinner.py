@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from accord.printable import columns, cut
 from accord_tools.presentation.appearance import Appearance
+
+if TYPE_CHECKING:
+    import asyncio
 
 QUIET = 0.4
 """Seconds without output until the spinner appears."""
@@ -38,6 +41,8 @@ class Spinner:
         may_draw: Callable[[], bool],
         when_quiet: Callable[[], None],
     ) -> None:
+        from asyncio import get_running_loop  # commands that draw a line without a loop need no asyncio
+
         self.text = ""
         """What is waited for, safe for a terminal."""
         self._write = write
@@ -45,7 +50,7 @@ class Spinner:
         self._width = width
         self._may_draw = may_draw
         self._when_quiet = when_quiet
-        self._loop = asyncio.get_running_loop()
+        self._loop = get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._is_drawn = False
         self._frame = 0

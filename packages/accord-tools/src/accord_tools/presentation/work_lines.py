@@ -24,6 +24,7 @@ from accord.session.placeholders import placeholder
 from accord.session.values import size_of
 from accord_tools.presentation.command_output import shortened, shown_output
 from accord_tools.presentation.diffs import FileDiff, unified
+from accord_tools.presentation.quantities import counted
 from accord_tools.presentation.session_words import (
     SEVERITIES,
     STEP_SIGNS,
@@ -369,7 +370,7 @@ class Writes:
         if not self._sizes:
             return
         number = len(self._sizes)
-        yield line_of((f"{number:,} file{'' if number == 1 else 's'} written", "bold"))
+        yield line_of((f"{counted(number, 'file')} written", "bold"))
         for path, (is_new, size) in list(self._sizes.items())[:NAMED]:
             shown = path.relative_to(self._folder) if path.is_relative_to(self._folder) else path
             about = f"  {'new, ' if is_new else ''}{size:,} bytes"

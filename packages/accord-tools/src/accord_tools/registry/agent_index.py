@@ -33,6 +33,7 @@ import msgspec
 from accord import ConfigurationError
 from accord.paths import cache_folder, path_of_uri, replace_file
 from accord.redaction import mask_urls
+from accord_tools.presentation.quantities import ago
 from accord_tools.registry import RegistryError
 from accord_tools.registry.entry import RegistryEntry, read_entry
 
@@ -294,19 +295,3 @@ def _sorted_out(given: Iterable[object], where: str) -> tuple[tuple[RegistryEntr
         else:
             entries[entry.id] = entry
     return tuple(entries.values()), tuple(skipped)
-
-
-_UNITS: list[tuple[float, str]] = [(86400, "day"), (3600, "hour"), (60, "minute")]
-
-
-def ago(seconds: float | None) -> str:
-    """How long ago something was, for people.
-
-    >>> ago(7300), ago(5)
-    ('2 hours ago', 'just now')
-    """
-    for length, unit in _UNITS:
-        if seconds is not None and seconds >= length:
-            count = seconds // length
-            return f"{count:.0f} {unit}{'s' if count > 1 else ''} ago"
-    return "just now"

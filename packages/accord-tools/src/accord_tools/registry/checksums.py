@@ -24,9 +24,10 @@ from pathlib import Path
 
 import msgspec
 
-from accord.paths import locked, replace_file, state_folder
+from accord.paths import replace_file
 from accord_tools.registry import InstallError, RegistryError
 from accord_tools.registry.entry import Kind
+from accord_tools.state_file import StateFile
 
 
 @dataclass(frozen=True)
@@ -87,9 +88,12 @@ class _Remembered(msgspec.Struct):
     digests: dict[str, str] = {}
 
 
+_FILE = StateFile("agent-checksums.json", _Remembered)
+
+
 def check_remembered(agent_id: str, version: str, platform: str, origin: str, integrity: str) -> None:
     """Raise RegistryError if this version was installed here before with other content."""
-    if integrity and (seen := _remembered().digests.get(_key(agent_id, version, platform, origin))) not in (
+    if integrity and (seen := _FILE.read().digests.get(_key(agent_id, version, platform, origin))) not in (
         None,
         integrity,
     ):
@@ -104,22 +108,16 @@ def remember(agent_id: str, version: str, platform: str, origin: str, integrity:
     """Remember the content of a version that was installed."""
     if not integrity:
         return
-    place = _remembered_file()
-    with suppress(OSError), locked(place):
-        document = _remembered()
-        document.digests[_key(agent_id, version, platform, origin)] = integrity
-        replace_file(place, msgspec.json.format(msgspec.json.encode(document)) + b"\n")
+    with suppress(OSError), _FILE.changed() as remembered:
+        remembered.digests[_key(agent_id, version, platform, origin)] = integrity
 
 
 def forget(agent_id: str) -> int:
     """Forget the content of all versions of an agent; the result is how many were remembered."""
-    place = _remembered_file()
-    with locked(place):
-        document = _remembered()
-        kept = {key: value for key, value in document.digests.items() if key.split(" ")[0] != agent_id}
-        forgotten = len(document.digests) - len(kept)
-        replace_file(place, msgspec.json.format(msgspec.json.encode(_Remembered(digests=kept))) + b"\n")
-    return forgotten
+    with _FILE.changed() as remembered:
+        before = len(remembered.digests)
+        remembered.digests = {key: it for key, it in remembered.digests.items() if key.split(" ")[0] != agent_id}
+        return before - len(remembered.digests)
 
 
 def read_lock(path: Path) -> dict[str, LockedAgent]:
@@ -162,17 +160,3 @@ def check_locked(agent: LockedAgent, platform: str, integrity: str) -> None:
 
 def _key(agent_id: str, version: str, platform: str, origin: str) -> str:
     return f"{agent_id} {version} {platform} {origin}"
-
-
-def _remembered() -> _Remembered:
-    with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
-        return _decode(_remembered_file().read_bytes())
-    return _Remembered()
-
-
-def _remembered_file() -> Path:
-    return state_folder() / "agent-checksums.json"
-
-
-# Made at import: msgspec's first look at a class is not safe in two threads.
-_decode = msgspec.json.Decoder(_Remembered).decode

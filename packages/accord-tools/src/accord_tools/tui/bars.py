@@ -13,6 +13,7 @@ from accord.client.extensions import goal_of
 from accord.printable import label
 from accord.session import SessionState, choices_of
 from accord_tools.presentation.appearance import FRAMES
+from accord_tools.presentation.quantities import minutes
 from accord_tools.presentation.session_words import STEP_SIGNS
 from accord_tools.presentation.styled_text import Paragraph, Row, Span
 from accord_tools.tui import key_bindings
@@ -154,7 +155,7 @@ def work(conversation: Conversation, now: float) -> Row | None:
         seconds = int(now - since)
         frame = FRAMES[seconds % len(FRAMES)]
         word = "stopping" if conversation.is_stopping else "working"
-        return ((f" {frame} ", "accent"), (f"{word} {seconds // 60}:{seconds % 60:02}", ""), (queued, "dim"))
+        return ((f" {frame} ", "accent"), (f"{word} {minutes(seconds)}", ""), (queued, "dim"))
     return ((" ", ""), (queued.strip(), "dim")) if queued else None
 
 

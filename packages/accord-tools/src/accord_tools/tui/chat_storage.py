@@ -20,6 +20,7 @@ import msgspec
 from accord.paths import locked, replace_file, state_folder
 from accord.schema import codec
 from accord.session import Message
+from accord_tools.state_file import StateFile
 
 if TYPE_CHECKING:
     from accord_tools.tui.chat_conversation import Conversation
@@ -48,6 +49,10 @@ class SessionWords(msgspec.Struct, frozen=True):
         return "\n".join(it for it in (self.first and f"> {self.first}", self.last and f"  {self.last}") if it)
 
 
+_DRAFTS = StateFile("chat/drafts.json", list[_Draft])
+_WORDS = StateFile("chat/sessions.json", list[SessionWords])
+
+
 def place_of(program: str, folder: str | Path) -> str:
     """What a draft is kept by."""
     return f"{program}\n{os.path.realpath(folder)}"
@@ -55,28 +60,27 @@ def place_of(program: str, folder: str | Path) -> str:
 
 def draft(place: str) -> str:
     """The draft that was kept; empty if there is none."""
-    return next((it.text for it in _drafts() if it.place == place), "")
+    return next((it.text for it in _DRAFTS.read() if it.place == place), "")
 
 
 def keep_draft(place: str, text: str) -> None:
     """Keep a draft, or forget it if it is empty. If the folder cannot be written, the chat goes on without."""
-    with suppress(OSError), locked(_file("drafts.json")):
-        others = [it for it in _drafts() if it.place != place]
-        kept = [*others, *([_Draft(place, text[:LONGEST])] if text.strip() else [])][-MOST_DRAFTS:]
-        replace_file(_file("drafts.json"), msgspec.json.encode(kept) + b"\n")
+    with suppress(OSError), _DRAFTS.changed() as drafts:
+        others = [it for it in drafts if it.place != place]
+        drafts[:] = [*others, *([_Draft(place, text[:LONGEST])] if text.strip() else [])][-MOST_DRAFTS:]
 
 
 def prompts() -> list[str]:
     """Earlier prompts, the oldest first."""
     with suppress(OSError):
-        lines = _file("prompts.jsonl").read_bytes().splitlines()[-MOST_PROMPTS:]
+        lines = _prompts_file().read_bytes().splitlines()[-MOST_PROMPTS:]
         return [text for line in lines if (text := _text(line)) is not None]
     return []
 
 
 def keep_prompt(text: str) -> None:
     """Add a prompt to the earlier ones."""
-    path = _file("prompts.jsonl")
+    path = _prompts_file()
     with suppress(OSError), locked(path):
         line = msgspec.json.encode(text[:LONGEST]) + b"\n"
         before = path.read_bytes().splitlines(keepends=True) if path.exists() else []
@@ -90,34 +94,20 @@ def _text(line: bytes) -> str | None:
         return None
 
 
-def _drafts() -> list[_Draft]:
-    with suppress(OSError, msgspec.DecodeError):
-        return msgspec.json.decode(_file("drafts.json").read_bytes(), type=list[_Draft])
-    return []
-
-
 def keep_words(words: SessionWords) -> None:
     """Keep the words of a session, in place of earlier ones."""
-    path = _file("sessions.json")
-    with suppress(OSError), locked(path):
+    with suppress(OSError), _WORDS.changed() as kept:
         key = (words.program, words.session_id)
-        others = [it for it in _all_words() if (it.program, it.session_id) != key]
-        replace_file(path, msgspec.json.encode([*others, words][-MOST_SESSIONS:]) + b"\n")
+        kept[:] = [*(it for it in kept if (it.program, it.session_id) != key), words][-MOST_SESSIONS:]
 
 
 def words_of(program: str) -> dict[str, SessionWords]:
     """The words that were kept of a program's sessions, by their ids."""
-    return {it.session_id: it for it in _all_words() if it.program == program}
+    return {it.session_id: it for it in _WORDS.read() if it.program == program}
 
 
-def _all_words() -> list[SessionWords]:
-    with suppress(OSError, msgspec.DecodeError):
-        return msgspec.json.decode(_file("sessions.json").read_bytes(), type=list[SessionWords])
-    return []
-
-
-def _file(name: str) -> Path:
-    return state_folder() / "chat" / name
+def _prompts_file() -> Path:
+    return state_folder() / "chat" / "prompts.jsonl"
 
 
 _PAGE = """<!doctype html>

@@ -43,6 +43,7 @@ from accord.client.extensions import with_display_terminals
 from accord.errors import AUTH_REQUIRED
 from accord.installation import own_command
 from accord.mistakes import ForgottenAwaits
+from accord.redaction import mask_urls
 from accord.services import ALLOWANCES, AgentWrite, Ask, Guarded, UsePermissions
 from accord_tools.tui.pickers import Entry
 from accord_tools.tui.questions import FormAsked, LinkAsked, PermissionAsked, Question, ScopedAnswers
@@ -284,9 +285,9 @@ DATA = 2_000
 
 
 def explained(error: AccordError, connection: AgentConnection) -> tuple[str, str]:
-    """The title of an error, and the lines below it."""
+    """The title of an error, and the lines below it; secrets in URLs are masked."""
     lines = [*_said(error), *_tail(error, connection), *_advice(error, connection)]
-    return _title(error, connection), "\n".join(lines)
+    return mask_urls(_title(error, connection)), mask_urls("\n".join(lines))
 
 
 def _title(error: AccordError, connection: AgentConnection) -> str:

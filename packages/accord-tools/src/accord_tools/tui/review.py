@@ -13,6 +13,7 @@ from accord import AccordError
 from accord.printable import label
 from accord.services import AgentWrite, NotText, decode
 from accord_tools.presentation.diffs import AROUND, FileDiff, Hunk, hunks, lines_of, without
+from accord_tools.presentation.quantities import counted
 from accord_tools.presentation.session_words import change_numbers, shortened_path
 from accord_tools.presentation.styled_text import Paragraph
 from accord_tools.tui.block import Look
@@ -108,7 +109,7 @@ class ReviewScreen(ModalScreen[None]):
     def _show(self) -> None:
         files = self.files
         self._place = max(0, min(self._place, len(files) - 1))
-        top: list[tuple[str, str]] = [(f" {len(files)} changed file{'' if len(files) == 1 else 's'}  ", "bold accent")]
+        top: list[tuple[str, str]] = [(f" {counted(len(files), 'changed file')}  ", "bold accent")]
         for number, path in enumerate(files):
             top.append((f" {label(path.name, 30)} ", "chosen" if number == self._place else "dim"))
         self.query_one("#review-top", Lines).show_row(tuple(top))

@@ -17,15 +17,14 @@ from typing import NamedTuple
 from accord.paths import state_folder
 from accord.printable import label
 from accord.project.git import Git, Repository, find_repository
-from accord_tools.configuration import last_sessions
+from accord_tools.configuration.last_sessions import KnownSession, known_sessions
 from accord_tools.configuration.trust import trust_folder
+from accord_tools.presentation.quantities import counted, minute_of
 from accord_tools.tui import chat_storage
 from accord_tools.tui.chat_conversation import Conversation
 from accord_tools.tui.chat_storage import SessionWords
 from accord_tools.tui.pickers import Entry
 
-LISTED = 2_000
-"""Sessions of an agent that are listed."""
 PREVIEWED = 200
 """Characters of the first and last words that the list shows."""
 
@@ -60,23 +59,14 @@ async def session_entries(
         if one.connection is conversation.connection and (words := words_of(one)) is not None:
             kept[words.session_id] = words
 
-    def entry(session_id: str, title: str | None, about: str) -> Entry:
-        words = kept.get(session_id)
-        named = title or (words.first if words is not None else "") or session_id
-        return Entry(named, session_id, about, preview="" if words is None else words.preview)
+    def entry(session: KnownSession) -> Entry:
+        words = kept.get(session.id)
+        title = session.title or (words.first if words is not None else "") or session.id
+        where = "" if session.folder == str(conversation.folder) else f"{session.folder}  "
+        about = f"{minute_of(session.updated)}  {where}{session.id}"
+        return Entry(title, session.id, about, preview="" if words is None else words.preview)
 
-    if not remote.capabilities.sessions.list:
-        ours = last_sessions.last_sessions(program, folder)
-        return [entry(it.id, None, f"{it.at[:16].replace('T', ' ')}  {it.folder}  {it.id}") for it in ours]
-    found: list[tuple[str, Entry]] = []
-    async for info in remote.sessions(folder):
-        when = (info.updated_at or "")[:16].replace("T", " ")
-        where = "" if info.cwd == str(conversation.folder) else f"{info.cwd}  "
-        about = f"{when}  {where}{info.session_id}"
-        found.append((info.updated_at or "", entry(info.session_id, info.title, about)))
-        if len(found) == LISTED:
-            break
-    return [entry for _, entry in sorted(found, key=lambda it: it[0], reverse=True)]
+    return [entry(it) for it in await known_sessions(remote, program, folder)]
 
 
 _NAME = re.compile(r"[\w][\w.-]{0,60}", re.ASCII)
@@ -108,10 +98,10 @@ class Worktree(NamedTuple):
             f"remove:  git -C {there} worktree remove {tree} && git -C {there} branch -D {self.branch}",
         ]
         if self.left_out:
-            files = "1 file has" if self.left_out == 1 else f"{self.left_out:,} files have"
+            files = counted(self.left_out, "file has", "files have")
             lines.append(f"{files} changes that are not committed: they are not in it.")
         if self.unfiltered:
-            files = "1 file has" if self.unfiltered == 1 else f"{self.unfiltered:,} files have"
+            files = counted(self.unfiltered, "file has", "files have")
             lines.append(f"{files} a filter that did not run; for Git LFS: git -C {tree} lfs pull")
         return "\n".join(lines)
 

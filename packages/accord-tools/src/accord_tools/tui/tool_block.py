@@ -18,6 +18,7 @@ from accord.session.placeholders import placeholder
 from accord_tools.presentation.command_output import last_lines, output_lines, shortened, shown_output
 from accord_tools.presentation.diffs import DiffLine, FileDiff, side_by_side, unified
 from accord_tools.presentation.highlight import highlighted_line, language_of
+from accord_tools.presentation.quantities import counted
 from accord_tools.presentation.session_words import TOOL_SIGNS, shortened_path, tool_title
 from accord_tools.presentation.styled_text import Paragraph, Row, Span, plain
 from accord_tools.tui.block import Block, Look, TerminalView
@@ -131,7 +132,7 @@ class ToolBlock(Block):
         """What a folded call does not show, in a word."""
         if self._call.kind in _QUIET and self._call.status != "failed" and (text := self._call.text):
             lines = text.strip("\n").count("\n") + 1
-            return f"{lines:,} line{'' if lines == 1 else 's'}"
+            return counted(lines, "line")
         return ""
 
     def _place(self, look: Look) -> str:

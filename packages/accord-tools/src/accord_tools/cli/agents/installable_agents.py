@@ -13,9 +13,10 @@ from accord import AccordError, ConfigurationError
 from accord.mistakes import meant
 from accord.printable import label
 from accord.redaction import mask_urls
-from accord_tools.cli.agent_setup import confirmed, described_entry, install_shown, size_in_words
+from accord_tools.cli.agent_setup import confirmed, described_entry, install_shown
 from accord_tools.cli.console import print_error, print_line, print_table
 from accord_tools.cli.exit_codes import ENDED_WELL, FAILED, WrongUsage, one_line
+from accord_tools.presentation.quantities import size_in_words
 
 if TYPE_CHECKING:
     from accord_tools.registry.agent_index import AgentIndex

@@ -21,6 +21,7 @@ from accord_tools.cli.agent_setup import ShownProgress
 from accord_tools.cli.agents.installable_agents import entry_of
 from accord_tools.cli.console import print_error, print_line
 from accord_tools.cli.exit_codes import ENDED_WELL, FAILED, WrongUsage
+from accord_tools.presentation.quantities import counted
 from accord_tools.registry import RegistryError
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def check(options: argparse.Namespace) -> int:
             print_line(label(str(finding), 1_000))
         errors = sum(finding.level == "error" for finding in found)
         print_line(
-            f"{_count(len(sources), 'agent')}, {_count(errors, 'error')}, {_count(len(found) - errors, 'warning')}"
+            f"{counted(len(sources), 'agent')}, {counted(errors, 'error')}, {counted(len(found) - errors, 'warning')}"
         )
     else:
         from accord_tools.registry.entry_rules import as_json, as_sarif
@@ -111,10 +112,6 @@ def _checked_sources(place: str, *, is_online: bool) -> tuple[list[SourceEntry],
     return sources, found
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
-
-
 def build_arguments(parser: argparse.ArgumentParser) -> None:
     _place_argument(parser)
     parser.add_argument("-o", "--output", metavar="DIR", default="dist", help="where to write (default: %(default)s)")
@@ -131,12 +128,12 @@ def build(options: argparse.Namespace) -> int:
     if errors:
         for finding in errors:
             print_error(label(str(finding), 1_000))
-        raise RegistryError(f"nothing was built: {_count(len(errors), 'error')}")
+        raise RegistryError(f"nothing was built: {counted(len(errors), 'error')}")
     try:
         written = build_files(sources, Path(options.output), options.icons_at, _hash_of if options.hash else None)
     except OSError as error:
         raise WrongUsage(f"cannot write {options.output}: {error.strerror}") from error
-    print_line(f"Wrote {written[0]} with {_count(len(sources), 'agent')}, and {_count(len(written) - 1, 'icon')}.")
+    print_line(f"Wrote {written[0]} with {counted(len(sources), 'agent')}, and {counted(len(written) - 1, 'icon')}.")
     return ENDED_WELL
 
 
