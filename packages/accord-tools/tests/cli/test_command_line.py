@@ -173,6 +173,17 @@ def test_a_command_does_not_load_the_others():
     assert loaded[-1] == "False"
 
 
+def test_help_and_version_load_no_event_loop_no_schema_and_no_settings():
+    script = (
+        "import sys; from accord_tools.cli import main\n"
+        "try: main(sys.argv[1:])\n"
+        "finally: print('loaded', *{'asyncio', 'json', 'msgspec', 'hashlib'} & sys.modules.keys())"
+    )
+    for words in (["run", "--help"], ["--version"]):
+        done = subprocess.run([sys.executable, "-c", script, *words], check=False, capture_output=True, text=True)
+        assert done.stdout.splitlines()[-1] == "loaded"
+
+
 def test_every_command_of_the_guide_exists():
     """Each command in the page's blocks is parsed, and none is run."""
     from accord_tools.cli import agent_options

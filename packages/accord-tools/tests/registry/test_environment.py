@@ -8,7 +8,7 @@ import pytest
 
 import accord
 from accord.errors import ConfigurationError
-from accord_tools.configuration.agent_settings import passed_on
+from accord_tools.configuration import passed_on
 from tests.registry.conftest import DEMO
 
 SHOWING = """

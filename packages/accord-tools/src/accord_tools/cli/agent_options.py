@@ -8,7 +8,6 @@ of the protocol is asked for (`--protocol`, ACCORD_PROTOCOL).
 from __future__ import annotations
 
 import argparse
-import hashlib
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -121,6 +120,8 @@ def _read_tokens(file: str) -> dict[str, str]:
 
 def _owner_of(secret: str) -> str:
     """A stable name for the owner of a token, from which the token cannot be found."""
+    import hashlib
+
     derived = hashlib.pbkdf2_hmac("sha256", secret.encode(), b"accord owner", ROUNDS, dklen=8)
     return f"token-{derived.hex()}"
 
@@ -196,7 +197,7 @@ def _tls(file: str | None) -> ssl.SSLContext | None:
 
 def environment_arguments(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
     """Add the options."""
-    from accord_tools.configuration.agent_settings import passed_on
+    from accord_tools.configuration import passed_on
 
     names = ", ".join(passed_on())
     group.add_argument(

@@ -8,7 +8,6 @@ them.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import os
 import sys
 from contextlib import suppress
@@ -61,6 +60,8 @@ def converse(options: argparse.Namespace) -> int:
 
 
 async def _converse(options: argparse.Namespace) -> int:
+    import asyncio
+
     from accord import connect
     from accord_tools.cli.console import streams
     from accord_tools.cli.display import Display
@@ -103,6 +104,8 @@ async def _opened(options: argparse.Namespace, remote: RemoteAgent) -> RemoteSes
 
 async def _dialogue(options: argparse.Namespace, session: RemoteSession, view: Display, control: Interrupts) -> int:
     """Prompts and answers, one after the other."""
+    import asyncio
+
     text: str | None = options.prompt
     while True:
         if text is None:

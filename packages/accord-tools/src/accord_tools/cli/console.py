@@ -8,7 +8,6 @@ from __future__ import annotations
 import errno
 import logging
 import os
-import shutil
 import stat
 import sys
 from collections.abc import Iterable, Sequence
@@ -109,6 +108,8 @@ def print_table(heading: Sequence[str], rows: Iterable[Sequence[str]], *, limit:
     cells = [[label(cell, LONGEST) for cell in row] for row in (heading, *shown)]
     widths = [max(columns(row[place]) for row in cells) for place in range(len(heading))]
     if is_terminal:
+        import shutil  # slow to import, and only a table needs it
+
         widths = _fitted(widths, shutil.get_terminal_size().columns)
     print_line("\n".join(_line(row, widths) for row in cells))
     if len(shown) < len(given):

@@ -17,7 +17,6 @@ thread of its own, which a read that never returns does not keep alive.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import logging
 import os
 import stat
@@ -35,6 +34,8 @@ from accord_tools.cli.session_options import prepare_session, read_mcp_file, ses
 from accord_tools.cli.trace_options import trace_arguments
 
 if TYPE_CHECKING:
+    import asyncio
+
     from accord_tools.cli.events import EarlyUpdates
     from accord_tools.cli.output import Output
     from accord_tools.cli.run_turn import TurnRunner
@@ -304,6 +305,8 @@ def _is_folder(path: str) -> bool:
 
 
 async def _run(options: argparse.Namespace) -> int:
+    import asyncio
+
     from accord_tools.cli.output import Output
     from accord_tools.cli.run_turn import TurnRunner, interrupts
 
@@ -362,6 +365,8 @@ def _code(code: int, output: Output) -> int:
 
 async def _end(turn: asyncio.Future[int], runner: TurnRunner) -> None:
     """Wait for the turn to clean up, however often the wait itself is interrupted."""
+    import asyncio
+
     if turn.done():
         return
     runner.hurry()

@@ -25,6 +25,7 @@ from accord.agent_file import PYTHON_FILE
 from accord.installation import needs_extra, scheme_of
 from accord.mistakes import nearest
 from accord.transports.server_access import network_proxy
+from accord_tools.configuration import passed_on
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 """What a name may look like: it needs no quotes in TOML, and is neither a path nor a URL."""
@@ -153,19 +154,6 @@ KEYRING = "keyring:"
 SERVICE = "accord"
 """The service that the secrets are stored under."""
 
-PASSED_ON = (
-    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_*", "TZ", "TERM", "TMPDIR", "XDG_*",
-    "SSL_CERT_*", "NODE_EXTRA_CA_CERTS", "*_PROXY",
-)  # fmt: skip
-"""The variables that an agent with a clean environment sees: where programs and folders are, the language, and how to
-reach the network. `*` stands for any text, and case does not count."""
-
-PASSED_ON_WINDOWS = (
-    "SYSTEMROOT", "SYSTEMDRIVE", "COMSPEC", "PATHEXT", "TEMP", "TMP", "USERNAME", "USERPROFILE", "APPDATA",
-    "LOCALAPPDATA", "PROGRAM*",
-)  # fmt: skip
-"""Those that it sees as well on Windows, where most programs do not start without them."""
-
 LARGEST = 1_000_000
 """Bytes: a larger file holds no variables."""
 
@@ -185,11 +173,6 @@ def changes(settings: AgentSettings) -> dict[str, str | None]:
     seen = inherited(settings)
     hidden = set[str]() if isinstance(seen, bool) else os.environ.keys() - set(seen)
     return {**dict.fromkeys(hidden), **variables(settings)}
-
-
-def passed_on() -> tuple[str, ...]:
-    """The patterns of a clean environment on this system."""
-    return (*PASSED_ON, *PASSED_ON_WINDOWS) if os.name == "nt" else PASSED_ON
 
 
 def variables(settings: AgentSettings) -> dict[str, str]:

@@ -13,12 +13,14 @@ import json
 import re
 from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from accord.errors import AccordError
 from accord.mistakes import nearest
 from accord.trace.meaning import statuses, tool_names
-from accord.trace.trace_entries import Entry
+
+if TYPE_CHECKING:
+    from accord.trace.trace_entries import Entry
 
 KINDS = ("request", "answer", "error", "notification", "stderr", "process", "note", "malformed")
 """What `kind:` knows beside the kinds of updates; an error is an answer, too."""
@@ -145,7 +147,7 @@ def path_test(pattern: str) -> Callable[[str], bool]:
 
 # Filters of one entry
 
-Filter: TypeAlias = Callable[[Entry], bool]
+Filter: TypeAlias = "Callable[[Entry], bool]"
 
 
 def parse_filter(text: str, role: str = "client") -> Filter:
