@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
-from typing import Any, cast
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import msgspec
 from msgspec import Struct, field
@@ -13,6 +13,7 @@ from accord_tools.coder.model import (
     Call,
     Event,
     Finished,
+    GrowingAnswer,
     Image,
     Json,
     Message,
@@ -26,6 +27,7 @@ from accord_tools.coder.model import (
     Thought,
     ThoughtDelta,
     Usage,
+    read,
 )
 
 try:
@@ -36,18 +38,44 @@ except ModuleNotFoundError as missing:
 _STOPS: dict[str, Stop] = {"tool_use": "calls", "max_tokens": "length", "refusal": "refusal"}
 
 
+class GrowingMessage(GrowingAnswer):
+    """An answer as it comes; its last event has all of it."""
+
+    def __init__(self) -> None:
+        self._whole = AnthropicMessage()
+
+    def add(self, event: Any) -> Iterator[Event]:
+        """Take one more event; what it adds that people read."""
+        match event.type:
+            case "text":
+                yield TextDelta(event.text)
+            case "thinking":
+                yield ThoughtDelta(event.thinking)
+            case "message_stop":
+                self._whole = read(event.message, AnthropicMessage)
+            case _:
+                pass
+
+    def finished(self, _: str, /) -> Finished | None:
+        """The whole answer; None if the provider did not say that it is."""
+        whole = self._whole
+        usage = Usage(whole.usage.read, whole.usage.output_tokens)
+        stop = _STOPS.get(whole.stop_reason, "end")
+        return Finished(parts_of(whole.content), stop, usage) if whole.stop_reason else None
+
+
 class AnthropicMessages(ProviderClient):
     """Anthropic's API, or one that speaks as it does."""
 
-    package, client_type = anthropic, anthropic.AsyncAnthropic
+    package, client_type, growing = anthropic, anthropic.AsyncAnthropic, GrowingMessage
 
     @property
     def name(self) -> str:
         """The provider, as errors name it."""
         return "Anthropic"
 
-    async def answer(self, question: ModelRequest) -> AsyncGenerator[Event]:
-        """The answer as it streams."""
+    async def open(self, question: ModelRequest) -> Any:
+        """Begin a request."""
         more: dict[str, Any] = {}
         if question.effort:
             more = {"thinking": {"type": "adaptive"}, "output_config": {"effort": question.effort}}
@@ -55,29 +83,13 @@ class AnthropicMessages(ProviderClient):
             more["tools"] = [
                 {"name": it.name, "description": it.description, "input_schema": it.schema} for it in question.tools
             ]
-        try:
-            async with self.client.messages.stream(
-                model=question.model,
-                max_tokens=question.longest,
-                system=[{"type": "text", "text": question.system, "cache_control": {"type": "ephemeral"}}],
-                messages=cast("Any", wire_messages(question.messages)),
-                **more,
-            ) as stream:
-                async for event in stream:
-                    if event.type == "text":
-                        yield TextDelta(event.text)
-                    elif event.type == "thinking":
-                        yield ThoughtDelta(event.thinking)
-                final = await stream.get_final_message()
-                whole = msgspec.convert(
-                    final.model_dump(mode="json", exclude_none=True, warnings=False), AnthropicMessage
-                )
-        except Exception as error:
-            raise self.trouble(error, began=not isinstance(error, anthropic.APIConnectionError)) from error
-        if not whole.stop_reason:
-            raise self.unfinished()
-        usage = Usage(whole.usage.read, whole.usage.output_tokens)
-        yield Finished(parts_of(whole.content), _STOPS.get(whole.stop_reason, "end"), usage)
+        return self.client.messages.stream(
+            model=question.model,
+            max_tokens=question.longest,
+            system=[{"type": "text", "text": question.system, "cache_control": {"type": "ephemeral"}}],
+            messages=wire_messages(question.messages),
+            **more,
+        )
 
 
 def wire_messages(messages: Sequence[Message]) -> list[Json]:

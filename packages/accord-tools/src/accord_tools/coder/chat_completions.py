@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from msgspec import Struct, field
 
+from accord.installation import missing_extra
 from accord_tools.coder.model import (
     Call,
     Event,
     Finished,
+    GrowingAnswer,
     Image,
     Json,
     Message,
     ModelRequest,
     Part,
+    ProviderClient,
     Result,
     Stop,
     Text,
@@ -24,29 +28,13 @@ from accord_tools.coder.model import (
     Usage,
     read,
 )
-from accord_tools.coder.openai_client import OpenAiClient
+
+try:
+    import openai
+except ModuleNotFoundError as missing:
+    raise missing_extra("agent", "a model of OpenAI's API") from missing
 
 _STOPS: dict[str, Stop] = {"tool_calls": "calls", "length": "length", "content_filter": "refusal"}
-
-
-class ChatCompletions(OpenAiClient):
-    """The chat completions of OpenAI, or of what speaks as it does."""
-
-    async def answer(self, question: ModelRequest) -> AsyncGenerator[Event]:
-        """The answer as it streams."""
-        growing = GrowingAnswer()
-        began = False
-        try:
-            async with await self.client.chat.completions.create(**request_of(question)) as stream:
-                began = True
-                async for chunk in stream:
-                    for event in growing.add(read(chunk, Chunk)):
-                        yield event
-        except Exception as error:
-            raise self.trouble(error, began=began) from error
-        if growing.stop is None:
-            raise self.unfinished()
-        yield growing.finished()
 
 
 class FunctionDelta(Struct):
@@ -91,34 +79,33 @@ class Chunk(Struct):
     usage: ChatUsage | None = None
 
 
-class GrowingAnswer:
+class GrowingChat(GrowingAnswer):
     """An answer as it comes, chunk by chunk."""
 
     def __init__(self) -> None:
-        self.stop: str | None = None
+        self._stop: str | None = None
         self._text = ""
         self._thought = ""
         self._calls: dict[int, Call] = {}
         self._usage = Usage()
 
-    def add(self, chunk: Chunk) -> list[Event]:
+    def add(self, event: Any) -> Iterator[Event]:
         """Take one more chunk; what it adds that people read."""
-        events: list[Event] = []
+        chunk = read(event, Chunk)
         if told := chunk.usage:
             thought = told.completion_tokens_details.reasoning_tokens
             self._usage = Usage(told.prompt_tokens, told.completion_tokens, thought)
         for choice in chunk.choices:
             delta = choice.delta
-            self.stop = choice.finish_reason or self.stop
+            self._stop = choice.finish_reason or self._stop
             if piece := delta.reasoning_content or delta.reasoning:
                 self._thought += piece
-                events.append(ThoughtDelta(piece))
+                yield ThoughtDelta(piece)
             if piece := delta.content or delta.refusal:
                 self._text += piece
-                events.append(TextDelta(piece))
+                yield TextDelta(piece)
             for part in delta.tool_calls or ():
                 self._add_call(part)
-        return events
 
     def _add_call(self, part: CallDelta) -> None:
         call = self._calls.setdefault(part.index, Call("", "", ""))
@@ -126,15 +113,39 @@ class GrowingAnswer:
         call.name += part.function.name or ""
         call.arguments += part.function.arguments or ""
 
-    def finished(self) -> Finished:
-        """The whole answer."""
+    def finished(self, _: str, /) -> Finished | None:
+        """The whole answer; None if the provider did not say that it is."""
+        if self._stop is None:
+            return None
         parts: list[Part] = [Thought(self._thought)] if self._thought else []
         if self._text:
             parts.append(Text(self._text))
         for at, call in sorted(self._calls.items()):
             call.id = call.id or f"call_{at}"
             parts.append(call)
-        return Finished(parts, "calls" if self._calls else _STOPS.get(self.stop or "", "end"), self._usage)
+        return Finished(parts, "calls" if self._calls else _STOPS.get(self._stop, "end"), self._usage)
+
+
+class OpenAiClient(ProviderClient):
+    """OpenAI's API, or one that speaks as it does."""
+
+    package, client_type = openai, openai.AsyncOpenAI
+
+    @property
+    def name(self) -> str:
+        """The provider, as errors name it."""
+        host: str = self.client.base_url.host
+        return "OpenAI" if host.endswith("openai.com") else host
+
+
+class ChatCompletions(OpenAiClient):
+    """The chat completions of OpenAI, or of what speaks as it does."""
+
+    growing = GrowingChat
+
+    async def open(self, question: ModelRequest) -> Any:
+        """Begin a request."""
+        return await self.client.chat.completions.create(**request_of(question))
 
 
 def request_of(question: ModelRequest) -> Json:

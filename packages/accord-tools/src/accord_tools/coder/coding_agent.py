@@ -13,9 +13,7 @@ from accord_tools.coder.api_keys import forget_key, stored_key
 from accord_tools.coder.model import Model, ModelConversation, ModelError
 from accord_tools.coder.model_turn import DEFAULT_EFFORT, EFFORT, ModelTurn, compact, public_error
 from accord_tools.coder.open_model import (
-    DEFAULT_MODELS,
-    PROVIDERS,
-    VARIABLES,
+    FACTS,
     ModelSettings,
     api_at,
     api_of,
@@ -148,13 +146,13 @@ class _Sessions:
         api = api_of(self._settings)
         if endpoint is None or endpoint.api_type == self._own.api_type:
             return model_name(self._settings, api)
-        return DEFAULT_MODELS[api_at(endpoint)]
+        return FACTS[api_at(endpoint)].default_model
 
     def _check_key(self) -> None:
         api = api_of(self._settings)
-        if key_of(api) is None and self._settings.url is None and not os.environ.get(VARIABLES[api][1]):
+        if key_of(api) is None and self._settings.url is None and not os.environ.get(FACTS[api].url_variable):
             raise RequestError.auth_required(
-                f"there is no API key: set {VARIABLES[api][0]}, or store one with 'accord agent login'"
+                f"there is no API key: set {FACTS[api].key_variable}, or store one with 'accord agent login'"
             )
 
     def _name(self, session: Session[ModelConversation]) -> str:
@@ -193,19 +191,18 @@ class _Sessions:
 def _own_endpoint(settings: ModelSettings) -> Endpoint:
     """Where the user's own models are; the client is told of it."""
     api = api_of(settings)
-    api_type, url = PROVIDERS[api]
     try:
-        return Endpoint(api_type, url_of(api, settings) or url)
+        return Endpoint(FACTS[api].kind, url_of(api, settings) or FACTS[api].url)
     except ValueError as error:
         raise ConfigurationError(f"the address of the models cannot be used: {error}") from None
 
 
 def _offer_logins(agent: Agent[ModelConversation], settings: ModelSettings) -> None:
     api = api_of(settings)
-    variable = VARIABLES[api][0]
+    variable = FACTS[api].key_variable
 
     def has_key() -> bool:
-        return key_of(api) is not None or settings.url is not None or bool(os.environ.get(VARIABLES[api][1]))
+        return key_of(api) is not None or settings.url is not None or bool(os.environ.get(FACTS[api].url_variable))
 
     agent.terminal_login("api-key", "Enter an API key", args=["login"], description="Stores the key on this machine.")(
         has_key

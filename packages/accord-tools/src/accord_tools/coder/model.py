@@ -13,7 +13,7 @@ given (`restrictions`).
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar, cast
 
 import msgspec
@@ -331,11 +331,25 @@ def restrictions(headers: Iterable[str]) -> dict[str, Any]:
     return {"follow_redirects": False, "event_hooks": {"request": [drop_others]}}
 
 
+class GrowingAnswer(Protocol):
+    """An answer as it comes, event by event of a provider's package."""
+
+    def add(self, event: Any) -> Iterator[Event]:
+        """Take one more event; what it adds that people read."""
+        ...
+
+    def finished(self, provider: str, /) -> Finished | None:
+        """The whole answer; None if the provider did not say that it is."""
+        ...
+
+
 class ProviderClient:
     """What the APIs of all providers share. One generator makes their packages, so these have the same names."""
 
     package: Any
     client_type: Any
+    growing: Callable[[], GrowingAnswer]
+    """Makes an answer of which nothing has come yet."""
 
     def __init__(
         self,
@@ -362,6 +376,26 @@ class ProviderClient:
         """The provider, as errors name it."""
         raise NotImplementedError
 
+    async def open(self, question: ModelRequest) -> Any:
+        """Begin a request; returns the context manager of its stream."""
+        raise NotImplementedError
+
+    async def answer(self, question: ModelRequest) -> AsyncGenerator[Event]:
+        """The answer as it streams; the last event is `Finished`. Raises `ModelError`."""
+        growing, began = self.growing(), False
+        try:
+            async with await self.open(question) as stream:
+                began = True
+                async for event in stream:
+                    for added in growing.add(event):
+                        yield added
+            finished = growing.finished(self.name)
+        except Exception as error:
+            raise self.trouble(error, began=began) from error
+        if finished is None:
+            raise broken_answer(self.name, "it did not say that it was finished")
+        yield finished
+
     async def names(self) -> list[str]:
         """The models that there are."""
         try:
@@ -382,10 +416,6 @@ class ProviderClient:
             return error
         began = began or not isinstance(error, self.package.APIConnectionError)
         return connection_error(self.name, self.client.base_url, error, self._patience, began=began)
-
-    def unfinished(self) -> ModelError:
-        """The error for an answer that ended too early."""
-        return broken_answer(self.name, "it did not say that it was finished")
 
 
 def read(value: Any, as_type: type[T]) -> T:

@@ -10,38 +10,59 @@ asked before: while one thread fails to import a module, another that imports it
 from __future__ import annotations
 
 import asyncio
+import importlib
 import importlib.util
 import os
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from typing import TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 from msgspec import Struct
 
 from accord import Endpoint, RequestError
 from accord.installation import needs_extra
 from accord_tools.coder.api_keys import stored_key
-from accord_tools.coder.model import PATIENCE, RETRIES, Api, Model
+from accord_tools.coder.model import PATIENCE, RETRIES, Api, Model, ProviderClient
 
-VARIABLES: dict[Api, tuple[str, str]] = {
-    "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
-    "openai": ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
-    "responses": ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
-}
-"""The variables that hold the key and the address, by the names that the providers' own programs use."""
 
-PROVIDERS: dict[Api, tuple[str, str]] = {
-    "anthropic": ("anthropic", "https://api.anthropic.com"),
-    "openai": ("openai", "https://api.openai.com/v1"),
-    "responses": ("openai", "https://api.openai.com/v1"),
-}
-"""The kind of API by its name in the protocol, and the address of the provider itself."""
+class ApiFacts(NamedTuple):
+    """What differs from API to API."""
 
-DEFAULT_MODELS: dict[Api, str] = {
-    "anthropic": "claude-sonnet-4-5",
-    "openai": "gpt-5",
-    "responses": "gpt-5",
+    key_variable: str
+    url_variable: str
+    """The variables of the key and the address, by the names that the provider's own programs use."""
+    kind: Literal["anthropic", "openai"]
+    """The API's name in the protocol, and that of the package that speaks it."""
+    owner: str
+    url: str
+    """The address of the provider itself."""
+    default_model: str
+    client: tuple[str, str]
+    """The module and the class of its client, imported when it is first used."""
+
+
+_OPENAI = ApiFacts(
+    key_variable="OPENAI_API_KEY",
+    url_variable="OPENAI_BASE_URL",
+    kind="openai",
+    owner="OpenAI",
+    url="https://api.openai.com/v1",
+    default_model="gpt-5",
+    client=("chat_completions", "ChatCompletions"),
+)
+FACTS: dict[Api, ApiFacts] = {
+    "anthropic": ApiFacts(
+        key_variable="ANTHROPIC_API_KEY",
+        url_variable="ANTHROPIC_BASE_URL",
+        kind="anthropic",
+        owner="Anthropic",
+        url="https://api.anthropic.com",
+        default_model="claude-sonnet-4-5",
+        client=("anthropic_messages", "AnthropicMessages"),
+    ),
+    "openai": _OPENAI,
+    "responses": _OPENAI._replace(client=("responses", "Responses")),
 }
 
 CONTEXTS = (("claude", 200_000), ("gpt-5", 400_000), ("gpt-4.1", 1_000_000), ("gemini", 1_000_000))
@@ -70,7 +91,7 @@ def api_of(settings: ModelSettings, environment: Mapping[str, str] = os.environ)
         return settings.api
     known: tuple[Api, ...] = ("anthropic", "responses")
     for api in known:
-        if environment.get(VARIABLES[api][0]) or stored_key(api):
+        if environment.get(FACTS[api].key_variable) or stored_key(api):
             return api
     if environment.get("OPENAI_BASE_URL") or settings.url:
         return "openai"
@@ -79,17 +100,17 @@ def api_of(settings: ModelSettings, environment: Mapping[str, str] = os.environ)
 
 def key_of(api: Api, environment: Mapping[str, str] = os.environ) -> str | None:
     """The key: of the environment, or as `accord agent login` has stored it."""
-    return environment.get(VARIABLES[api][0]) or stored_key(api)
+    return environment.get(FACTS[api].key_variable) or stored_key(api)
 
 
 def url_of(api: Api, settings: ModelSettings, environment: Mapping[str, str] = os.environ) -> str | None:
     """The address, where it is not the provider's own."""
-    return settings.url or environment.get(VARIABLES[api][1]) or None
+    return settings.url or environment.get(FACTS[api].url_variable) or None
 
 
 def model_name(settings: ModelSettings, api: Api) -> str:
     """The model to begin with."""
-    return settings.model or os.environ.get("ACCORD_MODEL") or DEFAULT_MODELS[api]
+    return settings.model or os.environ.get("ACCORD_MODEL") or FACTS[api].default_model
 
 
 def context_of(settings: ModelSettings, model: str) -> int:
@@ -99,13 +120,6 @@ def context_of(settings: ModelSettings, model: str) -> int:
     return next((size for start, size in CONTEXTS if model.startswith(start)), USUAL_CONTEXT)
 
 
-PACKAGES: dict[Api, tuple[str, str]] = {
-    "anthropic": ("anthropic", "Anthropic"),
-    "openai": ("openai", "OpenAI"),
-    "responses": ("openai", "OpenAI"),
-}
-"""The package for each API, and whose API it is."""
-
 T = TypeVar("T")
 
 
@@ -114,9 +128,9 @@ async def open_model(settings: ModelSettings, endpoint: Endpoint | None = None) 
 
     Raises RequestError, with the command that installs it, if the API's package is missing.
     """
-    package, owner = PACKAGES[api_of(settings) if endpoint is None else api_at(endpoint)]
-    if importlib.util.find_spec(package) is None:
-        raise RequestError.internal(needs_extra("agent", f"a model of {owner}'s API"))
+    facts = FACTS[api_of(settings) if endpoint is None else api_at(endpoint)]
+    if importlib.util.find_spec(facts.kind) is None:
+        raise RequestError.internal(needs_extra("agent", f"a model of {facts.owner}'s API"))
     return await _beside(lambda: _opened(settings, endpoint))
 
 
@@ -159,16 +173,6 @@ def _made(
     *,
     foreign: bool = False,
 ) -> Model:
-    match api:
-        case "anthropic":
-            from accord_tools.coder.anthropic_messages import AnthropicMessages
-
-            return AnthropicMessages(key, url, headers, settings.patience, settings.retries, foreign=foreign)
-        case "openai":
-            from accord_tools.coder.chat_completions import ChatCompletions
-
-            return ChatCompletions(key, url, headers, settings.patience, settings.retries, foreign=foreign)
-        case "responses":
-            from accord_tools.coder.responses import Responses
-
-            return Responses(key, url, headers, settings.patience, settings.retries, foreign=foreign)
+    module, name = FACTS[api].client
+    client: type[ProviderClient] = getattr(importlib.import_module(f"accord_tools.coder.{module}"), name)
+    return client(key, url, headers, settings.patience, settings.retries, foreign=foreign)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct, convert, field
 
+from accord_tools.coder.chat_completions import OpenAiClient
 from accord_tools.coder.model import (
     Call,
     Event,
     Finished,
+    GrowingAnswer,
     Image,
     Json,
     Message,
@@ -27,38 +29,43 @@ from accord_tools.coder.model import (
     read,
     shown,
 )
-from accord_tools.coder.openai_client import OpenAiClient
+
+
+class GrowingResponse(GrowingAnswer):
+    """An answer as it comes; its last event has all of it."""
+
+    def __init__(self) -> None:
+        self._whole: WholeResponse | None = None
+
+    def add(self, event: Any) -> Iterator[Event]:
+        """Take one more event; what it adds that people read."""
+        match event.type:
+            case "response.output_text.delta" | "response.refusal.delta":
+                yield TextDelta(event.delta)
+            case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
+                yield ThoughtDelta(event.delta)
+            case "response.completed" | "response.incomplete" | "response.failed":
+                self._whole = read(event.response, WholeResponse)
+            case "error":
+                self._whole = WholeResponse(error=StreamedEvent(event.message))
+            case _:
+                pass
+
+    def finished(self, provider: str, /) -> Finished | None:
+        """The whole answer; None if it has not come. Raises ModelError if the provider says that it failed."""
+        if self._whole is not None and self._whole.error is not None:
+            raise ModelError("server", f"{provider} failed: {shown(self._whole.error.message)}")
+        return self._whole and finished(self._whole)
 
 
 class Responses(OpenAiClient):
     """The responses of OpenAI, or of what speaks as it does."""
 
-    async def answer(self, question: ModelRequest) -> AsyncGenerator[Event]:
-        """The answer as it streams."""
-        whole: WholeResponse | None = None
-        began = False
-        try:
-            async with await self.client.responses.create(**request_of(question)) as stream:
-                began = True
-                async for event in stream:
-                    match event.type:
-                        case "response.output_text.delta" | "response.refusal.delta":
-                            yield TextDelta(event.delta)
-                        case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
-                            yield ThoughtDelta(event.delta)
-                        case "response.completed" | "response.incomplete" | "response.failed":
-                            whole = read(event.response, WholeResponse)
-                        case "error":
-                            whole = WholeResponse(error=StreamedEvent(event.message))
-                        case _:
-                            pass
-        except Exception as error:
-            raise self.trouble(error, began=began) from error
-        if whole is None:
-            raise self.unfinished()
-        if whole.error is not None:
-            raise ModelError("server", f"{self.name} failed: {shown(whole.error.message)}")
-        yield finished(whole)
+    growing = GrowingResponse
+
+    async def open(self, question: ModelRequest) -> Any:
+        """Begin a request."""
+        return await self.client.responses.create(**request_of(question))
 
 
 class StreamedEvent(Struct):
