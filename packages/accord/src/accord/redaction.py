@@ -13,8 +13,6 @@ from __future__ import annotations
 import re
 from typing import Any, cast
 
-import msgspec
-
 MASK = "***"
 """What replaces a secret."""
 
@@ -85,6 +83,8 @@ def masked(frame: bytes) -> bytes | None:
     """
     if not _may_hold_secrets(frame):
         return None
+    import msgspec  # the help of a command masks URLs, and needs no more
+
     try:
         message = msgspec.json.decode(frame)
         return msgspec.json.encode(message) if _mask(message) else None
