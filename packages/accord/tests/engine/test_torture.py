@@ -133,11 +133,11 @@ class Client:
             await context.peer.request_raw(ECHO, {**params, "depth": params["depth"] - 1})
         return params
 
-    async def after_updates(self, number):
-        """Wait until so many more have come, or until none will."""
+    async def after_updates(self, number, sessions):
+        """Wait until so many more have come, or until none will: on a busy machine many prompts pass their deadline."""
         wake = asyncio.Event()
         self.wakes.setdefault(self.updates + number, []).append(wake)
-        await first_of(wake.wait(), self.peer.connection.closed())
+        await first_of(wake.wait(), self.peer.connection.closed(), asyncio.wait(sessions))
 
     # What the sessions do
 
@@ -200,7 +200,7 @@ class Client:
                 response = await self.shake_hands()
                 sessions = [asyncio.ensure_future(self.live()) for _ in range(SESSIONS)]
                 try:
-                    await self.after_updates(self.chance.choice([1, 100, 2000]) if fault != "none" else 1)
+                    await self.after_updates(self.chance.choice([1, 100, 2000]) if fault != "none" else 1, sessions)
                     await self.go_wrong(fault, response.meta["pid"], sessions)
                     if fault in {"none", "stop and go on"}:
                         await asyncio.wait(sessions)

@@ -141,7 +141,7 @@ def check_prompt(prompt: Sequence[ContentBlock], declared: Capabilities) -> None
     if not prompt:
         raise RequestError.invalid_params("prompt must not be empty", path="$.prompt")
     for position, block in enumerate(prompt):
-        if isinstance(block, Unknown) or not declared.allow(block):
+        if isinstance(block, Unknown) or (block.__needs__ is not None and not declared.has(block.__needs__)):
             # initialization, Prompt capabilities: text and links are the baseline, richer types need a capability.
             raise RequestError.invalid_params(
                 "this agent does not accept this type of content in a prompt",

@@ -241,7 +241,7 @@ class AgentConnection:
         handlers = Handlers()
         handlers.on(v1.InitializeRequest)(self._initialize)
         self._lifecycle.register(handlers)
-        handlers.on(v1.PromptRequest)(self._prompt)
+        handlers.on(v1.PromptRequest)(self._work_on)
         handlers.on(v1.CancelNotification)(self._cancel)
         handlers.on(v1.SetSessionModeRequest)(self._set_mode)
         handlers.on(v1.SetSessionModelRequest)(self._set_model)
@@ -307,23 +307,21 @@ class AgentConnection:
 
     # Turns
 
-    async def _prompt(self, request: v1.PromptRequest, context: Context) -> v1.PromptResponse:
-        return await self._work_on(request, context)
-
     async def _work_on(
         self, request: v1.PromptRequest, context: Context, receipt: PromptReceipt | None = None
     ) -> v1.PromptResponse:
         """Work on a prompt; in version 2, `receipt` answers it and tells how the work ends."""
-        await self._authentication.require()
-        session = self.session(request.session_id)
+        if not self._authentication.is_open:
+            await self._authentication.require()
+        session = self._lifecycle.session(request.session_id)
         check_prompt(request.prompt, self._offers)
         place = session._turns.place()
         if (task := asyncio.current_task()) is not None:
             task.set_name(f"session/prompt in session {session.id}")
         turn = Turn(session, context, place, request)
         context.on_cancel(place.cancel)
-        place.when_taken(functools.partial(self._add_to_turn, session, turn, receipt))
-        place.when_overdue(functools.partial(self._answer_without, turn, receipt))
+        place.on_taken = functools.partial(self._add_to_turn, session, turn, receipt)
+        place.on_overdue = functools.partial(self._answer_without, turn, receipt)
         try:
             with place:
                 if await place.comes():

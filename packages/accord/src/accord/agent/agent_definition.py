@@ -183,16 +183,19 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
 
     async def answer(self, turn: Turn) -> str:
         """Let the author's function work on a prompt, and return the stop reason."""
-        called = called_by(turn.prompt, turn.session.commands)
-        if called is not None:
+        commands = turn.session.commands
+        if commands and (called := called_by(turn.prompt, commands)) is not None:
             command, turn.arguments = called
             turn.command = command.name
             return stop_reason(await _spoken(turn, call(command, turn, turn.arguments)), command.function)
         if self.on_prompt is None:
-            names = ", ".join(f"/{command.name}" for command in turn.session.commands)
+            names = ", ".join(f"/{command.name}" for command in commands)
             await turn.say(f"I know these commands: {names}")
             return "end_turn"
-        return stop_reason(await _spoken(turn, self.on_prompt(turn)), self.on_prompt)
+        result = self.on_prompt(turn)
+        # Most are coroutines, and abstract classes take long to say what something is not.
+        result = await result if inspect.iscoroutine(result) else await _spoken(turn, result)
+        return "end_turn" if result is None else stop_reason(result, self.on_prompt)
 
 
 def stop_reason(result: Any, function: Callable[..., Any]) -> str:
@@ -209,8 +212,6 @@ def stop_reason(result: Any, function: Callable[..., Any]) -> str:
 
 async def _spoken(turn: Turn, result: Any) -> Any:
     """Say what a generator yields; give what another function returned."""
-    if inspect.iscoroutine(result):  # most are, and abstract classes take long to say what something is not
-        return await result
     if isinstance(result, AsyncGenerator):
         async with aclosing(cast("AsyncGenerator[Any]", result)) as parts:
             async for part in parts:

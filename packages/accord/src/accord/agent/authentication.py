@@ -78,7 +78,8 @@ class Authentication:
         """Whether something of the client's makes a login unnecessary."""
         self._client = client
         self._unstable = unstable
-        self._open = not logins.ways
+        self.is_open = not logins.ways
+        """Whether the user is known to be logged in, or need not be."""
         self._was_left = False
         self.told: Callable[[], Awaitable[None]] | None = None
         """Called after the answer to a login."""
@@ -90,20 +91,19 @@ class Authentication:
 
     async def require(self) -> None:
         """RequestError unless authenticated."""
-        if self._is_replaced():
+        if self.is_open or self._is_replaced():
             return
-        if not self._open:
-            # A login at a terminal does not report its result; the author's function checks what it stored.
-            self._open = await self._is_logged_in()
-        if not self._open:
+        # A login at a terminal does not report its result; the author's function checks what it stored.
+        self.is_open = await self._is_logged_in()
+        if not self.is_open:
             raise RequestError.auth_required()
 
     async def state(self) -> str:
         """Whether the user is logged in, in the words of `auth/status`."""
         if not self._logins.ways or self._is_replaced():
             return "not_required"
-        self._open = self._open or await self._is_logged_in()
-        return "authenticated" if self._open else "unauthenticated"
+        self.is_open = self.is_open or await self._is_logged_in()
+        return "authenticated" if self.is_open else "unauthenticated"
 
     async def _is_logged_in(self) -> bool:
         """Whether the user is logged in, by the function that the author registered for this."""
@@ -137,14 +137,14 @@ class Authentication:
             takes_login = bool(inspect.signature(function).parameters)
             if _refuses(await _result(function(login) if takes_login else function())):
                 raise RequestError.auth_required("The login did not succeed")
-        self._open = True
+        self.is_open = True
         if self.told is not None:
             context.after_response(self.told)
 
     async def logout(self) -> None:
         if self._logins.logout is not None:
             await _result(self._logins.logout())
-        self._open, self._was_left = not self._logins.ways, True
+        self.is_open, self._was_left = not self._logins.ways, True
 
     def _told(self, method: v1.AuthMethod, capabilities: Capabilities) -> v1.AuthMethod | None:
         """This way as the client knows it; None if it cannot go there."""

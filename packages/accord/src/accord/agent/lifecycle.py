@@ -350,7 +350,9 @@ class Lifecycle:
         if session is None:
             self.must_not_watch(session_id)
             raise not_found(session_id)
-        session._known()  # the client uses the id already: its request can arrive before it was told of the commands
+        if not session._is_announced:
+            # The client uses the id already: its request can arrive before it was told of the commands.
+            session._known()
         return session
 
     async def list(self, request: v1.ListSessionsRequest) -> v1.ListSessionsResponse:

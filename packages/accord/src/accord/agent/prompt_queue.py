@@ -43,9 +43,7 @@ class QueuedPrompt:
         "_at_end",
         "_finished",
         "_grace",
-        "_join",
         "_joined",
-        "_overdue",
         "_task",
         "_timer",
         "_turn_comes",
@@ -53,6 +51,8 @@ class QueuedPrompt:
         "is_cancelled",
         "is_own",
         "joins",
+        "on_overdue",
+        "on_taken",
         "stop_reason",
     )
 
@@ -61,7 +61,8 @@ class QueuedPrompt:
         """Whether it is no prompt, but work that the agent begins by itself."""
         self.joins: QueuedPrompt | None = None
         """The running turn that has taken this prompt."""
-        self._join: Callable[[], Awaitable[Any]] | None = None
+        self.on_taken: Callable[[], Awaitable[Any]] | None = None
+        """Makes the prompt part of a running turn's conversation, and returns it for the turn; None if it cannot."""
         self._joined: list[QueuedPrompt] = []
         """The prompts that this turn has taken."""
         self._finished: asyncio.Future[tuple[str, BaseException | None]] | None = None
@@ -76,7 +77,8 @@ class QueuedPrompt:
         self._task: asyncio.Task[Any] | None = None
         """The task that works on it."""
         self._timer: asyncio.TimerHandle | None = None
-        self._overdue: Callable[[], None] | None = None
+        self.on_overdue: Callable[[], None] | None = None
+        """Called if cancelled work does not end within the grace: the prompt has to be answered without it."""
         self._at_end: Callable[[BaseException | None], bool] | None = None
 
     def wait(self) -> None:
@@ -106,10 +108,6 @@ class QueuedPrompt:
         """The task that works on it."""
         return self._task
 
-    def when_overdue(self, do: Callable[[], None]) -> None:
-        """Call this if cancelled work does not end within the grace: the prompt has to be answered without it."""
-        self._overdue = do
-
     def at_end(self, do: Callable[[BaseException | None], bool]) -> None:
         """Call this before the next prompt comes, with the error that ended the work, or None.
 
@@ -118,10 +116,6 @@ class QueuedPrompt:
         self._at_end = do
 
     # Joining a running turn
-
-    def when_taken(self, do: Callable[[], Awaitable[Any]]) -> None:
-        """Let a running turn take this prompt: `do` makes it part of the conversation and returns it for the turn."""
-        self._join = do
 
     async def taken(self) -> Any | None:
         """Take the next prompt that waits; None if there is none. The turn of this place runs."""
@@ -134,18 +128,18 @@ class QueuedPrompt:
 
     async def join_turn(self, running: QueuedPrompt) -> Any:
         """Become part of this turn."""
-        assert self._join is not None, "this prompt cannot join a turn"
+        assert self.on_taken is not None, "this prompt cannot join a turn"
         self.joins = running
         self._finished = asyncio.get_running_loop().create_future()
         try:
-            return await self._join()
+            return await self.on_taken()
         finally:
             self.come()
 
     @property
     def can_join(self) -> bool:
         """Whether a running turn may take this prompt."""
-        return self._join is not None and self.joins is None and not self.is_cancelled
+        return self.on_taken is not None and self.joins is None and not self.is_cancelled
 
     async def ended(self) -> str:
         """The stop reason of the turn that has taken this prompt; raises what the turn has raised."""
@@ -157,12 +151,8 @@ class QueuedPrompt:
 
     def _finish_joined(self, error: BaseException | None) -> None:
         for other in self._joined:
-            other.turn_ended(self.stop_reason, error)
-
-    def turn_ended(self, stop_reason: str, error: BaseException | None) -> None:
-        """The turn that has taken this prompt ended like this."""
-        if self._finished is not None and not self._finished.done():
-            self._finished.set_result((stop_reason, error))
+            if other._finished is not None and not other._finished.done():
+                other._finished.set_result((self.stop_reason, error))
 
     async def comes(self) -> bool:
         """Wait until it is this prompt's turn. False if the prompt was cancelled meanwhile."""
@@ -190,7 +180,8 @@ class QueuedPrompt:
             if self._at_end is not None:
                 dropped = self._at_end(None if dropped else error) or dropped
         finally:
-            self._finish_joined(None if dropped else error)
+            if self._joined:
+                self._finish_joined(None if dropped else error)
             self._turns.leave(self)
         return dropped
 
@@ -209,8 +200,8 @@ class QueuedPrompt:
         log.warning("a cancelled turn did not end within its grace period; its prompt was answered without it")
         self._turns.leave(self)
         self._finish_joined(None)
-        if self._overdue is not None:
-            self._overdue()
+        if self.on_overdue is not None:
+            self.on_overdue()
 
 
 class PromptQueue:

@@ -113,14 +113,13 @@ class Record:
         The message has the id `id_for("user")`. What is kept of it are the `prompt_updates`.
         """
         self._prompts += 1
-        updates = [encoded_update(update) for update in self.prompt_updates(prompt)]
-        if title is None:
-            # The user's words are activity at this very moment.
-            await self.write([marked(it, self.version) for it in updates], Changes())
-        else:
+        updates = list(map(encoded_update, self.prompt_updates(prompt)))
+        changes = Changes()  # the user's words are activity at this very moment
+        if title is not None:
             named = v1.SessionInfoUpdate(title)  # the same JSON in both versions
             updates.append(encoded_update(named))
-            await self.write([marked(it, self.version) for it in updates], self._changes(named))
+            changes = self._changes(named)
+        await self.write(updates if self._mark is None else list(map(self._mark, updates)), changes)
         return updates
 
     def _changes(self, update: Any) -> Changes:

@@ -547,7 +547,7 @@ class Session(Generic[StateT]):
             receipt.kept(self, self._record.id_for("user"), kept[0])
         if self._prompt_title is not None and self._updates.tell(self._record.frame(kept[-1])):
             await self._updates.breathe()
-        self._activity.working()
+        self._activity.become("running")
         if self._mcp is not None:
             await self._mcp.tell_failures()
 

@@ -57,10 +57,6 @@ class SessionActivity:
         """What runs beside the turns."""
         return list((self._background or {}).values())
 
-    def working(self) -> None:
-        """Foreground work begins, or goes on after it waited for the user."""
-        self._become("running")
-
     def idle(self, end: End) -> None:
         """Foreground work has ended."""
         self._activity = "idle"
@@ -73,7 +69,7 @@ class SessionActivity:
         if self._activity != "running":
             yield
             return
-        self._become("requires_action")
+        self.become("requires_action")
         try:
             yield
         finally:
@@ -81,7 +77,7 @@ class SessionActivity:
 
     def _resume(self) -> None:
         if self._activity == "requires_action":  # it may be idle by now: the work was cancelled and did not end
-            self._become("running")
+            self.become("running")
 
     @contextmanager
     def beside_turns(self, work: Background) -> Generator[None]:
@@ -115,7 +111,8 @@ class SessionActivity:
         if update is not None:
             self._updates.report(update)
 
-    def _become(self, activity: Activity) -> None:
+    def become(self, activity: Activity) -> None:
+        """Foreground work begins, waits for the user, or goes on."""
         if self._activity != activity:
             self._activity = activity
             self.tell()

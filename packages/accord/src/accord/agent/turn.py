@@ -40,7 +40,7 @@ ASKS_THE_USER = (v1.RequestPermissionRequest, v1.CreateElicitationRequest)
 class TurnRequests:
     """The requests of one turn, which end with it. It is the `Requester` of what the author's function holds."""
 
-    __slots__ = ("_asking", "_link", "_place", "_questions", "_session", "beside")
+    __slots__ = ("_link", "_place", "_questions", "_session", "asking", "beside")
 
     def __init__(self, session: Session, place: QueuedPrompt, link: SessionClient) -> None:
         self.beside = 0
@@ -50,7 +50,8 @@ class TurnRequests:
         self._link = link
         self._questions = 0
         """How many questions to the user are open."""
-        self._asking: set[asyncio.Task[Any]] = set()
+        self.asking: set[asyncio.Task[Any]] = set()
+        """The tasks that wait for answers."""
 
     async def request(self, request: Request[ResultT], *, force: bool = False) -> ResultT:
         """Send the client any request. It is cancelled when the turn ends, whichever task sent it."""
@@ -82,18 +83,18 @@ class TurnRequests:
 
     async def _while_it_lasts(self, asking: Awaitable[T]) -> T:
         task = asyncio.current_task()
-        if task is None or task in self._asking:
+        if task is None or task in self.asking:
             return await asking
-        self._asking.add(task)
+        self.asking.add(task)
         try:
             return await asking
         finally:
-            self._asking.discard(task)
+            self.asking.discard(task)
 
     def cancel(self) -> None:
         """Cancel the open requests, but the current task's."""
         current = asyncio.current_task()
-        for task in self._asking:
+        for task in self.asking:
             if task is not current:
                 task.cancel()
 
@@ -510,7 +511,8 @@ class Turn(Elicits, Generic[StateT]):
         self._send = _too_late
         for subagent in self._inner:
             subagent._end()
-        self._requests.cancel()
+        if self._requests.asking:
+            self._requests.cancel()
 
 
 # Work that an agent begins by itself is a stretch of foreground work like a turn, without a prompt: it has a place in
@@ -543,8 +545,8 @@ async def background_turn(session: Session) -> AsyncGenerator[Turn]:
         if has_begun := await place.comes():
             # Only work that has begun has an end to tell.
             place.at_end(ended)
-            place.when_overdue(lambda: _ignore(ended(None)))
-            session._activity.working()
+            place.on_overdue = lambda: _ignore(ended(None))
+            session._activity.become("running")
             try:
                 async with turn._tasks:
                     yield turn

@@ -267,10 +267,14 @@ async def _ask(peer: Peer, params: Json, take: Callable[[Json], Agreed], seconds
     sent = peer.connection.ask("initialize", Raw(codec.encode(params)), lane=None, patient=False)
     agreed: asyncio.Future[Agreed] = asyncio.get_running_loop().create_future()
 
-    def answered() -> None:
+    def answered(result: Raw | Exception) -> None:
         try:
-            agreed.set_result(take(codec.loads(sent.result())))
-        except Exception as error:
+            error = result if isinstance(result, Exception) else None
+            if not isinstance(result, Exception):
+                agreed.set_result(take(codec.loads(result)))
+        except Exception as problem:
+            error = problem
+        if error is not None:
             agreed.set_exception(error)
             agreed.exception()  # marks it as retrieved: after a deadline no caller awaits it
 

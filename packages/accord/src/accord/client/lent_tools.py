@@ -14,11 +14,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from accord._internal.tasks import Tasks
 from accord.engine.handlers import Handlers
-from accord.engine.peer import Peer
 from accord.errors import CapabilityMissing, RequestError
 from accord.mcp.bridges import Bridges, way_of
 from accord.mcp.lent_servers import LentServers
@@ -28,23 +26,14 @@ from accord.schema import codec, v1
 from accord.schema.base import Request
 from accord.services.service import ServedSession, Service
 
-
-class LendsTo(Protocol):
-    """The agent, as far as lending needs it."""
-
-    @property
-    def peer(self) -> Peer: ...
-    @property
-    def tasks(self) -> Tasks: ...
-    @property
-    def is_here(self) -> bool: ...
-    def handle(self, handlers: Handlers) -> None: ...
+if TYPE_CHECKING:
+    from accord.client.live_agent import LiveAgent
 
 
 class Lending:
     """The servers that are lent to one agent."""
 
-    def __init__(self, agent: LendsTo) -> None:
+    def __init__(self, agent: LiveAgent) -> None:
         self._agent = agent
         self._over_acp: LentServers | None = None
         self._bridges = Bridges(agent.tasks)

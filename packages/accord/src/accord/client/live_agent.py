@@ -14,7 +14,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from accord._internal.endpoint import Endpoint
 from accord._internal.tasks import Tasks, adapted, to_the_end
@@ -26,7 +26,8 @@ from accord.client.target import CommandTarget, Target
 from accord.engine.connection import Limits
 from accord.engine.handlers import Handlers, MessageT, Registrar
 from accord.engine.interceptors import Interceptors
-from accord.engine.peer import Peer, Posted
+from accord.engine.outgoing import PendingRequest
+from accord.engine.peer import Peer
 from accord.engine.spans import Spans
 from accord.errors import AccordError, CapabilityMissing, PeerError, keep_stderr
 from accord.mistakes import wrong_type
@@ -69,7 +70,8 @@ class LiveAgent:
         """The version of the protocol that the connection speaks."""
         self.answer = v1.InitializeResponse(1)
         """The agent's answer to `initialize`, in the words of version 1."""
-        self._declared: Any = None
+        self.capabilities = AgentOffers()
+        """What the agent declared."""
         self._translated: V2Agent | None = None
         """What sends the requests of version 1 on a connection of version 2."""
         self._versions = versions
@@ -91,7 +93,8 @@ class LiveAgent:
         """The handlers of single sessions, also after a restart."""
         self._peer: Peer | None = None
         self._closing: asyncio.Task[None] | None = None
-        self._supervisor = AgentRestarter(self, restart)
+        self.restarter = AgentRestarter(self, restart)
+        """Restarts the agent when it has ended."""
         self._lending: Lending | None = None
         """The MCP servers of this program that the agent may use."""
 
@@ -128,11 +131,6 @@ class LiveAgent:
         """The end of what the agent's process wrote to its standard error; empty if Accord did not start it."""
         return self.peer.connection.transport.stderr
 
-    @property
-    def capabilities(self) -> AgentOffers:
-        """What the agent declared."""
-        return AgentOffers(self._declared, self.answer.agent_capabilities)
-
     # Life
 
     async def __aenter__(self) -> Self:
@@ -141,7 +139,7 @@ class LiveAgent:
         except BaseException:
             await self.target.release()
             raise
-        self._supervisor.start()
+        self.restarter.start()
         return self
 
     async def __aexit__(
@@ -156,7 +154,7 @@ class LiveAgent:
         await to_the_end(self._closing)
 
     async def _close(self) -> None:
-        await self._supervisor.stop()
+        await self.restarter.stop()
         try:
             await self.peer.close()
         finally:
@@ -185,7 +183,8 @@ class LiveAgent:
             keep_unknown=self._client.keep_unknown,
             spans=self._spans,
         )
-        self.version, self.answer, self._declared = agreed
+        self.version, self.answer, declared_by_agent = agreed
+        self.capabilities = AgentOffers(declared_by_agent, self.answer.agent_capabilities)
         self._translated = None
         if self.version == 2:
             from accord.dialects.v2_requests import V2Agent
@@ -225,16 +224,11 @@ class LiveAgent:
 
     async def restart(self, why: str) -> None:
         """End the agent, start it again, and resume its sessions where it can."""
-        await self._supervisor.restart(why)
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether requests can be sent now, because the agent is not being restarted."""
-        return self._supervisor.is_ready
+        await self.restarter.restart(why)
 
     async def ready(self) -> None:
         """Wait while the agent is being restarted."""
-        await self._supervisor.ready()
+        await self.restarter.ready()
 
     def lend(self, server: ToolServer) -> v1.McpServer:
         """Lend an MCP server of this program to the agent, and describe it; raises TypeError for anything else."""
@@ -269,7 +263,7 @@ class LiveAgent:
         force: bool = False,
     ) -> ResultT:
         """Send a request when the agent is ready; returns its result."""
-        await self._supervisor.ready()
+        await self.restarter.ready()
         peer = self._translated or self.peer
         try:
             return await peer.request(request, timeout=timeout, idle_timeout=idle_timeout, force=force)
@@ -291,12 +285,12 @@ class LiveAgent:
         if not restarting and self._translated is None:
             return await self.request(request, timeout=timeout)
         if not restarting:
-            await self._supervisor.ready()
+            await self.restarter.ready()
         if self._translated is None:
             return await self.peer.request(request, timeout=timeout)
         return await self._translated.open_session(request, timeout)
 
-    def post(self, request: Request[Any]) -> Posted[Any]:
+    def post(self, request: Request[Any]) -> PendingRequest[Any]:
         """Send a request now; its answer, which is in the version of the connection, is handled later."""
         return self.peer.post(request) if self._translated is None else self._translated.post(request)
 
@@ -308,12 +302,12 @@ class LiveAgent:
 
     async def notify(self, notification: Notification, *, force: bool = False) -> None:
         """Send a notification when the agent is ready."""
-        await self._supervisor.ready()
+        await self.restarter.ready()
         await (self._translated or self.peer).notify(notification, force=force)
 
     async def request_raw(self, method: str, params: Json = None) -> Json:
         """Send a request in plain JSON values when the agent is ready."""
-        await self._supervisor.ready()
+        await self.restarter.ready()
         try:
             return await self.peer.request_raw(method, params)
         except PeerError as error:
@@ -354,17 +348,6 @@ class LiveAgent:
         self.peer.handle(self._handlers)
 
 
-class RequestSender(Protocol):
-    """What sends a request: the connection, or the agent, which waits for a restart."""
-
-    async def request(
-        self,
-        request: Request[ResultT],
-        *,
-        timeout: float | None = None,  # noqa: ASYNC109
-    ) -> ResultT: ...
-
-
 class Providers:
     """The providers of one agent, which may be restarted."""
 
@@ -374,12 +357,12 @@ class Providers:
         self._listed: dict[str, v1.ProviderInfo] = {}
         """The providers as the agent listed them last."""
 
-    async def list(self, agent: RequestSender, seconds: float | None = None) -> list[v1.ProviderInfo]:
+    async def list(self, agent: Peer | V2Agent | LiveAgent, seconds: float | None = None) -> list[v1.ProviderInfo]:
         listed = (await agent.request(v1.ListProvidersRequest(), timeout=seconds)).providers
         self._listed = {it.provider_id: it for it in listed}
         return listed
 
-    async def set(self, agent: RequestSender, provider_id: str, endpoint: Endpoint) -> None:
+    async def set(self, agent: Peer | V2Agent | LiveAgent, provider_id: str, endpoint: Endpoint) -> None:
         """Set a provider; raises ValueError for a kind of API that the agent has listed without."""
         listed = self._listed.get(provider_id)
         if listed is not None and endpoint.api_type not in listed.supported:
@@ -390,7 +373,7 @@ class Providers:
         await agent.request(_request(provider_id, endpoint))
         self._wanted[provider_id] = endpoint
 
-    async def disable(self, agent: RequestSender, provider_id: str) -> None:
+    async def disable(self, agent: Peer | V2Agent | LiveAgent, provider_id: str) -> None:
         """Disable a provider; raises ValueError for one that the agent has listed as required."""
         listed = self._listed.get(provider_id)
         if listed is not None and listed.required:
@@ -398,7 +381,7 @@ class Providers:
         await agent.request(v1.DisableProviderRequest(v1.ProviderId(provider_id)))
         self._wanted[provider_id] = None
 
-    async def establish(self, agent: RequestSender, seconds: float) -> None:
+    async def establish(self, agent: Peer | V2Agent | LiveAgent, seconds: float) -> None:
         """Tell a new connection what is wanted; raises AccordError if the agent cannot do that."""
         if not self._wanted:
             return

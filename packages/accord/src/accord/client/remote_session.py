@@ -16,34 +16,32 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast
 
 from msgspec import Raw
 
 from accord.client import mentions as mentioned
 from accord.client.markdown import markdown, safe
-from accord.client.remote_subagent import LiveSubagent, RemoteSubagent, Subagents, SubagentsAgent, SubagentSaid, face_of
+from accord.client.remote_subagent import LiveSubagent, RemoteSubagent, Subagents, SubagentSaid, face_of
 from accord.client.reply import Outcome, PromptsDuringRestart, Reply
 from accord.client.update_buffer import UpdateBuffer
 from accord.engine.handlers import MessageT
-from accord.engine.interceptors import Interceptors, Registration
-from accord.engine.peer import Peer, Posted
+from accord.engine.interceptors import Registration
 from accord.errors import CapabilityMissing, ConnectionClosed, Overflow
 from accord.mistakes import check_callable, check_text
 from accord.project.roots import Roots
 from accord.schema import codec, v1
 from accord.schema.base import Json, Request
-from accord.schema.capabilities import AgentOffers
 from accord.schema.sendable import check_meta, content_block
-from accord.services.service import Service
 from accord.session import Observer, SessionState, ToolCallState, choices_of
 
 if TYPE_CHECKING:
     from accord.client.lent_tools import EditorServer
-    from accord.mcp.tool_server import ToolServer
+    from accord.client.live_agent import LiveAgent
+    from accord.client.session_table import Sessions
 
 
 Content: TypeAlias = "str | Path | v1.ContentBlock"
@@ -52,18 +50,6 @@ Content: TypeAlias = "str | Path | v1.ContentBlock"
 ResultT = TypeVar("ResultT")
 
 _SWITCH: Sequence[str | bool] = (True, False)
-
-
-class SessionTable(Protocol):
-    """What a `RemoteSession` needs of the table of sessions that it stands in."""
-
-    async def fork(
-        self,
-        session: LiveSession,
-        system_prompt: str | v1.SystemPrompt | None = None,
-        meta: dict[str, Json] | None = None,
-    ) -> RemoteSession: ...
-    async def close(self, session: LiveSession, meta: dict[str, Json] | None = None) -> dict[str, Json]: ...
 
 
 class RemoteSession:
@@ -76,7 +62,7 @@ class RemoteSession:
     When a dead agent is restarted and the session resumed, it is still the same object.
     """
 
-    def __init__(self, live: LiveSession, table: SessionTable, owner: object = None) -> None:
+    def __init__(self, live: LiveSession, table: Sessions, owner: object = None) -> None:
         self._live = live
         self._table = table
         self._owner = owner  # the RemoteAgent, which ends when nothing refers to it (see `ownership`)
@@ -144,14 +130,18 @@ class RemoteSession:
 
     def _blocks(self, content: Iterable[Content | Sequence[Content]], *, with_mentions: bool) -> list[v1.ContentBlock]:
         remote = self._live.remote
-        takes = remote.capabilities.prompt
         blocks: list[v1.ContentBlock] = []
-        for part in _parts(content):
+        parts: list[Content] = []
+        for given in content:
+            parts += cast("Sequence[Content]", given if isinstance(given, list | tuple) else (given,))
+        for part in parts:
             if isinstance(part, Path):
+                takes = remote.capabilities.prompt
                 blocks.append(mentioned.given(part, self.cwd, self.roots, takes, must_exist=remote.is_here))
             elif isinstance(part, str):
                 blocks.append(v1.TextContent(part))
                 if with_mentions:
+                    takes = remote.capabilities.prompt
                     paths = mentioned.files_in(part, self.cwd, self.roots)
                     blocks += [mentioned.block_for(path, self.roots, takes) for path in paths]
             else:
@@ -339,15 +329,6 @@ def _must_be_offered(kind: str, value: str, offered: Sequence[str]) -> None:
         raise ValueError(f"the agent has no {kind} {value!r}; it has {', '.join(offered) or 'none'}")
 
 
-def _parts(content: Iterable[Content | Sequence[Content]]) -> Iterator[Content]:
-    """What a prompt was given, without the lists around it."""
-    for part in content:
-        if isinstance(part, list | tuple):
-            yield from cast("Sequence[Content]", part)
-        else:
-            yield cast("Content", part)
-
-
 Opened: TypeAlias = "v1.NewSessionResponse | v1.LoadSessionResponse | v1.ResumeSessionResponse | v1.ForkSessionResponse"
 """The agent's answers that open a session."""
 Reopening: TypeAlias = "type[v1.LoadSessionRequest | v1.ResumeSessionRequest]"
@@ -355,44 +336,6 @@ Reopening: TypeAlias = "type[v1.LoadSessionRequest | v1.ResumeSessionRequest]"
 
 KEPT_OUTSIDE = 1_000
 """Updates outside of a turn that are kept for the first caller of `updates()`."""
-
-
-class SessionAgent(SubagentsAgent, Protocol):
-    """What a session needs of its agent."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def program(self) -> str: ...
-    @property
-    def is_here(self) -> bool: ...
-    @property
-    def peer(self) -> Peer: ...
-    @property
-    def capabilities(self) -> AgentOffers: ...
-    @property
-    def services(self) -> Sequence[Service]: ...
-    @property
-    def is_ready(self) -> bool: ...
-    async def ready(self) -> None: ...
-    async def request(self, request: Request[ResultT], *, force: bool = False) -> ResultT: ...
-    def post(self, request: Request[Any]) -> Posted[Any]: ...
-    async def open_session(
-        self,
-        request: Request[Any],
-        *,
-        timeout: float | None = None,  # noqa: ASYNC109
-        restarting: bool = False,
-    ) -> Any: ...
-    @property
-    def interceptors(self) -> Interceptors: ...
-    def on_in_session(
-        self, session_id: v1.SessionId, message: Any, handler: Callable[..., Any]
-    ) -> Callable[[], None]: ...
-    async def restart(self, why: str) -> None: ...
-    def lend(self, server: ToolServer) -> v1.McpServer: ...
-    def editor_server(self) -> tuple[EditorServer, v1.McpServer] | None: ...
-    def failed(self, session_id: str, error: Exception) -> None: ...
 
 
 class SessionSetup(NamedTuple):
@@ -414,7 +357,7 @@ class LiveSession:
 
     _subagent_type: type[LiveSubagent] = LiveSubagent
 
-    def __init__(self, remote: SessionAgent, session_id: v1.SessionId, setup: SessionSetup) -> None:
+    def __init__(self, remote: LiveAgent, session_id: v1.SessionId, setup: SessionSetup) -> None:
         self.remote = remote
         """The agent that the session belongs to."""
         self.id = session_id
@@ -449,7 +392,7 @@ class LiveSession:
 
     def prompt(self, turn: Reply, timeout: float | None, idle_timeout: float | None) -> None:
         """Send a prompt now, or when the agent has been restarted."""
-        if self._late.must_wait:
+        if self._late.waiting or not self.remote.restarter.is_ready:
             self._late.add(turn, timeout, idle_timeout)
             return
         self._send(turn)
@@ -467,7 +410,7 @@ class LiveSession:
 
     def _begin(self, turn: Reply) -> None:
         self.state.add_prompt(turn._prompt)
-        turn._begin()
+        turn._begins_at = len(self.state)
 
     def _answered(self, turn: Reply, result: v1.PromptResponse | Exception) -> None:
         was_first = self._turns[0] is turn

@@ -18,22 +18,21 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterable
-from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from msgspec import Raw
 
-from accord._internal.tasks import Tasks
 from accord.client.markdown import markdown, safe
 from accord.client.update_buffer import UpdateBuffer
-from accord.engine.connection import Limits
 from accord.errors import CapabilityMissing, Overflow
 from accord.mistakes import check_callable, shortened
-from accord.project.roots import Roots
 from accord.schema import v1
-from accord.schema.base import Notification, Unknown
-from accord.services.service import Service
+from accord.schema.base import Unknown
 from accord.session import Observer, SessionState, Subagent, ToolCallState
+
+if TYPE_CHECKING:
+    from accord.client.live_agent import LiveAgent
+    from accord.client.remote_session import LiveSession
 
 
 class RemoteSubagent:
@@ -156,38 +155,6 @@ SHARE = 16
 """What part of `Limits.state` one subagent may take: this many of them fill it."""
 
 
-class SubagentsAgent(Protocol):
-    """What subagents need of their agent."""
-
-    @property
-    def version(self) -> int: ...
-    @property
-    def limits(self) -> Limits: ...
-    @property
-    def services(self) -> Iterable[Service]: ...
-    @property
-    def tasks(self) -> Tasks: ...
-    async def notify(self, notification: Notification, *, force: bool = False) -> None: ...
-
-
-class MainSession(Protocol):
-    """The session that all subagents of one table belong to."""
-
-    @property
-    def id(self) -> v1.SessionId: ...
-    @property
-    def agent(self) -> str: ...
-    @property
-    def program(self) -> str: ...
-    @property
-    def cwd(self) -> Path: ...
-    @property
-    def roots(self) -> Roots: ...
-    @property
-    def state(self) -> SessionState: ...
-    def subagent_said(self, said: SubagentSaid, size: int) -> None: ...
-
-
 class SubagentSaid(NamedTuple):
     """An update of a subagent, for those who read the updates of a turn and its subagents."""
 
@@ -198,7 +165,7 @@ class SubagentSaid(NamedTuple):
 class LiveSubagent:
     """A subagent while its session is open here; services know it as a `ServedSession`."""
 
-    def __init__(self, table: Subagents, parent: MainSession | LiveSubagent, subagent_id: v1.SessionId) -> None:
+    def __init__(self, table: Subagents, parent: LiveSession | LiveSubagent, subagent_id: v1.SessionId) -> None:
         main, remote = table.main, table.remote
         self.id = subagent_id
         self.main_id = main.id
@@ -304,7 +271,7 @@ class LiveSubagent:
 class Subagents:
     """The subagents of one session, and those that its subagents have started."""
 
-    def __init__(self, main: MainSession, remote: SubagentsAgent, subagent_type: type[LiveSubagent]) -> None:
+    def __init__(self, main: LiveSession, remote: LiveAgent, subagent_type: type[LiveSubagent]) -> None:
         self.main = main
         self.remote = remote
         self._type = subagent_type
@@ -325,16 +292,16 @@ class Subagents:
             return live
         if live is not None:
             self._drop(live)
-        parents: list[MainSession | LiveSubagent] = [self.main, *self._live.values()]
+        parents: list[LiveSession | LiveSubagent] = [self.main, *self._live.values()]
         parent = next((it for it in parents if subagent_id in it.state.subagents), None)
         return None if parent is None else self._begin(parent, subagent_id)
 
-    def of(self, parent: MainSession | LiveSubagent) -> list[LiveSubagent]:
+    def of(self, parent: LiveSession | LiveSubagent) -> list[LiveSubagent]:
         """The subagents that this session or subagent has started, the latest `KEPT` of them."""
         found = [self.find(subagent_id) for subagent_id in list(parent.state.subagents)[-KEPT:]]
         return [it for it in found if it is not None and it.parent is parent]
 
-    def _begin(self, parent: MainSession | LiveSubagent, subagent_id: v1.SessionId) -> LiveSubagent:
+    def _begin(self, parent: LiveSession | LiveSubagent, subagent_id: v1.SessionId) -> LiveSubagent:
         live = self._live[subagent_id] = self._type(self, parent, subagent_id)
         self._homes[subagent_id] = self
         if len(self._live) > KEPT:

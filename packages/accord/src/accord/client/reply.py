@@ -18,24 +18,28 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Generator, Sequence
-from typing import Any, Protocol, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import msgspec
 
 from accord._internal.light_event import LightEvent
-from accord._internal.tasks import Tasks, within as in_time
+from accord._internal.tasks import within as in_time
 from accord.client.markdown import safe, turn_markdown
 from accord.client.remote_subagent import RemoteSubagent, SubagentSaid, face_of
 from accord.client.update_buffer import UpdateBuffer
-from accord.engine.peer import Posted
+from accord.engine.outgoing import PendingRequest
 from accord.engine.spans import SpanEnd
 from accord.errors import AccordError, Overflow, PeerError, Timeout
 from accord.mistakes import shortened
 from accord.schema import codec, v1
 from accord.schema.base import Json, Unknown
 from accord.schema.sendable import check_meta
-from accord.session import Message, SessionState, Speaker, ToolCallState
+from accord.session import Message, Speaker, ToolCallState
 from accord.session.values import whole_part
+
+if TYPE_CHECKING:
+    from accord.client.live_agent import LiveAgent
+    from accord.client.remote_session import LiveSession
 
 log = logging.getLogger("accord")
 
@@ -64,22 +68,6 @@ class Outcome(msgspec.Struct, frozen=True):
     def _repr_markdown_(self) -> str:
         """What a notebook shows: the tool calls and the text, without raw HTML and images."""
         return safe(turn_markdown(self.tool_calls, self.text, self.stop_reason))
-
-
-class TurnSession(Protocol):
-    """What a turn needs of its session."""
-
-    @property
-    def id(self) -> v1.SessionId: ...
-    @property
-    def state(self) -> SessionState: ...
-    @property
-    def answers_are_receipts(self) -> bool: ...
-    @property
-    def update_type(self) -> Any: ...
-    def is_turn(self, turn: Reply) -> bool: ...
-    def cancel_turn(self, turn: Reply, meta: dict[str, Json] | None = None) -> None: ...
-    async def restart_agent(self, why: str) -> None: ...
 
 
 class ReplyText(Awaitable[str]):
@@ -127,7 +115,7 @@ class Reply:
 
     def __init__(
         self,
-        session: TurnSession,
+        session: LiveSession,
         face: object,
         prompt: list[v1.ContentBlock],
         *,
@@ -146,12 +134,13 @@ class Reply:
         self._unread: UpdateBuffer
         """The updates that were not read yet, from the moment when the prompt is sent."""
         self._cancelled = False
-        self._posted: Posted[Any] | None = None
+        self._posted: PendingRequest[Any] | None = None
         self._end_span: SpanEnd | None = None
         self._sent_or_done: LightEvent | None = None
         """Made only for a prompt that waits for its agent's restart."""
         self._result: v1.PromptResponse | Exception | None = None
-        self._finished = LightEvent()
+        self._finished: LightEvent | None = None
+        """Set when the turn has ended; made for those who wait for that."""
         self._inserted: LightEvent | None = None
         """Set when the prompt has its place, or never gets one; made for those who wait for that."""
         self._message_id: str | None = None
@@ -187,7 +176,7 @@ class Reply:
             raise self._result
         return self._message_id
 
-    async def _until_receipt(self, posted: Posted[Any]) -> None:
+    async def _until_receipt(self, posted: PendingRequest[Any]) -> None:
         if self._message_id is None and self._result is None:
             self._inserted = self._inserted or LightEvent()
             with posted.awaited():
@@ -220,7 +209,9 @@ class Reply:
         """The next update, as JSON bytes if they are kept; raises StopAsyncIteration after the last."""
         if self._posted is None or (update := self._unread.now()) is None:
             try:
-                update = await self._wait_for_update()
+                if self._posted is None:
+                    await self._until_sent()
+                update = None if self._posted is None else await self._unread.get(self._posted)
             except asyncio.CancelledError:
                 self.request_cancel()
                 raise
@@ -229,11 +220,6 @@ class Reply:
                     raise self._failure(self._result)
                 raise StopAsyncIteration
         return update
-
-    async def _wait_for_update(self) -> Any:
-        if self._posted is None:
-            await self._until_sent()
-        return None if self._posted is None else await self._unread.get(self._posted.awaited())
 
     async def wire(self) -> AsyncGenerator[bytes]:
         """Iterate over the updates as JSON, byte for byte as they came; the prompt must be sent with `wire=True`."""
@@ -320,9 +306,13 @@ class Reply:
     async def _wait_for_end(self) -> None:
         if self._posted is None:
             await self._until_sent()
-        if self._finished.is_set() or self._posted is None:
-            return
-        with self._posted.awaited(), self._unread.awaiting_end():
+        if self._result is None and self._posted is not None:
+            with self._posted.awaited(), self._unread.awaiting_end():
+                await self._until_finished()
+
+    async def _until_finished(self) -> None:
+        if self._result is None:
+            self._finished = self._finished or LightEvent()
             await self._finished.wait()
 
     def _outcome_of(self, response: v1.PromptResponse) -> Outcome:
@@ -375,14 +365,14 @@ class Reply:
     async def __aexit__(self, *_: object) -> None:
         if not self.done:
             self.request_cancel()
-            await in_time(LEAVE_WITHIN, self._finished.wait())
+            await in_time(LEAVE_WITHIN, self._until_finished())
 
     # What the session reports
 
-    def _sent(self, posted: Posted[Any], unread: UpdateBuffer) -> None:
+    def _sent(self, posted: PendingRequest[Any], unread: UpdateBuffer) -> None:
         """The prompt was sent: at once, unless the agent is being restarted."""
         self._posted, self._unread = posted, unread
-        self._end_span = posted.kept_span()
+        self._end_span, posted.end_span = posted.end_span, None
         if self._sent_or_done is not None:
             self._sent_or_done.set()
 
@@ -422,12 +412,13 @@ class Reply:
                 self._sent_or_done.set()
             if self._inserted is not None:
                 self._inserted.set()
-            self._finished.set()
+            if self._finished is not None:
+                self._finished.set()
 
     async def _watch(self, total: float | None, idle: float | None) -> None:
         """Fail when a deadline passes."""
         assert self._posted is not None
-        until = asyncio.ensure_future(self._finished.wait()) if self._session.answers_are_receipts else None
+        until = asyncio.ensure_future(self._until_finished()) if self._session.answers_are_receipts else None
         try:
             await self._posted.within(total, idle, until)
         except Timeout as timeout:
@@ -491,29 +482,14 @@ def _is_text(block: Any) -> bool:
     return isinstance(block, msgspec.Struct) and block.__struct_config__.tag == "text"
 
 
-class RestartedAgent(Protocol):
-    """What a late prompt waits for."""
-
-    @property
-    def is_ready(self) -> bool: ...
-    @property
-    def tasks(self) -> Tasks: ...
-    async def ready(self) -> None: ...
-
-
 class PromptsDuringRestart:
     """The prompts of one session that wait for its agent."""
 
-    def __init__(self, agent: RestartedAgent, send: Callable[[Reply], None]) -> None:
+    def __init__(self, agent: LiveAgent, send: Callable[[Reply], None]) -> None:
         self.waiting: list[Reply] = []
         """In the order in which they will be sent."""
         self._agent = agent
         self._send = send
-
-    @property
-    def must_wait(self) -> bool:
-        """Whether a prompt that is made now has to wait, for the agent or for an earlier prompt."""
-        return bool(self.waiting) or not self._agent.is_ready
 
     def add(self, turn: Reply, total: float | None, idle: float | None) -> None:
         """Send this prompt when the agent is ready; the deadlines are those of `RemoteSession.prompt`."""

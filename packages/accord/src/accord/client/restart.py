@@ -12,12 +12,13 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from accord.client.remote_session import RemoteSession
-from accord.client.session_table import Sessions
-from accord.engine.peer import Peer
 from accord.errors import AccordError
+
+if TYPE_CHECKING:
+    from accord.client.live_agent import LiveAgent
 
 log = logging.getLogger("accord")
 
@@ -55,22 +56,10 @@ class Restart:
     """Called after each restart, and when the agent could not be restarted."""
 
 
-class Supervised(Protocol):
-    """What a supervisor needs of its agent."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def peer(self) -> Peer: ...
-    @property
-    def sessions(self) -> Sessions: ...
-    async def open_link(self) -> None: ...
-
-
 class AgentRestarter:
     """Watches the connection of one agent, and restarts the agent."""
 
-    def __init__(self, remote: Supervised, policy: Restart | None) -> None:
+    def __init__(self, remote: LiveAgent, policy: Restart | None) -> None:
         self._remote = remote
         self._policy = policy
         self._watching: asyncio.Task[None] | None = None
@@ -92,7 +81,9 @@ class AgentRestarter:
     @property
     def is_ready(self) -> bool:
         """Whether requests can be sent now: the agent is not being restarted, and is not about to be."""
-        if self._will_restart():
+        watching = self._watching
+        will_restart = self._policy is not None and watching is not None and not watching.done()
+        if will_restart and not self._remote.peer.connection.is_open:  # `_watch` has yet to notice the end
             self._is_ready.clear()  # set again when the restart has ended, however it ends
         return self._is_ready.is_set()
 
@@ -100,11 +91,6 @@ class AgentRestarter:
         """Wait while the agent is being restarted."""
         while not self.is_ready:
             await self._is_ready.wait()
-
-    def _will_restart(self) -> bool:
-        """Whether the connection has ended and `_watch`, which has yet to notice, will restart the agent."""
-        watching = self._policy is not None and self._watching is not None and not self._watching.done()
-        return watching and not self._remote.peer.connection.is_open
 
     async def restart(self, why: str) -> None:
         """End the agent now and start it again, whatever the policy."""

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from msgspec import Raw
 
 from accord.client.mcp_config import handed_over
-from accord.client.remote_session import LiveSession, RemoteSession, Reopening, SessionAgent, SessionSetup
+from accord.client.remote_session import LiveSession, RemoteSession, Reopening, SessionSetup
 from accord.client.remote_subagent import Homes, LiveSubagent
 from accord.client.update_buffer import EarlyUpdates
 from accord.errors import INVALID_REQUEST, METHOD_NOT_FOUND, NOT_FOUND, AccordError, PeerError, RequestError
@@ -30,6 +30,7 @@ from accord.schema.capabilities import WATCH, Capabilities
 from accord.schema.sendable import check_meta, check_sendable
 
 if TYPE_CHECKING:
+    from accord.client.live_agent import LiveAgent
     from accord.mcp.tool_server import ToolServer
 
 
@@ -66,7 +67,7 @@ class TableEntry:
 class Sessions:
     """The table of the open sessions of one agent, by their ids."""
 
-    def __init__(self, remote: SessionAgent) -> None:
+    def __init__(self, remote: LiveAgent) -> None:
         self.owner: weakref.ref[object] | None = None
         """The RemoteAgent, which lives as long as a face of a session."""
         self._remote = remote

@@ -18,13 +18,14 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any
 
 from msgspec import Raw
 
 from accord.engine.flow_control import ReadPause
 from accord.engine.lanes import WEIGHT
+from accord.engine.outgoing import PendingRequest
 from accord.errors import Overflow
 from accord.schema import v1
 from accord.session.values import JoinedText
@@ -98,8 +99,8 @@ class UpdateBuffer:
             intake.unread += size
             if intake.unread > intake.mark or intake.paused:
                 intake.decide()
-        if self._news is not None:
-            self._wake()
+        if self._news is not None and not self._news.done():
+            self._news.set_result(None)
         if self.size > self._limit:
             self._overflow()
         elif self._reads_on and intake is not None and self.size > intake.mark:
@@ -148,10 +149,11 @@ class UpdateBuffer:
         if not self._finished:
             self._finished = True
             self._has_reader = True
-            self._balance()
-            size = self.size
-            self._resize(-size)
-            self._intake, self.size = None, size
+            if self._reads_on:
+                self._balance()
+            if (size := self.size) and self._intake is not None:
+                self._intake.unread_resized(-size)
+            self._intake = None
             if self._news is not None:
                 self._wake()
 
@@ -162,18 +164,36 @@ class UpdateBuffer:
                 raise Overflow(self._dropped)
             return None
         item, size = self._items.popleft()
-        self._resize(-size)
+        self.size -= size
+        if self._intake is not None:
+            self._intake.unread_resized(-size)
         return item.chunk() if isinstance(item, _Merged) else self._as_read(item)
 
-    async def get(self, awaited: AbstractContextManager[None] | None = None) -> Any:
-        """Wait for the next update; None after the last."""
-        if not self._has_reader:
-            self._has_reader = True
+    async def get(self, pending: PendingRequest[Any] | None = None) -> Any:
+        """Wait for the next update; None after the last. A handler that has made this request waits for it."""
+        self._has_reader = True
+        if self._reads_on:
             self._balance()
-        while (item := self.now()) is None and not self._finished:
-            with awaited or nullcontext():
-                await self._wait()
-        return item
+        while not (self._items or self._finished or self._dropped):
+            if self._news is None or self._news.done():
+                self._news = asyncio.get_running_loop().create_future()
+            intake = self._intake
+            self._waiting += 1
+            if intake is not None:
+                intake.wait()
+            if pending is not None and pending.holding_up is not None:
+                pending.holding_up.begins_to_wait(pending)
+            try:
+                await asyncio.shield(self._news)
+            finally:
+                self._waiting -= 1
+                if not self._waiting:
+                    self._news = None
+                if intake is not None:
+                    intake.waited()
+                if pending is not None and pending.holding_up is not None:
+                    pending.holding_up.no_longer_waits(pending)
+        return self.now()
 
     @contextmanager
     def awaiting_end(self) -> Generator[None]:
@@ -191,22 +211,6 @@ class UpdateBuffer:
         if reads_on != self._reads_on and self._intake is not None:
             self._reads_on = reads_on
             (self._intake.wait if reads_on else self._intake.waited)()
-
-    async def _wait(self) -> None:
-        intake = self._intake
-        if self._news is None or self._news.done():
-            self._news = asyncio.get_running_loop().create_future()
-        self._waiting += 1
-        if intake is not None:
-            intake.wait()
-        try:
-            await asyncio.shield(self._news)
-        finally:
-            self._waiting -= 1
-            if not self._waiting:
-                self._news = None
-            if intake is not None:
-                intake.waited()
 
     def _wake(self) -> None:
         if self._news is not None and not self._news.done():

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Raw
 
-from accord.client.remote_session import LiveSession, SessionAgent, SessionSetup
-from accord.client.remote_subagent import LiveSubagent, MainSession, Subagents
+from accord.client.remote_session import LiveSession, SessionSetup
+from accord.client.remote_subagent import LiveSubagent, Subagents
 from accord.client.reply import Outcome, Reply
 from accord.client.update_buffer import UpdateBuffer
 from accord.client.v2_turn_tracker import IDLE, TrackedPrompt, V2TurnTracker, WorkEnd
@@ -29,6 +29,9 @@ from accord.errors import INTERNAL_ERROR, REQUEST_CANCELLED, CapabilityMissing, 
 from accord.schema import codec, v1, v2
 from accord.schema.base import Json
 from accord.session import Message, Observer, Speaker, ToolCallState
+
+if TYPE_CHECKING:
+    from accord.client.live_agent import LiveAgent
 
 STREAMED: dict[type, Speaker] = {v2.AgentMessageChunk: "agent", v2.AgentThoughtChunk: "thought"}
 """The updates that make up most of the traffic, and who speaks in them."""
@@ -67,7 +70,7 @@ class _OpenTurn:
 class LiveSubagentV2(LiveSubagent):
     """A subagent of version 2 while its session is open here; its updates are read in the words of version 1."""
 
-    def __init__(self, table: Subagents, parent: MainSession | LiveSubagent, subagent_id: v1.SessionId) -> None:
+    def __init__(self, table: Subagents, parent: LiveSession | LiveSubagent, subagent_id: v1.SessionId) -> None:
         super().__init__(table, parent, subagent_id)
         self._view = UpdateView()
         self._replaced: tuple[Message, Message] | None = None
@@ -109,7 +112,7 @@ class LiveSessionV2(LiveSession):
     answers_are_receipts = True
     _subagent_type = LiveSubagentV2
 
-    def __init__(self, remote: SessionAgent, session_id: v1.SessionId, setup: SessionSetup, *, is_new: bool) -> None:
+    def __init__(self, remote: LiveAgent, session_id: v1.SessionId, setup: SessionSetup, *, is_new: bool) -> None:
         super().__init__(remote, session_id, setup)
         self._tracker = V2TurnTracker(is_new=is_new)
         self._open: list[_OpenTurn] = []

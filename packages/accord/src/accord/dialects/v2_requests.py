@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from accord.engine.peer import Peer, Posted
+from accord.engine.outgoing import PendingRequest
+from accord.engine.peer import Peer
 from accord.errors import NOT_FOUND, CapabilityMissing, ConversionError, PeerError
 from accord.schema import v1, v2
 from accord.schema.base import Json, Notification, Request, result_type
@@ -72,7 +73,7 @@ class V2Agent:
         """Send a request that opens a session; its result is in version 2, which a session of version 2 takes."""
         return await self._peer.request(self._sendable(request, force=False), timeout=timeout, force=True)
 
-    def post(self, request: Request[Any]) -> Posted[Any]:
+    def post(self, request: Request[Any]) -> PendingRequest[Any]:
         """Send a request now, and handle its answer, which is in version 2, later."""
         return self._peer.post(self._sendable(request, force=False), force=True)
 

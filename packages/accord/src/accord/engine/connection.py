@@ -26,7 +26,7 @@ from accord.engine.flow_control import BACKLOG, MARK, STALLED, Backlog, ReadPaus
 from accord.engine.incoming_requests import IncomingRequest, IncomingRequests
 from accord.engine.lanes import Lanes, inside
 from accord.engine.outbox import Early, Outbox
-from accord.engine.outgoing import RAW_RESULT, OutgoingRequests, PendingRequest, SentRequest
+from accord.engine.outgoing import RAW_RESULT, OutgoingRequests, PendingRequest
 from accord.engine.routes import Routes
 from accord.errors import ConnectionClosed, Overflow
 from accord.jsonrpc import wire_messages
@@ -114,7 +114,7 @@ class Connection:
         self.limits = limits or Limits()
         """The deadlines and limits of this connection."""
         self._loop = loop = asyncio.get_running_loop()
-        self._open: OpenRequests[PendingRequest, IncomingRequest] = OpenRequests()
+        self._open: OpenRequests[PendingRequest[Any], IncomingRequest] = OpenRequests()
         self._lanes = Lanes(stuck_after=self.limits.stuck_after, on_size=self._queued)
         self.read_pause = ReadPause(transport.pause_reading, transport.resume_reading, self.limits.intake)
         self._backlog = Backlog(
@@ -310,11 +310,11 @@ class Connection:
         *,
         lane: str | None = None,
         patient: bool = False,
-    ) -> SentRequest:
+    ) -> PendingRequest[Any]:
         """Send a request now and wait for its answer later, or never; raises ConnectionClosed after the end."""
         if params.__class__ is bytes:
             params = Raw(params)
-        return SentRequest(self.outgoing, self.outgoing.send(method, params, lane, patient, RAW_RESULT))
+        return self.outgoing.send(method, params, lane, patient, RAW_RESULT)
 
     # What the transport calls
 

@@ -132,7 +132,7 @@ class Dispatch:
         self,
         transport: Transport,
         routes: Routes,
-        open_requests: OpenRequests[PendingRequest, IncomingRequest],
+        open_requests: OpenRequests[PendingRequest[Any], IncomingRequest],
         outgoing: OutgoingRequests,
         incoming: IncomingRequests,
         lanes: Lanes,
@@ -214,7 +214,10 @@ class Dispatch:
                     self.decode_thread.wait(later)
                     return
                 message = parse(frame)
-                self._take(message, frame, len(frame))
+                if watch is None and message.__class__ is RequestFrame:
+                    self._called(message, len(frame))  # type: ignore[arg-type]
+                else:
+                    self._take(message, frame, len(frame))
         finally:
             self.bytes += size
             self._outbox.uncork()
@@ -259,7 +262,11 @@ class Dispatch:
     def _handle(self, route: Route, params: Any, raw: bytes | Raw) -> None:
         """Handle a notification now, or after the unfinished ones of its session."""
         if route.arrived is not None:
-            self._arrived(route, params, raw)
+            try:
+                route.arrived(params, raw)
+            except BaseException as error:
+                log.exception("handling the arrival of %s failed", route.method)
+                pass_on(error)
         if route.immediate:
             self._act_now(route, params)
             return
@@ -278,13 +285,6 @@ class Dispatch:
             else:
                 if result is not None and is_awaitable(result):
                     self._lanes.enter(route.lane_of(params)).notify(route, params, 0, result)
-
-    def _arrived(self, route: Route, params: Any, raw: bytes | Raw) -> None:
-        try:
-            route.arrived(params, raw)  # type: ignore[misc]
-        except BaseException as error:
-            log.exception("handling the arrival of %s failed", route.method)
-            pass_on(error)
 
     def _odd_tell(self, message: NotificationFrame, route: Route | None) -> Route | None:
         """The route of a notification that has none of its own, or that came before the handshake; None to drop it."""

@@ -20,7 +20,7 @@ import functools
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Iterable
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import msgspec
 from msgspec import Raw
@@ -51,22 +51,6 @@ from accord.schema.codec import REFUSALS
 log = logging.getLogger("accord")
 
 
-class RequestOwner(Protocol):
-    """The part of a connection that answers its requests: `Answering`."""
-
-    def answer_now(self, request: IncomingRequest, result: Any) -> None:
-        """Answer with this while the handler goes on."""
-        ...
-
-    def do_what_comes_after(self, request: IncomingRequest) -> None:
-        """Call the functions that wait until the answer was sent."""
-        ...
-
-    def failure(self, request: IncomingRequest, error: BaseException) -> tuple[int, str, Any]:
-        """The code, message and data that tell the peer of this error of a handler."""
-        ...
-
-
 class IncomingRequest(msgspec.Struct, eq=False):
     """A request of the peer that has no answer yet."""
 
@@ -76,7 +60,7 @@ class IncomingRequest(msgspec.Struct, eq=False):
     method: str
     route: Route | None
     """Its route; None if no handler takes it."""
-    owner: RequestOwner
+    owner: IncomingRequests
     size: int
     """Bytes of its frame; 0 while it is held."""
     on_answered: Callable[[bool], None] | None
@@ -89,25 +73,17 @@ class IncomingRequest(msgspec.Struct, eq=False):
     stepped: bool = False
     """Whether the handler's task has had its first step."""
     task: asyncio.Task[None] | None = None
-    _begin: Callable[[], None] | None = None
+    to_begin: Callable[[], None] | None = None
+    """Starts the handler; None once it was called, and for a request that did not wait."""
     on_cancel: Callable[[], None] | None = None
     """Called instead of cancelling the task, if the handler has asked for that."""
     after_answer: list[Callable[[], Awaitable[Any] | None]] | None = None
 
     holding_up = None  # a request's handler never holds up an answer
 
-    def will_begin(self, begin: Callable[[], None]) -> None:
-        """Keep the function that starts the handler, for `begin`."""
-        self._begin = begin
-
-    @property
-    def waits_to_begin(self) -> bool:
-        """Whether the handler has not started."""
-        return self._begin is not None
-
     def begin(self) -> None:
         """Start the handler; a second time does nothing."""
-        begin, self._begin = self._begin, None
+        begin, self.to_begin = self.to_begin, None
         if begin is not None:
             begin()
             if self.cancelled:
@@ -116,7 +92,7 @@ class IncomingRequest(msgspec.Struct, eq=False):
     def cancel(self) -> None:
         """Cancel the handler. One that has not started is cancelled right after its start."""
         self.cancelled = True
-        if not self.waits_to_begin:
+        if self.to_begin is None:
             self._cancel_task()
 
     def _cancel_task(self) -> None:
@@ -136,7 +112,7 @@ class IncomingRequest(msgspec.Struct, eq=False):
             self.after_answer = []
         self.after_answer.append(do)
         if not self.running:
-            self.owner.do_what_comes_after(self)
+            self.owner.call_after_answer(self)
 
 
 EMPTY = Raw(b"{}")
@@ -262,7 +238,7 @@ class IncomingRequests:
         if not self._open.add_incoming(key, request):
             return False
         if self._outbox.full or self._held.count:
-            request.will_begin(functools.partial(self._take_held, request, message, size))
+            request.to_begin = functools.partial(self._take_held, request, message, size)
             self._held.put(request, message)
         else:
             self._take(request, message)
@@ -309,11 +285,12 @@ class IncomingRequests:
                 self._answer_error(request, INVALID_PARAMS, f"Invalid params: {error}", data)
                 return
         request.lane = route.lane_of(params)
+        begin = self._start if route.suspends else self._call
         if self._lanes.busy or self._deferred or self.unstepped:
-            request.will_begin(functools.partial(self._begin, request, route, params))
+            request.to_begin = functools.partial(begin, request, route, params)
             self._begin_in_order(request, route)
         else:
-            self._begin(request, route, params)
+            begin(request, route, params)
 
     def _too_many(self) -> str | None:
         """Why this request cannot be handled now; None if it can."""
@@ -391,7 +368,7 @@ class IncomingRequests:
         """
         while self._deferred:
             request, route = self._deferred[0]
-            if request.waits_to_begin:
+            if request.to_begin is not None:
                 if (request.in_lane and self._lanes.is_between(request.lane)) or self._would_overtake(route):
                     return
                 request.begin()
@@ -401,10 +378,8 @@ class IncomingRequests:
         """Whether a handler would run before those of earlier requests: their tasks have their first step later."""
         return self.unstepped > 0 and not route.suspends
 
-    def _begin(self, request: IncomingRequest, route: Route, params: Any) -> None:
-        if route.suspends:
-            self._start(request, route, params)
-            return
+    def _call(self, request: IncomingRequest, route: Route, params: Any) -> None:
+        """Call a `def` handler, which may return something to await."""
         try:
             result = route.call(params, request)
         except BaseException as error:
@@ -414,7 +389,7 @@ class IncomingRequests:
             if result is not None and hasattr(result, "__await__"):
                 self._start(request, route, params, result)
             else:
-                self._succeed(request, route, result)
+                self.succeed(request, route, result)
 
     def _start(self, request: IncomingRequest, route: Route, params: Any, begun: Awaitable[Any] | None = None) -> None:
         self.unstepped += 1
@@ -439,16 +414,12 @@ class IncomingRequests:
             self._fail(request, error)
             pass_on(error)
         else:
-            self._succeed(request, route, result)
+            self.succeed(request, route, result)
 
     # Answering
 
-    def answer_now(self, request: IncomingRequest, result: Any) -> None:
-        """Answer with this while the handler goes on."""
-        assert request.route is not None
-        self._succeed(request, request.route, result)
-
-    def _succeed(self, request: IncomingRequest, route: Route, result: Any) -> None:
+    def succeed(self, request: IncomingRequest, route: Route, result: Any) -> None:
+        """Answer with this; the handler may go on."""
         if not request.running:  # it was answered while its handler went on
             return
         try:
@@ -499,9 +470,9 @@ class IncomingRequests:
         if request.on_answered is not None:
             request.on_answered(well)
         if request.after_answer is not None:
-            self.do_what_comes_after(request)
+            self.call_after_answer(request)
 
-    def do_what_comes_after(self, request: IncomingRequest) -> None:
+    def call_after_answer(self, request: IncomingRequest) -> None:
         """Call the functions that wait until the answer was sent."""
         waiting, request.after_answer = request.after_answer or [], None
         for do in waiting:

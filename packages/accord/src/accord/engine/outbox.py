@@ -193,8 +193,9 @@ class Outbox:
         self._due = self._has_answered = False
         self._share = FLUSH_AT if self._senders < 2 else max(LEAST_SHARE, FLUSH_AT // self._senders)
         self._senders = 0
-        self.flush()
-        self._begin_share()
+        if self.frames:
+            self.flush()
+        self._mark = 0 if self.full else self._share
 
     def _begin_share(self) -> None:
         self._mark = 0 if self.full else self._size + self._share

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import msgspec
 from msgspec import UNSET, Raw
@@ -24,6 +24,11 @@ from accord.jsonrpc.open_requests import OpenRequests
 from accord.jsonrpc.wire_messages import ResponseFrame, UnencodedRequest
 from accord.schema import codec
 from accord.transports.transport_interface import End
+
+if TYPE_CHECKING:
+    from accord.engine.spans import SpanEnd
+
+ResultT = TypeVar("ResultT")
 
 CANCEL_REQUEST = "$/cancel_request"
 
@@ -58,9 +63,10 @@ class RawResult:
 RAW_RESULT = RawResult()
 
 
-class PendingRequest(msgspec.Struct, eq=False):
+class PendingRequest(msgspec.Struct, Generic[ResultT], eq=False):
     """A request of ours, from sending until its answer is released to the caller."""
 
+    owner: OutgoingRequests
     method: str
     lane: str | None
     maker: Inside | None
@@ -75,8 +81,29 @@ class PendingRequest(msgspec.Struct, eq=False):
     """The result, from its arrival on."""
     error: Exception | None = None
     """The error that came in place of a result."""
-    then: Callable[[], None] | None = None
-    """Called when the answer is released, before any message that arrived after it is handled."""
+    on_answer: Callable[[Any], None] | None = None
+    end_span: SpanEnd | None = None
+    """Ends the request's span. A caller may take it: a turn can go on after the answer to its prompt."""
+
+    def then(self, call: Callable[[ResultT | Exception], None]) -> None:
+        """Call this with the result, or with the error if there is none, in the order of arrival.
+
+        It is called before any message that arrived later is handled. It must be quick, and must not raise.
+        """
+        self.on_answer = call
+
+    def abandon(self) -> None:
+        """Cancel the request: its answer is no longer needed."""
+        self.owner.abandon(self)
+        self.future.cancel()
+
+    def withdraw(self) -> None:
+        """Ask the peer not to do what was requested; its answer is awaited all the same."""
+        self.owner.withdraw(self)
+
+    async def within(self, total: float | None, idle: float | None, until: asyncio.Future[Any] | None = None) -> None:
+        """Wait for the answer, or for `until` if it is given; raises Timeout past a deadline."""
+        await self.owner.wait_until(self, total, idle, until)
 
     def awaited(self) -> AbstractContextManager[None]:
         """While this context lasts, the handler inside which the request was made waits for the answer."""
@@ -99,8 +126,8 @@ class PendingRequest(msgspec.Struct, eq=False):
             if (read_pause := self.hurries) is not None:  # `settle`, without a call for each request
                 read_pause.impatient -= 1
                 self.hurries = None
-            if self.then is not None:
-                self._call_then(self.then)
+            if self.on_answer is not None:
+                self._tell(self.on_answer, self.value)
 
     def fail(self, error: Exception) -> None:
         """Give the caller an error instead of an answer."""
@@ -108,8 +135,8 @@ class PendingRequest(msgspec.Struct, eq=False):
             self.future.set_exception(error)
             self.future.exception()  # mark as retrieved: no caller may be left to await it
             self.settle()
-            if self.then is not None:
-                self._call_then(self.then)
+            if self.on_answer is not None:
+                self._tell(self.on_answer, error)
 
     def settle(self) -> None:
         """The answer is no longer awaited: reading may pause, as far as this request goes. Twice is harmless."""
@@ -117,44 +144,11 @@ class PendingRequest(msgspec.Struct, eq=False):
             self.hurries.impatient -= 1
             self.hurries = None
 
-    def _call_then(self, then: Callable[[], None]) -> None:
-        self.then = None  # it may refer to what refers to this
-        then()
-
-
-class SentRequest:
-    """A request that was sent, whose answer can be handled without a task that waits for it."""
-
-    __slots__ = ("_outgoing", "_pending")
-
-    def __init__(self, outgoing: OutgoingRequests, pending: PendingRequest) -> None:
-        self._outgoing = outgoing
-        self._pending = pending
-
-    def then(self, call: Callable[[], None]) -> None:
-        """Call this when `result` is known, in the order of arrival. It must be quick, and must not raise."""
-        self._pending.then = call
-
-    def result(self) -> Any:
-        """The result, once the answer has arrived; raises PeerError for an error, ConnectionClosed for no answer."""
-        return self._pending.future.result()
-
-    def abandon(self) -> None:
-        """Cancel the request: its answer is no longer needed."""
-        self._outgoing.abandon(self._pending)
-        self._pending.future.cancel()
-
-    def withdraw(self) -> None:
-        """Ask the peer not to do what was requested; its answer is awaited all the same."""
-        self._outgoing.withdraw(self._pending)
-
-    async def within(self, total: float | None, idle: float | None, until: asyncio.Future[Any] | None = None) -> None:
-        """Wait for the answer, or for `until` if it is given; raises Timeout past a deadline."""
-        await self._outgoing.wait_until(self._pending, total, idle, until)
-
-    def awaited(self) -> AbstractContextManager[None]:
-        """While this context lasts, the handler inside which the request was made waits for the answer."""
-        return self._pending.awaited()
+    def _tell(self, call: Callable[[Any], None], result: Any) -> None:
+        self.on_answer = None  # it may refer to what refers to this
+        if self.end_span is not None:
+            self.end_span(result)
+        call(result)
 
 
 class OutgoingRequests:
@@ -162,7 +156,7 @@ class OutgoingRequests:
 
     def __init__(
         self,
-        open_requests: OpenRequests[PendingRequest, Any],
+        open_requests: OpenRequests[PendingRequest[Any], Any],
         outbox: Outbox,
         read_pause: ReadPause,
         lanes: Lanes,
@@ -180,7 +174,9 @@ class OutgoingRequests:
         self._lanes = lanes
         self._loop = loop
 
-    def send(self, method: str, params: Any, lane: str | None, patient: bool, reading: ResultReader) -> PendingRequest:
+    def send(
+        self, method: str, params: Any, lane: str | None, patient: bool, reading: ResultReader
+    ) -> PendingRequest[Any]:
         """Send a request now. Its future has the result, as `reading` reads it.
 
         `params` are a message, or JSON that is encoded already (as `Raw`), or None. A caller that no longer awaits the
@@ -192,7 +188,9 @@ class OutgoingRequests:
         holding_up = None if maker is None else maker.holding_up
         # A request made inside a notification's handler is not patient: the messages that fill memory wait for it.
         hurries = None if patient and holding_up is None else self._read_pause
-        pending = PendingRequest(method, lane, maker, holding_up, hurries, self._loop.create_future(), reading)
+        pending: PendingRequest[Any] = PendingRequest(
+            self, method, lane, maker, holding_up, hurries, self._loop.create_future(), reading
+        )
         pending.id = request_id = self._open.add_outgoing(pending)
         try:
             frame = _encode(UnencodedRequest(request_id, method, UNSET if params is None else params))
@@ -213,7 +211,9 @@ class OutgoingRequests:
             self._open.forget(request_id)  # it was never sent
             raise
 
-    async def answer_to(self, pending: PendingRequest, total: float | None = None, idle: float | None = None) -> Any:
+    async def answer_to(
+        self, pending: PendingRequest[Any], total: float | None = None, idle: float | None = None
+    ) -> Any:
         """Wait for the result of a request; raises PeerError when the answer is an error, and Timeout.
 
         Cancelling the caller cancels the request.
@@ -227,19 +227,23 @@ class OutgoingRequests:
             self.abandon(pending)
             raise
 
-    def abandon(self, pending: PendingRequest) -> None:
+    def abandon(self, pending: PendingRequest[Any]) -> None:
         """Cancel this request: its answer is no longer needed."""
         pending.settle()
         if self._open.abandon(pending.id):
             self._outbox.put(wire_messages.encode_notification(CANCEL_REQUEST, b'{"requestId":%d}' % pending.id))
 
-    def withdraw(self, pending: PendingRequest) -> None:
+    def withdraw(self, pending: PendingRequest[Any]) -> None:
         """Ask the peer to cancel this request, and still wait for its answer."""
         if self._open.is_open(pending.id) and self.ended is None:
             self._outbox.put(wire_messages.encode_notification(CANCEL_REQUEST, b'{"requestId":%d}' % pending.id))
 
     async def wait_until(
-        self, pending: PendingRequest, total: float | None, idle: float | None, until: asyncio.Future[Any] | None = None
+        self,
+        pending: PendingRequest[Any],
+        total: float | None,
+        idle: float | None,
+        until: asyncio.Future[Any] | None = None,
     ) -> Any:
         """Wait for an answer, or for `until` if it is given; raises Timeout past a deadline."""
         awaited: asyncio.Future[Any] = pending.future if until is None else until
@@ -320,7 +324,7 @@ class OutgoingRequests:
         self._arrived(pending)
         return True
 
-    def _arrived(self, pending: PendingRequest) -> None:
+    def _arrived(self, pending: PendingRequest[Any]) -> None:
         if self.heard:
             self.hear(pending.lane)
         if self._lanes.busy:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self, TypeVar
 
 import msgspec
 from msgspec import Raw
@@ -30,7 +30,7 @@ from accord._internal.tasks import is_awaitable
 from accord.engine.connection import Connection, Limits
 from accord.engine.dispatch import Role
 from accord.engine.incoming_requests import IncomingRequest
-from accord.engine.outgoing import PendingRequest, SentRequest
+from accord.engine.outgoing import PendingRequest
 from accord.engine.routes import Routes, lane_of, plain_lane
 from accord.errors import ConnectionClosed, DecodeError, ProtocolError
 from accord.jsonrpc import wire_messages
@@ -44,7 +44,7 @@ from accord.schema.methods import may_be_empty, row_for
 from accord.transports.transport_interface import Transport
 
 if TYPE_CHECKING:
-    from accord.engine.spans import SpanEnd, Spans
+    from accord.engine.spans import Spans
 
 
 KEYS = ("traceparent", "tracestate", "baggage")
@@ -70,13 +70,6 @@ def carrying(trace: dict[str, str], handle: Callable[[], Any]) -> Any:
 async def _awaited_carrying(trace: dict[str, str], result: Awaitable[Any]) -> Any:
     _current.set(trace)  # in the request's own task
     return await result
-
-
-def traced(request: Any) -> Any:
-    """A request of ours with the trace context of the request that is being handled."""
-    if (trace := _current.get()) is None:
-        return request
-    return msgspec.structs.replace(request, meta={**trace, **(request.meta or {})})
 
 
 ResultT = TypeVar("ResultT")
@@ -155,41 +148,6 @@ _outgoing: dict[type, _Outgoing] = {}
 def _way_out(cls: type[Any]) -> _Outgoing:
     made = _outgoing[cls] = _Outgoing(cls)
     return made
-
-
-class Posted(Generic[ResultT]):
-    """A request that was sent."""
-
-    def __init__(self, sent: SentRequest, end_span: SpanEnd | None) -> None:
-        self.awaited = sent.awaited
-        """A context manager: while it lasts, the handler inside which the request was sent waits for the answer."""
-        self.within = sent.within
-        """Wait for the answer with a total and an idle deadline; raises Timeout, and leaves the request open."""
-        self.withdraw = sent.withdraw
-        """Ask the peer not to do what was requested; its answer is handled all the same."""
-        self.abandon = sent.abandon
-        """Cancel the request: its answer is no longer needed."""
-        self._sent = sent
-        self._end_span = end_span
-
-    def then(self, call: Callable[[ResultT | Exception], None]) -> None:
-        """Call this with the result, or with the error if there is none, in the order of arrival."""
-
-        def answered() -> None:
-            try:
-                result: Any = self._sent.result()
-            except Exception as error:
-                result = error
-            if self._end_span is not None:
-                self._end_span(result)
-            call(result)
-
-        self._sent.then(answered)
-
-    def kept_span(self) -> SpanEnd | None:
-        """The end of the request's span, for the caller to call: a turn can go on after the answer to its prompt."""
-        kept, self._end_span = self._end_span, None
-        return kept
 
 
 class RouteSource(Protocol):
@@ -285,16 +243,18 @@ class Peer:
             answered(result)
             return result
 
-    def post(self, request: Request[ResultT], *, force: bool = False) -> Posted[ResultT]:
-        """Send a request now, and handle its answer later: see `Posted`.
+    def post(self, request: Request[ResultT], *, force: bool = False) -> PendingRequest[ResultT]:
+        """Send a request now, and handle its answer later: see `PendingRequest`.
 
         Raises what `request` raises before it has sent anything.
         """
         way = self._open_ways.get(request.__class__) or self._way(request, force=force)
-        end_span: SpanEnd | None = None
-        if self.spans is not None:
-            request, end_span = self.spans.sending(request, self.role)
-        return Posted(SentRequest(self._outgoing, self._ask(way, request)), end_span)
+        if self.spans is None:
+            return self._ask(way, request)
+        request, end_span = self.spans.sending(request, self.role)
+        pending = self._ask(way, request)
+        pending.end_span = end_span
+        return pending
 
     def handle(self, handlers: RouteSource) -> None:
         """Add these handlers; they replace earlier ones for the same messages."""
@@ -316,11 +276,13 @@ class Peer:
             self._open_ways[cls] = way
         return way
 
-    def _ask(self, way: _Outgoing, request: Any) -> PendingRequest:
-        """Send this request now."""
+    def _ask(self, way: _Outgoing, request: Any) -> PendingRequest[Any]:
+        """Send this request now, with the trace context of the request that is being handled."""
+        if (trace := _current.get()) is not None:
+            request = msgspec.structs.replace(request, meta={**trace, **(request.meta or {})})
         return self._outgoing.send(
             way.method,
-            traced(request) if way.is_plain else Raw(codec.encode(traced(request))),
+            request if way.is_plain else Raw(codec.encode(request)),
             way.lane_of(request),
             way.patient,
             way.keeping if self.keep_unknown else way,
@@ -425,7 +387,9 @@ class Context:
 
     def answer(self, result: Any) -> None:
         """Answer now. The handler may go on; what it returns or raises is no longer sent."""
-        self._of_request().owner.answer_now(self._of_request(), result)
+        request = self._request or _no_request()
+        assert request.route is not None
+        request.owner.succeed(request, request.route, result)
 
     def failure(self, error: BaseException) -> tuple[int, str, Any]:
         """The code, message and data with which the request would be answered if the handler raised this error.
@@ -433,17 +397,17 @@ class Context:
         It is for handlers that have answered already and tell of a later error in another message. Details that are not
         for the peer are logged.
         """
-        return self._of_request().owner.failure(self._of_request(), error)
+        request = self._request or _no_request()
+        return request.owner.failure(request, error)
 
     def on_cancel(self, do: Callable[[], None]) -> None:
         """Call this when the peer cancels the request, instead of cancelling the handler's task."""
-        self._of_request().on_cancel = do
+        (self._request or _no_request()).on_cancel = do
 
     def after_response(self, do: Callable[..., Awaitable[Any] | None], *arguments: Any) -> None:
         """Call this when the answer has been sent: what it sends comes after the answer."""
-        self._of_request().after(lambda: do(*arguments))
+        (self._request or _no_request()).after(lambda: do(*arguments))
 
-    def _of_request(self) -> IncomingRequest:
-        if self._request is None:
-            raise TypeError("a notification has no answer: answer, on_cancel and after_response are for requests")
-        return self._request
+
+def _no_request() -> NoReturn:
+    raise TypeError("a notification has no answer: answer, on_cancel and after_response are for requests")

@@ -84,18 +84,20 @@ class RouteMaker:
         """What a request's route calls: the handler, after the capabilities and the trace context are set."""
         peer, spans = self.peer, self.peer.spans
         handshake = message.__handshake__
-        is_simple = alone is not None and spans is None
+
+        def handle(request: Any, incoming: IncomingRequest) -> Any:
+            return alone(request) if alone is not None else with_context(request, Context(peer, incoming))  # type: ignore[misc]
 
         def call(request: Any, incoming: IncomingRequest) -> Any:
             if handshake:
                 peer.capabilities = Capabilities(declared_in(request))
             meta = getattr(request, "meta", None)  # what has an unknown tag has no fields
             if meta is not None and (trace := trace_in(meta)):
-                return carrying(trace, functools.partial(handle, request, incoming))
-            return alone(request) if is_simple else handle(request, incoming)  # type: ignore[misc]
-
-        def handle(request: Any, incoming: IncomingRequest) -> Any:
-            result = alone(request) if alone is not None else with_context(request, Context(peer, incoming))  # type: ignore[misc]
+                result = carrying(trace, functools.partial(handle, request, incoming))
+            elif alone is not None:
+                result = alone(request)
+            else:
+                result = with_context(request, Context(peer, incoming))  # type: ignore[misc]
             return result if spans is None else spans.answering(request, result, peer.role)
 
         return call
@@ -252,7 +254,7 @@ def _answerer(method: str, result_type: Any) -> Callable[[RequestId, Any], bytes
     """Makes the answer's frame from what a handler returned; raises EncodeError for another type."""
     empty = b"{}" if may_be_empty(result_type) else None
     is_class = isinstance(result_type, type) and issubclass(result_type, msgspec.Struct)
-    in_one_pass = not codec.closed_words(result_type)
+    closed = codec.closed_words(result_type)
 
     def answer(request_id: RequestId, result: Any) -> bytes:
         if result is None and empty is not None:
@@ -261,11 +263,15 @@ def _answerer(method: str, result_type: Any) -> Callable[[RequestId, Any], bytes
             raise EncodeError(
                 f"the handler of {method} must return {result_type.__name__}, got {type(result).__name__}"
             )
-        if in_one_pass:
-            try:
+        try:
+            for name, words in closed.items():
+                if getattr(result, name) not in words:
+                    break
+            else:
                 return codec.strict_encode(UnencodedResponse(request_id, result))
-            except codec.ENCODE_REFUSALS:
-                pass  # the careful encoder below may succeed, or explains the error
+        except codec.ENCODE_REFUSALS:
+            pass
+        # The careful encoder may succeed, or explains the error.
         return wire_messages.encode_response(request_id, codec.encode(result))
 
     return answer

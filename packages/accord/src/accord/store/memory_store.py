@@ -199,8 +199,8 @@ class MemoryStore(Store):
 
     def _held(self, session: StoredSession) -> _StoredSession:
         """The session for its holder; raises StoreError for any other agent."""
-        kept = self._of(session.id, session.owner)
-        if kept is None:
+        kept = self._kept.get(session.id)
+        if kept is None or kept.session.owner != session.owner:
             raise StoreError("gone", f"session {session.id} was deleted")
         if kept.session.hold != session.hold:
             raise StoreError("taken", f"session {session.id} was opened elsewhere; load it again to continue here")

@@ -32,7 +32,7 @@ class Pipe:
         self.finished = False  # no more frames are sent
         self.abandoned = False  # no more frames are received
         self.on_change: Callable[[], None] = _nothing  # the reading side's
-        self.on_taken: Callable[[], None] = _nothing  # the writing side's
+        self.on_taken: Callable[[], None] | None = None  # the writing side's, while it waits for that
 
     def put(self, frames: Sequence[bytes]) -> None:
         if not (self.finished or self.abandoned):
@@ -40,18 +40,15 @@ class Pipe:
             self.size += sum(map(len, frames))
             self.on_change()
 
-    def take(self) -> list[bytes]:
-        frames, self.frames, self.size = self.frames, [], 0
-        return frames
-
     def finish(self) -> None:
         self.finished = True
         self.on_change()
 
     def abandon(self) -> None:
         self.abandoned = True
-        self.take()
-        self.on_taken()
+        self.frames, self.size = [], 0
+        if self.on_taken is not None:
+            self.on_taken()
 
 
 class MemoryTransport(Transport):
@@ -65,14 +62,13 @@ class MemoryTransport(Transport):
         self._high_water = high_water
         self._full = False
         self._empty = LightEvent()
-        self._empty.set()
+        """Set when the other side has taken all output; used only while someone waits for that."""
         self._reading = True
         self._receiver: Receiver | None = None
         self._delivery: asyncio.Handle | None = None
         self._end: End | None = None
         self._closing: asyncio.Task[None] | None = None
         incoming.on_change = self._expect_delivery
-        outgoing.on_taken = self._output_was_taken
 
     async def start(self, receiver: Receiver) -> None:
         self._receiver = receiver
@@ -80,10 +76,9 @@ class MemoryTransport(Transport):
 
     def send(self, frames: Sequence[bytes]) -> None:
         self._outgoing.put(frames)
-        if self._outgoing.size:
-            self._empty.clear()
-        if self._receiver is not None and not self._full and self._outgoing.size > self._high_water:
+        if self._outgoing.size > self._high_water and self._receiver is not None and not self._full:
             self._full = True
+            self._outgoing.on_taken = self._output_was_taken
             self._receiver.paused()
 
     @property
@@ -91,7 +86,10 @@ class MemoryTransport(Transport):
         return self._outgoing.size
 
     async def flush(self) -> None:
-        await self._empty.wait()
+        if self._outgoing.size and self._end is None:
+            self._outgoing.on_taken = self._output_was_taken
+            self._empty.clear()
+            await self._empty.wait()
 
     def pause_reading(self) -> None:
         self._reading = False
@@ -121,13 +119,17 @@ class MemoryTransport(Transport):
         self._delivery = None
         if self._end is not None:
             return
-        if self._reading and (frames := self._incoming.take()):
+        incoming = self._incoming
+        if self._reading and (frames := incoming.frames):
+            incoming.frames, incoming.size = [], 0
             receiver.received(frames)
-            self._incoming.on_taken()
-        if self._incoming.finished and not self._incoming.frames:
+            if incoming.on_taken is not None:
+                incoming.on_taken()
+        if incoming.finished and not incoming.frames:
             self._finish(End("peer_closed"))
 
     def _output_was_taken(self) -> None:
+        self._outgoing.on_taken = None
         self._empty.set()
         if self._full and self._receiver is not None:
             self._full = False
