@@ -5,7 +5,7 @@ import ntpath
 import pytest
 from hypothesis import given, strategies as st
 
-from accord.windows.command_lines import batch_argument, command_line, find_program
+from accord.windows.processes import batch_argument, command_line, find_program
 
 CMD = "C:\\Windows\\System32\\cmd.exe"
 NPX = "C:\\node\\npx.cmd"

@@ -5,8 +5,8 @@ import gc
 
 import pytest
 
-from accord.windows.jobs import Job
 from accord.windows.kernel32 import Accounting, ExtendedLimits, Kernel32
+from accord.windows.processes import Job
 
 JOB, PROCESS = 0x1_0000_0040, 0x44
 FAILED = 0

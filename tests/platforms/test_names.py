@@ -2,8 +2,8 @@
 
 import pytest
 
-from accord.windows.environments import merged
-from accord.windows.names import is_link, plain_path, why_refused
+from accord.project.confined import is_link, plain_path, why_refused
+from accord.windows.processes import merged_environment
 
 
 @pytest.mark.parametrize(
@@ -77,10 +77,12 @@ def test_a_link_is_a_reparse_point_that_stands_for_another_name(attributes, tag,
 
 
 def test_names_of_variables_have_no_case():
-    assert merged({"PATH": "C:\\a", "Temp": "C:\\t"}, {"Path": "C:\\b", "temp": None}, {}) == {"PATH": "C:\\b"}
+    assert merged_environment({"PATH": "C:\\a", "Temp": "C:\\t"}, {"Path": "C:\\b", "temp": None}, {}) == {
+        "PATH": "C:\\b"
+    }
 
 
 def test_a_process_gets_the_system_folder_whatever_is_inherited():
     own = {"SystemRoot": "C:\\Windows", "SECRET": "x"}
-    assert merged({}, {}, own) == {"SYSTEMROOT": "C:\\Windows"}
-    assert merged({}, {"systemroot": "D:\\W"}, own) == {"SYSTEMROOT": "D:\\W"}
+    assert merged_environment({}, {}, own) == {"SYSTEMROOT": "C:\\Windows"}
+    assert merged_environment({}, {"systemroot": "D:\\W"}, own) == {"SYSTEMROOT": "D:\\W"}

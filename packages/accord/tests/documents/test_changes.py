@@ -3,9 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from accord.documents.edits import Edit, line_edits, smallest_edit, with_edits
-from accord.documents.lines import is_inside_ending
-from accord.documents.text_document import TextDocument
+from accord.documents.text_document import Edit, TextDocument, is_inside_ending, line_edits, smallest_edit, with_edits
 from accord.schema import v1
 from tests.documents.test_positions import encodings, texts
 

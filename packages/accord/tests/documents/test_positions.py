@@ -5,9 +5,16 @@ import re
 import pytest
 from hypothesis import given, strategies as st
 
-from accord.documents.lines import is_inside_ending, line_starts, lines_of
-from accord.documents.positions import ENCODINGS, character_at, chosen, index_at
-from accord.documents.text_document import TextDocument
+from accord.documents.text_document import (
+    ENCODINGS,
+    TextDocument,
+    character_at,
+    chosen,
+    index_at,
+    is_inside_ending,
+    line_starts,
+    lines_of,
+)
 from accord.schema import v1
 
 ALPHABET = "aé漢😀\u0301\ud83d\ude00\x0c\u2028\u0085\r\n"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from accord.documents.uris import is_uri, key_of, uri_of
+from accord.documents.text_document import is_uri, key_of, uri_of
 from accord.paths import path_of_uri
 
 ROOT = Path("C:/w" if os.name == "nt" else "/w")

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 import accord
 from accord import v1
-from accord.project.patterns import LONGEST_PATTERN
+from accord.project.search import LONGEST_PATTERN
 from accord.schema import codec
 from accord.services.form_fields import defaults, fields_of, form_excess, has_format, matches, problems, secrets_in
 

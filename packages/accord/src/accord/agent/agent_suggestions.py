@@ -19,10 +19,17 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 
 import msgspec
 
-from accord.documents.edits import Edit, addressable, line_edits
-from accord.documents.positions import DEFAULT, Encoding, chosen
-from accord.documents.text_document import TextDocument
-from accord.documents.uris import key_of, uri_of
+from accord.documents.text_document import (
+    DEFAULT,
+    Edit,
+    Encoding,
+    TextDocument,
+    addressable,
+    chosen,
+    key_of,
+    line_edits,
+    uri_of,
+)
 from accord.engine.handlers import Handlers
 from accord.engine.peer import Peer
 from accord.errors import RequestError

@@ -15,7 +15,7 @@ from msgspec import inspect
 
 from accord.errors import ProtocolError
 from accord.installation import install_command
-from accord.project.patterns import LONGEST_PATTERN, compiled
+from accord.project.search import LONGEST_PATTERN, compiled
 from accord.schema import v1
 from accord.schema.base import Unknown
 from accord.schema.tolerant import convert_alone

@@ -10,7 +10,6 @@ from typing import Any, cast
 
 from accord import __version__
 from accord._internal.tasks import adapted
-from accord.documents.positions import ENCODINGS
 from accord.engine.handlers import Handlers, MessageT, RawHandlerT, Registrar
 from accord.engine.interceptors import Interception
 from accord.mistakes import check_sequence, check_text, wrong_type
@@ -182,7 +181,7 @@ class ClientDefinition:
             plan=v1.PlanCapabilities() if unstable else None,
             subagents=v1.SubagentCapabilities() if unstable else None,
             nes=SHOWN if unstable else None,
-            position_encodings=list(ENCODINGS) if unstable else [],
+            position_encodings=_encodings() if unstable else [],
             # The older form of `auth.terminal`, which agents in the field read.
             meta={"terminal-auth": True} if terminal_login else None,
         )
@@ -217,3 +216,9 @@ class ClientDefinition:
         handlers.others = own.others
         handlers.interceptors += own.interceptors
         return handlers
+
+
+def _encodings() -> list[str]:
+    from accord.documents.text_document import ENCODINGS  # few clients edit documents with their agent
+
+    return list(ENCODINGS)

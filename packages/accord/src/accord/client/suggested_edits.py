@@ -17,10 +17,17 @@ from typing import Any, Protocol, Self, cast
 import msgspec
 
 from accord.client.live_agent import LiveAgent
-from accord.documents.edits import Edit, addressable, smallest_edit, with_edits
-from accord.documents.positions import DEFAULT, Encoding
-from accord.documents.text_document import TextDocument
-from accord.documents.uris import key_of, uri_of
+from accord.documents.text_document import (
+    DEFAULT,
+    Edit,
+    Encoding,
+    TextDocument,
+    addressable,
+    key_of,
+    smallest_edit,
+    uri_of,
+    with_edits,
+)
 from accord.errors import REQUEST_CANCELLED, AccordError, CapabilityMissing, PeerError, ProtocolError, StaleSuggestion
 from accord.paths import path_of_uri
 from accord.schema import v1

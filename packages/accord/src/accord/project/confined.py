@@ -13,23 +13,299 @@ and `build -> /etc` does not. Links in `/proc` are resolved here as ordinary lin
 What is written below `.git` runs as a program the next time that the user works with git: hooks, `core.fsmonitor`. So
 nothing is written there, whichever link or spelling leads to it.
 
-Platforms that cannot open a file relative to a folder use `windows`.
+Platforms that cannot open a file relative to a folder (Windows) open it by its whole path and check it afterwards
+(`NamedFolder`). Every link is refused there, and so is every name that Windows reads in a special way: it removes dots
+and spaces at the end of a name, takes `NUL.txt` for a device and `notes.txt:hidden` for a second content of a file. The
+real path of an opened file is compared with the expected one, so a read never leaves the root. A write checks the new
+file the same way before it has content. One race remains: a program that exchanges folders at the instant in which the
+new file takes the old one's name.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
+import sys
+from abc import ABC, abstractmethod
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from accord.errors import RequestError
-from accord.project.folder import HERE, Folder, refuse_git, refuse_the_kernels_own
 from accord.project.roots import RootedPath, Roots, outside
-from accord.project.windows import by_name
+
+HERE = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
+"""Flags for every open: close on exec, and do not follow a link."""
+
+QUICK = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
+"""Flags for every open: do not wait for a pipe's other end, take no terminal over, do not translate line ends."""
+
+
+class Folder(ABC):
+    """A folder inside a root, and a name in it that is not a link."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        self.path = path / name
+        """The real path of the name: to display, and to compare."""
+        self.name = name
+
+    @abstractmethod
+    def at(self, name: str) -> tuple[str, dict[str, Any]]:
+        """The path and keywords that functions of `os` take for a name in this folder."""
+
+    @abstractmethod
+    def confirm(self) -> None:
+        """Raise RequestError if the folder may no longer be where it was."""
+
+    @abstractmethod
+    def rename(self, old: str, new: str) -> None:
+        """Rename a file of this folder, replacing another."""
+
+    def stat(self) -> os.stat_result | None:
+        """The status of the named file, without following a link; None if it does not exist."""
+        where, inside = self.at(self.name)
+        try:
+            return os.stat(where, follow_symlinks=False, **inside)  # noqa: PTH116
+        except FileNotFoundError:
+            return None
+
+    def open(self) -> int:
+        """Open the named file for reading.
+
+        Raises RequestError if it is not a regular file, without waiting for it or reading from it.
+        """
+        found = self.stat()
+        if found is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self.path))
+        self._must_be_ordinary(found)
+        where, inside = self.at(self.name)
+        fd = os.open(where, os.O_RDONLY | HERE | QUICK, **inside)
+        try:
+            again = os.fstat(fd)  # another file may have replaced it meanwhile
+            self._must_be_ordinary(again, known=again.st_dev == found.st_dev)
+            self.confirm()
+        except BaseException:
+            os.close(fd)
+            raise
+        return fd
+
+    def create(self, name: str, mode: int) -> int:
+        """Create a new file for writing."""
+        where, inside = self.at(name)
+        return os.open(where, os.O_WRONLY | os.O_CREAT | os.O_EXCL | HERE | QUICK, mode, **inside)
+
+    def remove(self, name: str) -> None:
+        """Remove a file of this folder."""
+        where, inside = self.at(name)
+        os.unlink(where, **inside)
+
+    def is_writable(self) -> bool:
+        """Whether the permissions of the named file let us write to it."""
+        where, inside = self.at(self.name)
+        effective = {"effective_ids": True} if os.access in os.supports_effective_ids else {}
+        return os.access(where, os.W_OK, **effective, **(inside if os.access in os.supports_dir_fd else {}))
+
+    def _must_be_ordinary(self, found: os.stat_result, *, known: bool = False) -> None:
+        if not stat.S_ISREG(found.st_mode):
+            raise RequestError.invalid_params(f"path names {_kind(found.st_mode)}, not a file", path=str(self.path))
+        if not known:
+            refuse_the_kernels_own(found, self.path)
+
+
+# fmt: off
+KERNELS_OWN = frozenset((
+    "autofs", "bdev", "binder", "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "cpuset", "debugfs",
+    "devpts", "devtmpfs", "efivarfs", "functionfs", "fuse.lxcfs", "fusectl", "hugetlbfs", "mqueue", "nfsd",
+    "nsfs", "pipefs", "proc", "pstore", "resctrl", "rpc_pipefs", "securityfs", "selinuxfs", "smackfs", "sockfs",
+    "sysfs", "tracefs",
+))
+# fmt: on
+"""Types of file systems whose files are interfaces of the kernel, so they cannot be project files."""
+
+
+def refuse_the_kernels_own(found: os.stat_result, path: Path) -> None:
+    """Raise RequestError for a file of such a file system."""
+    if is_kernels_own(found.st_dev):
+        raise RequestError.invalid_params(
+            "path names a kernel interface (as in /proc or /sys), not a project file", path=str(path)
+        )
+
+
+# Characters that HFS+ leaves out of names: to macOS, `.g\u200cit` is `.git`.
+_IGNORED = dict.fromkeys((*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF))
+
+
+def refuse_git(name: str, path: Path) -> None:
+    """Raise RequestError if some file system takes this name for `.git`."""
+    plain = name.translate(_IGNORED).partition(":")[0].rstrip(". ").casefold()
+    if plain in (".git", "git~1"):
+        raise RequestError.invalid_params(
+            "nothing is written to .git: what stands there runs as a program when the user works with git; "
+            "use the command git instead",
+            path=str(path),
+        )
+
+
+def is_kernels_own(device: int) -> bool:
+    """Whether this device is such a file system.
+
+    Such a file system has no disk, so its device has the major number 0; the table of mounts is read only for those.
+    The answer is not cached, because file systems are mounted at any time.
+    """
+    if sys.platform == "win32" or os.major(device) != 0:
+        return False
+    with suppress(OSError, UnicodeDecodeError, ValueError):
+        wanted = f"{os.major(device)}:{os.minor(device)}"
+        for line in Path("/proc/self/mountinfo").read_text("utf-8", "surrogateescape").splitlines():
+            fields, _, source = line.partition(" - ")
+            if fields.split(" ", 3)[2] == wanted:
+                return source.split(" ", 1)[0] in KERNELS_OWN
+    return False
+
+
+_KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISLNK, "a link"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+def _kind(mode: int) -> str:
+    return next((name for test, name in _KINDS if test(mode)), "something")
+
+
+_FORBIDDEN = re.compile(r'[<>"/\\|?*\x00-\x1f]')
+
+_DEVICE = re.compile(r"(CON|PRN|AUX|NUL|CONIN\$|CONOUT\$|(COM|LPT)[0-9\u00b9\u00b2\u00b3])[ ]*([.:].*)?", re.IGNORECASE)
+
+NAME_SURROGATE = 0x20000000
+"""The bit of a reparse tag that says that the file stands for another name, as links and junctions do."""
+
+
+def why_refused(name: str) -> str | None:
+    """Why a file of Windows cannot safely have this name; None if it can."""
+    if _DEVICE.fullmatch(name):
+        return "names a device of Windows"
+    if ":" in name:
+        return "names an alternate data stream"
+    if name.endswith((".", " ")):
+        return "ends with a dot or a space, which Windows removes"
+    if _FORBIDDEN.search(name):
+        return "has a character that Windows does not allow in names"
+    return None
+
+
+def plain_path(path: str) -> str:
+    r"""A path without the prefix with which the kernel tells it: `\\?\C:\a` is `C:\a`, `\\?\UNC\s\d` is `\\s\d`."""
+    if path[:8].upper() == "\\\\?\\UNC\\":
+        return "\\\\" + path[8:]
+    return path[4:] if re.match(r"\\\\\?\\[A-Za-z]:\\", path) else path
+
+
+def is_link(attributes: int, tag: int) -> bool:
+    """Whether a reparse point stands for another name. Others, such as files that are kept in a cloud, do not."""
+    return bool(attributes & 0x400) and (tag == 0 or bool(tag & NAME_SURROGATE))
+
+
+def by_name(place: RootedPath, *, make: bool) -> NamedFolder:
+    """The folder that contains a place. With `make`, to write to it: missing folders are created, `.git` is refused."""
+    path = place.path
+    for name in place.names:
+        if problem := why_refused(name):
+            raise RequestError.invalid_params(f"a name in path {problem}", name=name[:200])
+        if make:
+            refuse_git(name, path)
+    if make:
+        for depth in range(1, len(place.names)):
+            *above, name = place.names[:depth]
+            folder = NamedFolder(place.root.joinpath(*above), name)
+            with suppress(FileExistsError):
+                folder.path.mkdir()
+            folder.confirm()
+    return NamedFolder(path.parent, path.name)
+
+
+class NamedFolder(Folder):
+    """A folder known by its path alone, which is checked before and after each use."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        super().__init__(path, name)
+        self._folder = path
+        self._identity = self._look()
+
+    def at(self, name: str) -> tuple[str, dict[str, Any]]:
+        self.confirm()
+        return str(self._folder / name), {}
+
+    def rename(self, old: str, new: str) -> None:
+        self.confirm()
+        os.replace(self._folder / old, self._folder / new)  # noqa: PTH105
+        self.confirm()
+
+    def open(self) -> int:
+        return self._confirmed(super().open(), self.path)
+
+    def create(self, name: str, mode: int) -> int:
+        return self._confirmed(super().create(name, mode), self._folder / name)
+
+    def _confirmed(self, fd: int, path: Path) -> int:
+        """Return the descriptor if the opened file is where it should be."""
+        real = _real_path(fd)
+        if real is None or os.path.normcase(real) != os.path.normcase(path):
+            os.close(fd)
+            raise outside(path)
+        return fd
+
+    def confirm(self) -> None:
+        if self._look() != self._identity:
+            raise outside(self.path)
+
+    def _look(self) -> list[tuple[int, int]]:
+        seen: list[tuple[int, int]] = []
+        for folder in (*reversed(self._folder.parents), self._folder):
+            found = folder.lstat()
+            _refuse_link(folder, found)
+            seen.append((found.st_dev, found.st_ino))
+        with suppress(FileNotFoundError):
+            _refuse_link(self.path, self.path.lstat())
+        return seen
+
+
+def _refuse_link(path: Path, found: os.stat_result) -> None:
+    reparse = getattr(found, "st_file_attributes", 0), getattr(found, "st_reparse_tag", 0)
+    if stat.S_ISLNK(found.st_mode) or is_link(*reparse):
+        raise RequestError.invalid_params(
+            "path leads through a link, which cannot be followed safely on this platform", path=str(path)
+        )
+
+
+if sys.platform == "win32":
+
+    def _real_path(fd: int) -> str | None:
+        import ctypes
+        import msvcrt
+
+        call = ctypes.WinDLL("kernel32").GetFinalPathNameByHandleW
+        call.argtypes = (ctypes.c_void_p, ctypes.c_wchar_p, ctypes.c_uint32, ctypes.c_uint32)
+        room = ctypes.create_unicode_buffer(32 * 1024)
+        length = call(msvcrt.get_osfhandle(fd), room, len(room), 0)
+        return plain_path(room.value) if 0 < length < len(room) else None
+
+else:
+
+    def _real_path(fd: int) -> str | None:
+        """The path of an open file; None if it cannot be determined."""
+        try:
+            return str(Path(f"/proc/self/fd/{fd}").readlink())
+        except OSError:
+            return None
+
 
 LINKS = 40
 """Links that a path may lead through, the same number as for the kernel."""

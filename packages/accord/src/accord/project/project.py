@@ -22,10 +22,8 @@ from itertools import islice
 from pathlib import Path
 
 from accord.errors import RequestError
-from accord.project.confined import folder_of, opened
-from accord.project.folder import HERE, QUICK, is_kernels_own
+from accord.project.confined import HERE, QUICK, folder_of, is_kernels_own, is_link, opened
 from accord.project.roots import Roots
-from accord.windows.names import is_link
 
 CHUNK = 256 * 1024
 """Bytes that are read at a time."""

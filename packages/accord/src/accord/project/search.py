@@ -3,23 +3,61 @@
 A model chooses the pattern, and a stranger wrote the files. Without ripgrep, `Project` lists and opens the files and
 RE2 matches; where RE2 is missing too, the pattern is plain text, and the answer says so. Whatever searches ends when
 its caller is cancelled.
+
+**Patterns.** Python's `re` can take years to match a short pattern (`(a+)+$`), and nothing can stop it meanwhile. So
+`re` never sees the pattern of a peer or of a model: RE2 compiles it (`compiled`), which matches in linear time. The
+extra `patterns` installs RE2.
 """
 
 from __future__ import annotations
 
 import asyncio
 import fnmatch
+import functools
+import importlib
 import os
 import re
 import threading
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from accord.installation import install_command
 from accord.printable import printable
-from accord.project.patterns import LONGEST_PATTERN, compiled, has_engine
 from accord.project.project import Project
 from accord.transports.launch import program_file
+
+LONGEST_PATTERN = 1_000
+"""Characters that a pattern may have."""
+_MEMORY = 128 * 1024
+
+
+def has_engine() -> bool:
+    """Whether RE2 is installed."""
+    return _engine() is not None
+
+
+@functools.lru_cache(maxsize=64)
+def compiled(pattern: str) -> Any:
+    """The pattern, compiled; None without RE2, for one that RE2 does not support, and for one that is too long."""
+    engine = _engine()
+    if engine is None or len(pattern) > LONGEST_PATTERN:
+        return None
+    options = engine.Options()
+    options.max_mem, options.log_errors, options.never_capture = _MEMORY, False, True
+    try:
+        return engine.compile(pattern, options)
+    except (engine.error, UnicodeEncodeError):
+        return None
+
+
+@functools.cache
+def _engine() -> Any:
+    try:
+        engine = importlib.import_module("re2")
+    except ImportError:
+        return None
+    return engine if hasattr(engine, "Options") else None  # another package has the same name
+
 
 T = TypeVar("T")
 

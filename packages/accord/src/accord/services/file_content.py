@@ -31,7 +31,7 @@ import msgspec
 
 from accord.errors import RequestError
 from accord.paths import replacement, write_all
-from accord.project.folder import Folder
+from accord.project.confined import Folder
 
 ACCESS_LIST = "system.posix_acl_access"
 

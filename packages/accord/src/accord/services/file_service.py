@@ -28,8 +28,7 @@ from accord._internal.tasks import to_the_end
 from accord.engine.handlers import Handlers
 from accord.engine.peer import Context
 from accord.errors import RequestError
-from accord.project.confined import folder_of
-from accord.project.folder import Folder
+from accord.project.confined import Folder, folder_of
 from accord.project.roots import RootedPath, Roots
 from accord.schema import v1
 from accord.services.file_changes import AgentWrite, ChangeJournal

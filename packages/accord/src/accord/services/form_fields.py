@@ -3,9 +3,9 @@
 The schemas are a small part of JSON Schema, with the same rules for validity. An optional field of an unknown type is
 left out; a form with a required one is refused. So are forms that are too large, and those that ask for secrets.
 
-A pattern comes from an agent, so RE2 matches it (`patterns`). Without RE2, and for patterns that it does not support
-(lookahead, backreferences), a client does not check the pattern: the agent must validate its input anyway. An agent
-does not send a form whose answers it could not check.
+A pattern comes from an agent, so RE2 matches it (`project.search`). Without RE2, and for patterns that it does not
+support (lookahead, backreferences), a client does not check the pattern: the agent must validate its input anyway. An
+agent does not send a form whose answers it could not check.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from typing import Any, TypeAlias, TypeGuard, cast
 import msgspec
 
 from accord.errors import RequestError
-from accord.project.patterns import compiled
 from accord.schema import v1
 from accord.schema.base import Unknown
 
@@ -366,6 +365,8 @@ def matches(pattern: str, text: str) -> bool | None:
     >>> matches("^(a+)+$", "a" * 60 + "!")
     False
     """
+    from accord.project.search import compiled  # few forms have patterns
+
     expression = compiled(pattern)
     if expression is None or expression.programsize * len(text) > MOST_STEPS:
         return None

@@ -27,7 +27,7 @@ from weakref import WeakKeyDictionary
 from accord.engine.handlers import Handlers
 from accord.engine.peer import Context
 from accord.errors import RequestError
-from accord.project.folder import refuse_git
+from accord.project.confined import refuse_git
 from accord.schema import v1
 from accord.services.file_service import Files
 from accord.services.permission_policy import PermissionPolicy

@@ -13,7 +13,7 @@ ends them.
   Linux the guard finds an agent even if we are killed between its start and the line that names its group.
 - A group's number comes with the start time of its leader, so a reused number is not mistaken for the group.
 
-On Windows a job does this (`accord.windows.jobs`). In a frozen application, where `sys.executable` is not an
+On Windows a job does this (`accord.windows.processes`). In a frozen application, where `sys.executable` is not an
 interpreter, there is no guard.
 """
 

@@ -37,9 +37,9 @@ def environment(env: Environment | None = None, inherit: Inherit = True) -> dict
     else:
         inherited = {name: os.environ[name] for name in inherit if name in os.environ}
     if sys.platform == "win32":
-        from accord.windows.environments import merged
+        from accord.windows.processes import merged_environment
 
-        return merged(inherited, env or {}, os.environ)
+        return merged_environment(inherited, env or {}, os.environ)
     wanted = {**inherited, **(env or {})}
     return {name: value for name, value in wanted.items() if value is not None}
 
@@ -152,8 +152,7 @@ def program_file(name: str, path: str | None = None) -> str | None:
 
 
 def _on_windows(name: str, path: str | None) -> str | None:
-    from accord.windows.command_lines import find_program
-    from accord.windows.environments import merged
+    from accord.windows.processes import find_program, merged_environment
 
-    environment = merged(os.environ, {} if path is None else {"PATH": path}, os.environ)
+    environment = merged_environment(os.environ, {} if path is None else {"PATH": path}, os.environ)
     return find_program(name, environment, os.getcwd())  # noqa: PTH109

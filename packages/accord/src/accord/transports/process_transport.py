@@ -12,7 +12,7 @@ closing takes a bounded time whatever the agent does. If our own process is kill
 
 Children that leave the agent's group on purpose (daemons) are found by a mark in their environment and ended as well,
 on Linux and while our process lives (`EscapedProcesses`). On Windows a job has the place of the group, of the guard and
-of the marks: nothing that the agent starts can leave it, and it ends with us (`accord.windows.jobs`).
+of the marks: nothing that the agent starts can leave it, and it ends with us (`accord.windows.processes`).
 """
 
 from __future__ import annotations
