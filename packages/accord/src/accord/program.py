@@ -21,10 +21,8 @@ from types import CodeType, FrameType
 from typing import Any, TypeVar
 
 from accord.errors import AccordError, ConnectionClosed, StoreError
-from accord.installation import missing_extra
 from accord.mistakes import forgotten_awaits_are_logged
 from accord.printable import printable
-from accord.transports.stdio_transport import fill_closed_streams
 
 T = TypeVar("T")
 
@@ -56,6 +54,8 @@ def run(main: Coroutine[Any, Any, T], *, uvloop: bool | None = None, debug: bool
     >>> run(hello())
     'hello'
     """
+    from accord.transports.stdio_transport import fill_closed_streams
+
     fill_closed_streams()
     with asyncio.Runner(loop_factory=loop_factory(uvloop=uvloop), debug=debug or None) as runner:
         return runner.run(main)
@@ -179,6 +179,8 @@ def loop_factory(*, uvloop: bool | None = None) -> Callable[[], asyncio.Abstract
         from uvloop import new_event_loop
     except ImportError:
         if uvloop:
+            from accord.installation import missing_extra
+
             raise missing_extra("uvloop", "uvloop=True") from None
         return None
     return new_event_loop

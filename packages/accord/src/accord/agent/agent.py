@@ -39,9 +39,8 @@ from accord.mistakes import check_handler, check_sequence, check_text, check_wor
 from accord.program import OWNER, STORE, Unwritable, explain_at_a_terminal, run_until_the_end
 from accord.schema import v1
 from accord.services.service import Service as LentService
+from accord.store.memory_store import MemoryStore
 from accord.store.store import IN_MEMORY, Store
-from accord.store.store_url import store_at
-from accord.transports.stdio_transport import StdioTransport
 from accord.transports.transport_interface import Transport
 
 if TYPE_CHECKING:
@@ -421,6 +420,8 @@ class Agent(Generic[StateT]):
         run_until_the_end(self._serve_standard_streams(), self.info.name, uvloop=uvloop)
 
     async def _serve_standard_streams(self) -> None:
+        from accord.transports.stdio_transport import StdioTransport
+
         transport = StdioTransport.standard()
         await self.serve(transport, owner=os.environ.get(OWNER, ""))
         if (error := transport.output_error) is not None:
@@ -449,4 +450,9 @@ def _versions(versions: Sequence[Version]) -> tuple[Version, ...]:
 def _store(store: Store | str | Path | None) -> Store:
     if isinstance(store, Store):
         return store
-    return store_at(os.environ.get(STORE) or IN_MEMORY if store is None else store, "Agent(store=...)")
+    where = os.environ.get(STORE) or IN_MEMORY if store is None else store
+    if where == IN_MEMORY:
+        return MemoryStore()
+    from accord.store.store_url import store_at
+
+    return store_at(where, "Agent(store=...)")

@@ -6,7 +6,7 @@ Its connections read it through its `ClientDefinition`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from accord import __version__
 from accord._internal.tasks import adapted
@@ -14,12 +14,13 @@ from accord.engine.handlers import Handlers, MessageT, RawHandlerT, Registrar
 from accord.engine.interceptors import Interception
 from accord.mistakes import check_sequence, check_text, wrong_type
 from accord.schema import v1
-from accord.services.elicitation_service import Elicitation, Fill
 from accord.services.file_service import Files
 from accord.services.permission_question import Ask, allow_all, refuse
 from accord.services.permission_service import Permissions
 from accord.services.service import Service, SessionOf
-from accord.services.terminal_service import Terminals
+
+if TYPE_CHECKING:
+    from accord.services.elicitation_service import Fill
 
 
 class Client:
@@ -59,7 +60,7 @@ class Client:
         check_sequence("Client(services=...)", "services", services)
         lent: list[Service] = [
             *([Files()] if files is True else _given("files", files)),
-            *([Terminals()] if terminals is True else _given("terminals", terminals)),
+            *([_terminals()] if terminals is True else _given("terminals", terminals)),
             *([] if elicitation is None else [_elicitation(elicitation)]),
             _permissions(permissions),
             *(_service("Client(services=...)", it) for it in services),
@@ -127,7 +128,15 @@ def _elicitation(elicitation: Fill | Service) -> Service:
         return elicitation
     if isinstance(elicitation, type) or not callable(elicitation):
         raise wrong_type("Client(elicitation=...)", "a function that fills in forms, or a Service", elicitation)
+    from accord.services.elicitation_service import Elicitation  # few clients fill in forms
+
     return Elicitation(elicitation)
+
+
+def _terminals() -> Service:
+    from accord.services.terminal_service import Terminals  # loads what starts processes
+
+    return Terminals()
 
 
 def _permissions(permissions: bool | Ask | Service) -> Service:

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, TypeAlias, 
 
 from accord._internal.endpoint import Endpoint
 from accord._internal.tasks import within
-from accord.agent_file import startable
 from accord.client.client import Client, definition_of
 from accord.client.handshake import VERSIONS, checked_versions
 from accord.client.live_agent import LiveAgent
@@ -30,7 +29,6 @@ from accord.client.remote_agent import RemoteAgent, kept_open
 from accord.client.restart import Restart
 from accord.client.target import CommandTarget, Target
 from accord.engine.connection import Limits
-from accord.engine.spans import Spans
 from accord.errors import AccordError
 from accord.installation import (
     AGENTS,
@@ -44,13 +42,15 @@ from accord.installation import (
 )
 from accord.mistakes import wrong_type
 from accord.program import OWNER
-from accord.trace import Observer, TraceFile
-from accord.transports.launch import Inherit, program_file
+from accord.trace.trace_events import Observer
 from accord.transports.memory_transport import pair
 from accord.transports.transport_interface import Transport
 
 if TYPE_CHECKING:
     from accord import Agent
+    from accord.engine.spans import Spans
+    from accord.trace import TraceFile
+    from accord.transports.launch import Inherit
 
 
 P = ParamSpec("P")
@@ -157,7 +157,11 @@ async def connect(
 
     Raises one clear error when the agent cannot be started or does not speak the protocol.
     """
-    with_trace = TraceFile(trace, role="client") if isinstance(trace, str | Path) else trace
+    trace_file: TraceFile | None = None
+    if isinstance(trace, str | Path):
+        from accord.trace import TraceFile
+
+        trace = trace_file = TraceFile(trace, role="client")
     live = LiveAgent(
         target_of(
             target,
@@ -176,7 +180,7 @@ async def connect(
         restart=(Restart() if restart else None) if isinstance(restart, bool) else restart,
         unstable=unstable,
         limits=limits,
-        observers=[] if with_trace is None else [with_trace],
+        observers=[] if trace is None else [trace],
         spans=spans,
         providers=providers,
     )
@@ -184,8 +188,8 @@ async def connect(
         async with live:
             yield RemoteAgent(live)
     finally:
-        if isinstance(with_trace, TraceFile) and with_trace is not trace:
-            with_trace.close()
+        if trace_file is not None:
+            trace_file.close()
 
 
 def target_of(
@@ -218,6 +222,8 @@ def target_of(
             words = shlex.split(where, posix=os.name == "posix")
         except ValueError as error:
             raise AccordError(f"cannot split the command {where!r} into words: {error}; pass a list instead") from None
+        from accord.agent_file import startable
+
         where = startable(words)
         if where == words and len(words) == 1 and (named := find_agent(words[0], **options)) is not None:
             return named
@@ -243,6 +249,8 @@ def find_agent(word: str, **options: Any) -> Target | None:
     A plug-in that is broken is left out with a warning: the word may be a command, or known to another plug-in. What it
     raises on purpose, an AccordError, is about the agent that was meant.
     """
+    from accord.transports.launch import program_file
+
     if os.sep in word and program_file(word) is not None:
         return None
     for plugin in plugins(AGENTS).values():

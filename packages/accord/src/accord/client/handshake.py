@@ -20,7 +20,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from msgspec import Raw
 
@@ -28,7 +28,6 @@ from accord.client.target import Target
 from accord.engine.connection import Limits
 from accord.engine.handlers import Handlers
 from accord.engine.peer import Peer
-from accord.engine.spans import Spans
 from accord.errors import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -47,6 +46,9 @@ from accord.schema import codec, legacy, v1
 from accord.schema.base import Json
 from accord.schema.capabilities import Capabilities
 from accord.trace.trace_events import Observer
+
+if TYPE_CHECKING:
+    from accord.engine.spans import Spans
 
 
 class Handshake(NamedTuple):

@@ -28,7 +28,6 @@ from accord.engine.handlers import Handlers, MessageT, Registrar
 from accord.engine.interceptors import Interceptors
 from accord.engine.outgoing import PendingRequest
 from accord.engine.peer import Peer
-from accord.engine.spans import Spans
 from accord.errors import AccordError, CapabilityMissing, PeerError, keep_stderr
 from accord.mistakes import wrong_type
 from accord.schema import v1
@@ -40,6 +39,7 @@ from accord.trace.trace_events import Observer
 if TYPE_CHECKING:
     from accord.client.lent_tools import EditorServer, Lending
     from accord.dialects.v2_requests import V2Agent
+    from accord.engine.spans import Spans
     from accord.mcp.tool_server import ToolServer
 
 ResultT = TypeVar("ResultT")

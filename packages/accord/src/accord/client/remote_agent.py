@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from accord._internal.endpoint import Endpoint
-from accord.client import login_methods
 from accord.client.live_agent import LiveAgent
 from accord.client.remote_session import RemoteSession
 from accord.client.session_table import absolute
@@ -127,11 +126,15 @@ class RemoteAgent:
         restarted with them. A terminal login runs at our terminal. Both need an agent that is a command. Raises
         `AccordError` if the method is unknown, a variable is missing, or the login fails.
         """
-        await login_methods.log_in(self._live, self.login_method(method), env or {})
+        from accord.client.login_methods import log_in
+
+        await log_in(self._live, self.login_method(method), env or {})
 
     def login_method(self, wanted: str | None = None) -> v1.AuthMethod:
         """The way to log in with this id, or the agent's only one; raises `AccordError`, with those that it offers."""
-        return login_methods.method_of(self.auth_methods, wanted)
+        from accord.client.login_methods import method_of
+
+        return method_of(self.auth_methods, wanted)
 
     async def logout(self) -> None:
         """Log out; raises `CapabilityMissing` if the agent does not support it."""

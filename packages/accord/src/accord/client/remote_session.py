@@ -23,8 +23,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast
 
 from msgspec import Raw
 
-from accord.client import mentions as mentioned
-from accord.client.markdown import markdown, safe
 from accord.client.remote_subagent import LiveSubagent, RemoteSubagent, Subagents, SubagentSaid, face_of
 from accord.client.reply import Outcome, PromptsDuringRestart, Reply
 from accord.client.update_buffer import UpdateBuffer
@@ -136,14 +134,17 @@ class RemoteSession:
             parts += cast("Sequence[Content]", given if isinstance(given, list | tuple) else (given,))
         for part in parts:
             if isinstance(part, Path):
+                from accord.client.mentions import given_file
+
                 takes = remote.capabilities.prompt
-                blocks.append(mentioned.given(part, self.cwd, self.roots, takes, must_exist=remote.is_here))
+                blocks.append(given_file(part, self.cwd, self.roots, takes, must_exist=remote.is_here))
             elif isinstance(part, str):
                 blocks.append(v1.TextContent(part))
                 if with_mentions:
+                    from accord.client.mentions import block_for, files_in
+
                     takes = remote.capabilities.prompt
-                    paths = mentioned.files_in(part, self.cwd, self.roots)
-                    blocks += [mentioned.block_for(path, self.roots, takes) for path in paths]
+                    blocks += [block_for(path, self.roots, takes) for path in files_in(part, self.cwd, self.roots)]
             else:
                 block = content_block("session.prompt()", part)
                 # initialization, Prompt capabilities: an agent that cannot read the block would refuse the prompt.
@@ -212,6 +213,8 @@ class RemoteSession:
 
     def markdown(self) -> str:
         """The conversation as Markdown."""
+        from accord.client.markdown import markdown
+
         return markdown(self.state)
 
     def close_questions(self) -> None:
@@ -220,6 +223,8 @@ class RemoteSession:
 
     def _repr_markdown_(self) -> str:
         """What a notebook shows: `markdown()` without raw HTML and images, which the agent could abuse there."""
+        from accord.client.markdown import safe
+
         return safe(self.markdown())
 
     def on(self, message: type[MessageT]) -> Registration[MessageT]:

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from msgspec import Raw
 
-from accord.client.markdown import markdown, safe
 from accord.client.update_buffer import UpdateBuffer
 from accord.errors import CapabilityMissing, Overflow
 from accord.mistakes import check_callable, shortened
@@ -121,10 +120,14 @@ class RemoteSubagent:
 
     def markdown(self) -> str:
         """What it has said and done as Markdown."""
+        from accord.client.markdown import markdown
+
         return markdown(self.state)
 
     def _repr_markdown_(self) -> str:
         """What a notebook shows: `markdown()` without raw HTML and images, which the agent could abuse there."""
+        from accord.client.markdown import safe
+
         return safe(self.markdown())
 
     # Cancelling

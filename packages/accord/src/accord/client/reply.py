@@ -24,11 +24,9 @@ import msgspec
 
 from accord._internal.light_event import LightEvent
 from accord._internal.tasks import within as in_time
-from accord.client.markdown import safe, turn_markdown
 from accord.client.remote_subagent import RemoteSubagent, SubagentSaid, face_of
 from accord.client.update_buffer import UpdateBuffer
 from accord.engine.outgoing import PendingRequest
-from accord.engine.spans import SpanEnd
 from accord.errors import AccordError, Overflow, PeerError, Timeout
 from accord.mistakes import shortened
 from accord.schema import codec, v1
@@ -40,6 +38,7 @@ from accord.session.values import whole_part
 if TYPE_CHECKING:
     from accord.client.live_agent import LiveAgent
     from accord.client.remote_session import LiveSession
+    from accord.engine.spans import SpanEnd
 
 log = logging.getLogger("accord")
 
@@ -67,6 +66,8 @@ class Outcome(msgspec.Struct, frozen=True):
 
     def _repr_markdown_(self) -> str:
         """What a notebook shows: the tool calls and the text, without raw HTML and images."""
+        from accord.client.markdown import safe, turn_markdown
+
         return safe(turn_markdown(self.tool_calls, self.text, self.stop_reason))
 
 

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from msgspec import Raw
 
-from accord.client.mcp_config import handed_over
 from accord.client.remote_session import LiveSession, RemoteSession, Reopening, SessionSetup
 from accord.client.remote_subagent import Homes, LiveSubagent
 from accord.client.update_buffer import EarlyUpdates
@@ -153,6 +152,8 @@ class Sessions:
             return self._remote.lend(server)
         check_sendable("mcp_servers", server)
         self._remote.peer.capabilities.require_for(server, f"the MCP server {getattr(server, 'name', '')}")
+        from accord.client.mcp_config import handed_over
+
         return handed_over(server, cwd)
 
     def _with_editor(self, setup: SessionSetup) -> SessionSetup:

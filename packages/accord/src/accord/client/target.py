@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
-from accord.transports.launch import Inherit, environment
-from accord.transports.process_transport import ProcessTransport
 from accord.transports.transport_interface import Transport
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from accord.transports.launch import Inherit
 
 
 class Target(ABC):
@@ -78,7 +78,7 @@ class CommandTarget(Target):
         import hashlib  # only for remembered answers; a connection needs none of these
         import json
 
-        from accord.transports.launch import program_file
+        from accord.transports.launch import environment, program_file
 
         folder = os.path.realpath(self.cwd or ".")
         path = environment(self.env, self.inherit).get("PATH", os.defpath)
@@ -90,6 +90,8 @@ class CommandTarget(Target):
         return f"{real} {digest[:32]}"
 
     def dial(self) -> Transport:
+        from accord.transports.process_transport import ProcessTransport  # not for agents in memory or behind URLs
+
         return ProcessTransport(
             self.command, cwd=self.cwd, env=self.env, inherit_env=self.inherit, on_stderr=self._on_stderr
         )

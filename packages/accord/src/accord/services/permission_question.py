@@ -15,13 +15,16 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from accord.errors import RequestError
 from accord.project.roots import LONGEST, is_unicode
-from accord.schema import v1, v2
+from accord.schema import v1
 from accord.services.service import ServedSession
 from accord.session import ToolCallState
+
+if TYPE_CHECKING:
+    from accord.schema import v2
 
 FILES = 1000
 """Files that one permission request may name."""
@@ -254,6 +257,8 @@ def question_of(request: v2.RequestPermissionRequest, session: ServedSession) ->
 
 
 def _asked_tool_call(request: v2.RequestPermissionRequest, session: ServedSession) -> ToolCallState:
+    from accord.schema import v2
+
     match request.subject:
         case v2.ToolCallPermissionSubject(tool_call=said):
             return session.fold(cast("Any", said))
@@ -266,6 +271,8 @@ def _asked_tool_call(request: v2.RequestPermissionRequest, session: ServedSessio
 
 def response_of(response: v1.RequestPermissionResponse) -> v2.RequestPermissionResponse:
     """The answer in the words of version 2."""
+    from accord.schema import v2
+
     outcome = response.outcome
     if isinstance(outcome, v1.SelectedPermissionOutcome):
         return v2.RequestPermissionResponse.selected(outcome.option_id)
