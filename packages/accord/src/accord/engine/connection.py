@@ -331,7 +331,7 @@ class Connection:
     def resumed(self) -> None:
         """The output has room again; the transport calls this."""
         self._outbox.emptied()
-        if self._incoming.holds:
+        if self._incoming.held.count:
             # In the context that is outside any handler: a handler's write may have made the room.
             self._loop.call_soon(self._begin_held, context=self._context)
 

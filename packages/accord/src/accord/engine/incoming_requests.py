@@ -213,7 +213,7 @@ class IncomingRequests:
             None  # an empty one takes 760 bytes of each connection
         )
         """Requests that wait for their turn to begin; None while there are none."""
-        self._held = HeldRequests(backlog)
+        self.held = HeldRequests(backlog)
         """Requests that wait for room in the output."""
         self._most = most
         self._most_bytes = most_bytes
@@ -237,9 +237,9 @@ class IncomingRequests:
         request = IncomingRequest(message.id, key, message.method, route, self, size, on_answered)
         if not self._open.add_incoming(key, request):
             return False
-        if self._outbox.full or self._held.count:
+        if self._outbox.full or self.held.count:
             request.to_begin = functools.partial(self._take_held, request, message, size)
-            self._held.put(request, message)
+            self.held.put(request, message)
         else:
             self._take(request, message)
         return True
@@ -249,18 +249,13 @@ class IncomingRequests:
         outbox = self._outbox
         outbox.corked = True
         try:
-            while not outbox.full and (request := self._held.take()) is not None:
+            while not outbox.full and (request := self.held.take()) is not None:
                 request.begin()
         finally:
             outbox.uncork()
 
-    @property
-    def holds(self) -> bool:
-        """Whether requests wait for room in the output."""
-        return self._held.count > 0
-
     def _take_held(self, request: IncomingRequest, message: RequestFrame, size: int) -> None:
-        self._held.begun(request, size)
+        self.held.begun(request, size)
         self._take(request, message)
 
     def _take(self, request: IncomingRequest, message: RequestFrame) -> None:
@@ -294,7 +289,7 @@ class IncomingRequests:
 
     def _too_many(self) -> str | None:
         """Why this request cannot be handled now; None if it can."""
-        handled = len(self._open.incoming) - self._held.count
+        handled = len(self._open.incoming) - self.held.count
         if handled > self._most:
             return f"{self._most:,} requests are already being handled; wait until some are answered"
         if handled > 1 and self._bytes > self._most_bytes:
@@ -307,8 +302,8 @@ class IncomingRequests:
     def begin_all_of(self, lane: str | None) -> None:
         """Start all requests that have arrived for this session: an immediate notification must not overtake them."""
         self._begin_deferred_of(lane)
-        if self._held.count:
-            for request in self._held.take_all_of(lane):
+        if self.held.count:
+            for request in self.held.take_all_of(lane):
                 request.begin()
             self._begin_deferred_of(lane)
 
@@ -331,7 +326,7 @@ class IncomingRequests:
                 self._answer_error(request, REQUEST_CANCELLED, "Request cancelled")
             else:
                 request.begin()
-        self._held.drop()
+        self.held.drop()
         await self._tasks.end(grace)
         for request in list(self._open.incoming.values()):
             self._answer_error(request, REQUEST_CANCELLED, "Request cancelled")
@@ -443,7 +438,7 @@ class IncomingRequests:
             log.error(
                 "the handler of %s failed%s",
                 request.method,
-                self._hidden(told=told),
+                "" if told or self._debug else f'; the peer was told only "Internal error"{self._debug_hint}',
                 exc_info=error if self._debug else error_of_author(error),
             )
         # cancellation: a cancelled request is answered with its result or with this code, whatever its handler raised.
@@ -453,10 +448,6 @@ class IncomingRequests:
             return error.code, error.message, error.data
         data = {"error": _described(error)} if self._debug else None
         return INTERNAL_ERROR, str(error) if told else "Internal error", data
-
-    def _hidden(self, *, told: bool) -> str:
-        """What the log says about the answer, if the answer does not say what went wrong."""
-        return "" if told or self._debug else f'; the peer was told only "Internal error"{self._debug_hint}'
 
     def _answer_error(self, request: IncomingRequest, code: int, message: str, data: Any = None) -> None:
         self._answer(request, wire_messages.encode_error(request.id, code, message, data), False)

@@ -137,10 +137,6 @@ class _Entry:
         self.before: list[Step] = []
         self.of_sessions: dict[str, Step] = {}
 
-    @property
-    def is_empty(self) -> bool:
-        return not self.before and not self.of_sessions
-
 
 class Interceptors:
     """The interceptors of an agent, of a client, or of one connection; `Peer.handle` takes them."""
@@ -220,7 +216,8 @@ class Interceptors:
 
     def _changed(self, key: _Key) -> None:
         """Renew the route of this method where that is needed: with its first interceptor, and after its last."""
-        if self._entries[key].is_empty:
+        entry = self._entries[key]
+        if not entry.before and not entry.of_sessions:
             del self._entries[key]
         for routes in list(self._installed):
             routes.renew(*key)
@@ -238,7 +235,11 @@ class Interceptors:
         entry = self._entries.get(key)
         if entry is None:
             return inner
-        return maker.around(entry.message, inner, lambda message, context, go_on: _run(entry, message, context, go_on))
+        return maker.around(
+            entry.message,
+            inner,
+            lambda message, context, go_on: _pass(tuple(entry.before), entry, message, context, go_on),
+        )
 
 
 async def _convert(
@@ -250,11 +251,6 @@ async def _convert(
     return said if said is None or said is True else to_newer(said)
 
 
-def _run(entry: _Entry, message: Any, context: Context, go_on: Callable[[Any], Any] | None) -> Any:
-    """The way of one message past its interceptors: as far as it goes without waiting, then as a coroutine."""
-    return _pass(tuple(entry.before), entry, message, context, go_on)
-
-
 def _pass(
     steps: Sequence[Step],
     entry: _Entry,
@@ -262,6 +258,7 @@ def _pass(
     context: Context,
     go_on: Callable[[Any], Any] | None,
 ) -> Any:
+    """The way of one message past its interceptors: as far as it goes without waiting, then as a coroutine."""
     for place, step in enumerate(steps):
         said = step(message, context)
         if is_awaitable(said):
