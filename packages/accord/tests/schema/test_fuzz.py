@@ -2,7 +2,6 @@
 
 Texts of `corpus/v1.json` and `corpus/v2.json` (for each method, what it may carry) are damaged: as bytes, with the
 fragments of `corpus/fragments.json`, and as values. `--seeds` says how many texts, `--seed` gives a run's texts again.
-`tools/fuzz_codec.py` does the same with a fuzzer that sees which lines of the codec a text reaches.
 """
 
 import json
