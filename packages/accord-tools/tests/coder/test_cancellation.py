@@ -11,7 +11,7 @@ import pytest
 
 import accord
 from tests.coder.conftest import call, text_of
-from tests.coder.test_failing_models import SAID, Provider, status
+from tests.coder.test_model import SAID, Provider, status
 from tests.waiting import eventually
 
 ONE_API = pytest.mark.parametrize("api", ["openai"])

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from tests.cli.pseudo_terminal import Terminal
-from tests.cli.test_terminal import ACTS, EVIL
+from tests.cli.test_console import ACTS, EVIL
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a pseudo-terminal")
 
