@@ -18,99 +18,99 @@ from tests.registry.conftest import DEMO
 
 EDGE_CASES = {
     "an index of the future, with unknown keys": [
-        "test_index::test_a_list_of_the_future_is_read_as_far_as_it_is_understood",
+        "test_agent_index::test_a_list_of_the_future_is_read_as_far_as_it_is_understood",
     ],
     "an unknown kind of distribution": [
-        "test_index::test_a_list_of_the_future_is_read_as_far_as_it_is_understood",
-        "test_commands::test_search_finds_by_words_kind_platform_and_licence",
+        "test_agent_index::test_a_list_of_the_future_is_read_as_far_as_it_is_understood",
+        "test_installable_agents::test_search_finds_by_words_kind_platform_and_licence",
     ],
     "an entry without a kind for this platform is listed, with the reason": [
-        "test_commands::test_search_finds_by_words_kind_platform_and_licence",
-        "test_installing::test_an_entry_that_fits_no_platform_here_says_what_it_has",
+        "test_installable_agents::test_search_finds_by_words_kind_platform_and_licence",
+        "test_install_agent::test_an_entry_that_fits_no_platform_here_says_what_it_has",
     ],
     "another version in the package than in the entry": [
-        "test_published_entries::test_a_published_entry_means_its_command_on_each_system",
-        "test_published_entries::test_the_strict_check_finds_the_mistakes_that_were_published",
+        "test_entry::test_a_published_entry_means_its_command_on_each_system",
+        "test_entry::test_the_strict_check_finds_the_mistakes_that_were_published",
     ],
     "versions that are not semantic": [
-        "test_published_entries::test_versions_that_are_not_semantic_are_compared_as_numbers",
-        "test_installing::test_a_strange_version_and_a_reserved_id_get_safe_folders",
+        "test_entry::test_versions_that_are_not_semantic_are_compared_as_numbers",
+        "test_install_agent::test_a_strange_version_and_a_reserved_id_get_safe_folders",
     ],
-    "a download without an ending": ["test_installing::test_a_download_without_an_ending_is_the_program_itself"],
-    "a program one folder deeper": ["test_installing::test_a_program_one_folder_deeper_is_found"],
+    "a download without an ending": ["test_install_agent::test_a_download_without_an_ending_is_the_program_itself"],
+    "a program one folder deeper": ["test_install_agent::test_a_program_one_folder_deeper_is_found"],
     ".tbz2 and the other endings": [
-        "test_installing::test_an_archive_is_installed_and_its_program_starts",
-        "test_unpacking::test_each_form_of_archive_is_unpacked",
+        "test_install_agent::test_an_archive_is_installed_and_its_program_starts",
+        "test_archives::test_each_form_of_archive_is_unpacked",
     ],
     "paths of Windows": [
-        "test_published_entries::test_a_published_entry_means_its_command_on_each_system",
-        "test_published_entries::test_a_path_that_leaves_the_archive_on_windows_is_refused",
+        "test_entry::test_a_published_entry_means_its_command_on_each_system",
+        "test_entry::test_a_path_that_leaves_the_archive_on_windows_is_refused",
     ],
     "an id that vanishes from the list": [
         "test_names::test_an_installed_agent_stays_usable_when_the_registry_lists_it_no_more_or_is_gone",
     ],
     "the registry cannot be reached": [
-        "test_index::test_a_list_that_cannot_be_fetched_is_taken_from_the_cache_and_its_age_is_said",
+        "test_agent_index::test_a_list_that_cannot_be_fetched_is_taken_from_the_cache_and_its_age_is_said",
         "test_names::test_an_installed_agent_stays_usable_when_the_registry_lists_it_no_more_or_is_gone",
     ],
-    "a half-written cache": ["test_index::test_a_half_written_cache_counts_as_none"],
-    "two installations at once": ["test_installing::test_two_installations_at_once_install_it_once"],
-    "an interrupted installation": ["test_installing::test_what_an_interrupted_installation_left_is_removed"],
-    "a full disk": ["test_installing::test_a_full_disk_is_said_and_nothing_stays"],
-    "variables of proxies": ["test_index::test_proxies_of_the_environment_are_used"],
+    "a half-written cache": ["test_agent_index::test_a_half_written_cache_counts_as_none"],
+    "two installations at once": ["test_install_agent::test_two_installations_at_once_install_it_once"],
+    "an interrupted installation": ["test_install_agent::test_what_an_interrupted_installation_left_is_removed"],
+    "a full disk": ["test_install_agent::test_a_full_disk_is_said_and_nothing_stays"],
+    "variables of proxies": ["test_agent_index::test_proxies_of_the_environment_are_used"],
     "a wrong checksum": [
-        "test_installing::test_a_wrong_checksum_installs_nothing_and_says_whose_mistake_it_may_be",
-        "test_installing::test_the_same_version_with_other_content_is_refused_until_it_is_forgotten",
-        "test_installing::test_a_package_with_unexpected_content_never_runs_its_scripts",
+        "test_install_agent::test_a_wrong_checksum_installs_nothing_and_says_whose_mistake_it_may_be",
+        "test_install_agent::test_the_same_version_with_other_content_is_refused_until_it_is_forgotten",
+        "test_install_agent::test_a_package_with_unexpected_content_never_runs_its_scripts",
     ],
     "a redirect to plain HTTP": [
-        "test_index::test_a_redirect_to_what_is_not_https_is_refused",
+        "test_agent_index::test_a_redirect_to_what_is_not_https_is_refused",
         "test_edge_cases::test_an_archive_that_redirects_to_plain_http_is_refused",
     ],
     "an archive bomb": [
-        "test_unpacking::test_an_archive_that_grows_too_much_is_refused",
-        "test_unpacking::test_an_archive_with_too_many_members_is_refused",
-        "test_unpacking::test_an_archive_with_too_many_bytes_is_refused",
+        "test_archives::test_an_archive_that_grows_too_much_is_refused",
+        "test_archives::test_an_archive_with_too_many_members_is_refused",
+        "test_archives::test_an_archive_with_too_many_bytes_is_refused",
     ],
     "an archive that is gone in the middle of an update": [
-        "test_installing::test_an_archive_that_is_gone_says_so_and_the_old_version_stays",
-        "test_commands::test_a_failed_update_keeps_the_old_version_and_updates_the_others",
+        "test_install_agent::test_an_archive_that_is_gone_says_so_and_the_old_version_stays",
+        "test_installable_agents::test_a_failed_update_keeps_the_old_version_and_updates_the_others",
     ],
     "ids that mean something elsewhere, such as constructor and con": [
-        "test_index::test_a_list_of_the_future_is_read_as_far_as_it_is_understood",
-        "test_installing::test_a_strange_version_and_a_reserved_id_get_safe_folders",
+        "test_agent_index::test_a_list_of_the_future_is_read_as_far_as_it_is_understood",
+        "test_install_agent::test_a_strange_version_and_a_reserved_id_get_safe_folders",
     ],
     # What has hurt users of other clients.
     "a version in the list that npm does not have yet": [
-        "test_installing::test_a_version_that_npm_does_not_have_yet_is_replaced_by_the_newest_below_it",
+        "test_install_agent::test_a_version_that_npm_does_not_have_yet_is_replaced_by_the_newest_below_it",
     ],
     "npm's min-release-age": [
-        "test_installing::test_a_version_that_the_user_s_npm_finds_too_new_is_replaced",
+        "test_install_agent::test_a_version_that_the_user_s_npm_finds_too_new_is_replaced",
     ],
     "the network at each start": [
-        "test_installing::test_a_package_of_npm_is_installed_and_its_program_starts_without_npx",
+        "test_install_agent::test_a_package_of_npm_is_installed_and_its_program_starts_without_npx",
         "test_edge_cases::test_an_installed_package_starts_without_npm_and_without_a_network",
     ],
     "a first start of minutes without a sign": [
-        "test_commands::test_the_progress_of_a_download_is_one_line_that_vanishes",
-        "test_installing::test_the_bytes_of_a_download_are_told",
+        "test_installable_agents::test_the_progress_of_a_download_is_one_line_that_vanishes",
+        "test_install_agent::test_the_bytes_of_a_download_are_told",
     ],
     "npm's words thrown away": [
-        "test_commands::test_the_words_of_a_failed_installer_are_shown",
-        "test_installing::test_the_words_of_npm_are_kept_when_it_fails",
+        "test_installable_agents::test_the_words_of_a_failed_installer_are_shown",
+        "test_install_agent::test_the_words_of_npm_are_kept_when_it_fails",
     ],
     "programs of npm on Windows end with .cmd": [
         "test_edge_cases::test_a_program_of_npm_has_its_windows_name_on_windows",
     ],
     "a version added to a package that has one": [
-        "test_published_entries::test_a_published_entry_means_its_command_on_each_system",
+        "test_entry::test_a_published_entry_means_its_command_on_each_system",
     ],
     "variables of the entry left out": [
-        "test_published_entries::test_the_variables_of_an_entry_reach_the_choice",
+        "test_entry::test_the_variables_of_an_entry_reach_the_choice",
         "test_environment::test_a_registry_cannot_read_the_keyring",
     ],
     "a wrong checksum in the list called a corrupt runtime": [
-        "test_installing::test_a_wrong_checksum_installs_nothing_and_says_whose_mistake_it_may_be",
+        "test_install_agent::test_a_wrong_checksum_installs_nothing_and_says_whose_mistake_it_may_be",
     ],
 }
 
