@@ -12,6 +12,7 @@
 #   make bench     ours against the other SDKs
 #   make count     instructions of nineteen paths, compared with a record (valgrind; two minutes)
 #   make count-hot   the same for the ten that most messages take
+#   make schema-drift   what the newest schemas have otherwise than our types, with the place to edit
 #   make test-wine   what is special on Windows, with a Python for Windows under Wine
 #   make load      a thousand connections to one server: what they weigh, how long answers take, whether all arrives;
 #                  and what make load-hosts does
@@ -32,7 +33,7 @@ JOBS ?= 3
 SHARE ?= 1/1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install test test-all test-sample test-adapters test-wine check lint types types-mypy types-documents types-Linux types-Windows types-Darwin count count-hot docs interop interop-rust interop-agents bench load load-hosts attack torture mutants release-test dist clean
+.PHONY: help demo install test test-all test-sample test-adapters test-wine check lint types types-mypy types-documents types-Linux types-Windows types-Darwin count count-hot schema-drift docs interop interop-rust interop-agents bench load load-hosts attack torture mutants release-test dist clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -127,6 +128,9 @@ count: $(VENV)/.test
 
 count-hot: $(VENV)/.test
 	$(BIN)/python -m benchmarks.counts --hot
+
+schema-drift: $(VENV)/.test
+	$(BIN)/python tools/schema_drift.py
 
 interop: $(VENV)/.test
 	-@$(BIN)/python -m interop build

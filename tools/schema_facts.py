@@ -1,31 +1,26 @@
-"""Reads the protocol's official JSON Schema and keeps its facts: names, types, requiredness, variants, methods, marks.
+"""Reads the protocol's JSON Schema and keeps its facts: names, types, requiredness, variants, methods, marks.
 
-    python tools/schema_facts.py            fetch the pinned npm package and rewrite packages/accord/tests/schema/*.json
-    python tools/schema_facts.py FOLDER     the same from an unpacked package
+    python tools/schema_facts.py            build the pinned crate and rewrite packages/accord/tests/schema/*.json
 
-No prose of the schema is kept. `test_drift.py` in the same folder reads our own types' JSON Schema with these functions
-and compares, so a new release of the schema is: change the pin, run this, and mend what the test then names.
+The crate with the protocol's types in Rust is the source: the SDKs take it up weeks later. It has no schema files, so
+a small program prints them (`crate_schemas`). No prose is kept. `schema_drift.py` compares our types with these facts,
+and with newer sources.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
-import tarfile
 import tempfile
 from pathlib import Path
 from typing import Any
 
-PACKAGE = "@agentclientprotocol/sdk"
-VERSION = "2.4.0"
+CRATE = "agent-client-protocol-schema"
+VERSION = "1.20.0"
 FACTS = Path(__file__).parent.parent / "packages" / "accord" / "tests" / "schema"
-FILES = {
-    "v1.stable": "schema/v1/schema.json",
-    "v1.unstable": "schema/v1/schema.unstable.json",
-    "v2.stable": "schema/v2/schema.json",
-    "v2.unstable": "schema/v2/schema.unstable.json",
-}
+FEATURES = {"v1.stable": "", "v1.unstable": "unstable", "v2.stable": "v2", "v2.unstable": "unstable,v2"}
 
 Schema = dict[str, Any]
 
@@ -34,7 +29,7 @@ MARKS = {
     "x-deserialize-default-on-null": "default-on-null",
     "x-deserialize-skip-invalid-items": "skip-invalid-items",
 }
-ENVELOPES = {
+ENVELOPES = {"ProtocolLevelNotification"} | {
     f"{side}{kind}" for side in ("Agent", "Client", "Proxy") for kind in ("Request", "Response", "Notification")
 }
 
@@ -42,13 +37,33 @@ ENVELOPES = {
 def facts(document: Schema) -> Schema:
     """What a schema file says, in a form that does not depend on how it is written down."""
     definitions: dict[str, Schema] = {
-        name: definition for name, definition in document["$defs"].items() if name not in ENVELOPES
+        name: _normal(definition) for name, definition in document["$defs"].items() if name not in ENVELOPES
     }
     reader = _Reader(definitions)
     return {
         "methods": _methods(definitions),
         "types": {name: reader.type(name) for name in sorted(definitions)},
     }
+
+
+def _normal(schema: Any) -> Schema:
+    """The same schema with one way to include another: `allOf`; a schema that is only `true` is an empty one."""
+    if not isinstance(schema, dict):
+        return {}
+    normal = dict(schema)
+    for name in ("properties", "not", "items", "additionalProperties", "anyOf", "oneOf", "allOf"):
+        match schema.get(name):
+            case dict(inner) if name == "properties":
+                normal[name] = {field: _normal(value) for field, value in inner.items()}
+            case list(inner):
+                normal[name] = [_normal(variant) for variant in inner]
+            case None | False:
+                pass
+            case inner:
+                normal[name] = _normal(inner)
+    if "$ref" in normal and "properties" in normal:
+        normal["allOf"] = [{"$ref": normal.pop("$ref")}]
+    return normal
 
 
 def _methods(definitions: dict[str, Schema]) -> dict[str, Schema]:
@@ -107,8 +122,7 @@ class _Reader:
                 union["open"] = True
                 continue
             tag = _tag(variant)
-            key = f"{tag[0]}={tag[1]}" if tag else str(variant.get("title") or _reference(variant))
-            key = key if tag else str(_reference(variant) or key)
+            key = f"{tag[0]}={tag[1]}" if tag else _reference(variant) or _untagged(variant)
             inner = self.fields(variant) if tag or not _reference(variant) else self.flat(str(_reference(variant)))
             union["variants"][key] = {**own, **inner} if isinstance(inner, dict) else inner
         union["variants"] = dict(sorted(union["variants"].items()))
@@ -144,7 +158,8 @@ class _Reader:
             case "number" if "minimum" in schema or "maximum" in schema:
                 return f"number {schema.get('minimum', '')}..{schema.get('maximum', '')}"
             case "string" if "minLength" in schema:
-                return f"string of {schema['minLength']} or more"
+                most = f"to {schema['maxLength']}" if "maxLength" in schema else "or more"
+                return f"string of {schema['minLength']} {most}"
             case _:
                 return kind
 
@@ -168,34 +183,82 @@ def _tag(variant: Schema) -> tuple[str, str] | None:
     return None
 
 
+def _untagged(variant: Schema) -> str:
+    """What stands for the name of a variant without a tag and a definition: the fields that it must have."""
+    return f"with {', '.join(variant['required'])}" if variant.get("required") else "any"
+
+
 def _says_something(default: Any) -> bool:
     if hasattr(default, "values"):
         return any(_says_something(value) for value in default.values())
     return default not in (None, False, [])
 
 
-def fetch(folder: Path) -> Path:
-    """The pinned package, unpacked into this folder."""
-    subprocess.run(
-        ["npm", "pack", "--silent", f"{PACKAGE}@{VERSION}"], cwd=folder, check=True, stdout=subprocess.DEVNULL
-    )
-    with tarfile.open(next(folder.glob("*.tgz"))) as archive:
-        archive.extractall(folder, filter="data")
-    return folder / "package"
+MANIFEST = """
+[package]
+name = "accord-schema"
+version = "0.0.0"
+edition = "2021"
+[features]
+unstable = ["agent-client-protocol-schema/unstable"]
+v2 = ["agent-client-protocol-schema/unstable_protocol_v2"]
+[dependencies]
+agent-client-protocol-schema = "REQUIREMENT"
+schemars = "1"
+serde_json = "1"
+"""
+
+PROGRAM = """
+#[cfg(not(feature = "v2"))]
+use agent_client_protocol_schema::v1 as acp;
+#[cfg(feature = "v2")]
+use agent_client_protocol_schema::v2 as acp;
+
+macro_rules! add {
+    ($generator:ident, $($name:ident)*) => {{ $( $generator.subschema_for::<acp::$name>(); )* }};
+}
+
+fn main() {
+    let mut generator = schemars::SchemaGenerator::default();
+    add!(generator, ClientRequest AgentResponse ClientNotification AgentRequest ClientResponse AgentNotification);
+    add!(generator, ProtocolLevelNotification RequestId Error);
+    #[cfg(feature = "unstable")]
+    add!(generator, ProxyRequest ProxyResponse ProxyNotification);
+    println!("{}", serde_json::json!({ "$defs": generator.take_definitions(true) }));
+}
+"""
+
+
+def crate_schemas(requirement: str, folder: Path) -> tuple[str, dict[str, Schema]]:
+    """The version of the crate that fits, and its schemas, built in this folder with cargo."""
+    (folder / "src").mkdir()
+    (folder / "Cargo.toml").write_text(MANIFEST.replace("REQUIREMENT", requirement))
+    (folder / "src" / "main.rs").write_text(PROGRAM)
+    schemas = {name: json.loads(_run(folder, "run", "--features", said)) for name, said in FEATURES.items()}
+    packages = json.loads(_run(folder, "metadata", "--format-version", "1"))["packages"]
+    return next(package["version"] for package in packages if package["name"] == CRATE), schemas
+
+
+def _run(folder: Path, *arguments: str) -> str:
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "accord" / "schema-target"
+    return subprocess.run(
+        ["cargo", arguments[0], "--quiet", *arguments[1:]],
+        cwd=folder,
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "CARGO_TARGET_DIR": str(cache)},
+    ).stdout
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        package = Path(sys.argv[1]) if len(sys.argv) > 1 else fetch(Path(folder))
-        found = json.loads((package / "package.json").read_text())["version"]
-        if found != VERSION:
-            sys.exit(f"this is {PACKAGE} {found}; the pin says {VERSION}: change VERSION here to take it")
-        for name, path in FILES.items():
-            document = json.loads((package / path).read_text())
-            target = FACTS / f"{name}.json"
-            target.write_text(json.dumps(facts(document), indent=1, ensure_ascii=False) + "\n")
-            print(f"{target.name}: {len(document['$defs'])} definitions")
+        _, schemas = crate_schemas(f"={VERSION}", Path(folder))
+    for name, document in schemas.items():
+        target = FACTS / f"{name}.json"
+        target.write_text(json.dumps(facts(document), indent=1, ensure_ascii=False) + "\n")
+        print(f"{target.name}: {len(document['$defs'])} definitions")
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -46,6 +46,8 @@ SENT_BY: dict[str, str] = {
     "subagent_update": "`turn.send`",
     "session_message": "`turn.send`",
     "session_message_chunk": "`turn.send`",
+    "cursor_update": "the agent itself, for each message",
+    "prompt_suggestions_update": "`session.suggest`",
 }
 """What an author calls to send each update."""
 

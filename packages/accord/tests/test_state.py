@@ -268,7 +268,7 @@ def test_plans_with_an_id_come_and_go_by_themselves() -> None:
     first, second = v1.PlanId("1"), v1.PlanId("2")
     state = folded(
         v1.PlanUpdate(v1.PlanMarkdown(first, "a")),
-        v1.PlanUpdate(v1.PlanFile(second, "file:///p")),
+        v1.PlanUpdate(v1.PlanMarkdown(second, "c", "/p")),
         v1.PlanUpdate(v1.PlanMarkdown(first, "b")),
         v1.PlanRemoved(second),
     )

@@ -424,8 +424,8 @@ def test_updates_of_version_1_from_a_confused_agent_are_folded():
 
 
 def test_an_update_of_a_kind_that_nobody_knows_is_kept():
-    unknown = {"sessionUpdate": "replay_complete", "n": 1}
-    assert folded(read(**unknown)).unknown == [Unknown("replay_complete", unknown)]
+    unknown = {"sessionUpdate": "weather_update", "n": 1}
+    assert folded(read(**unknown)).unknown == [Unknown("weather_update", unknown)]
 
 
 def test_every_update_of_version_2_has_a_fold():
@@ -442,6 +442,9 @@ def test_every_update_of_version_2_has_a_fold():
 _SMALLEST = {
     type(update): update
     for update in (
+        v2.ReplayComplete(),
+        v2.CursorUpdate(v2.CursorId("1"), v2.UserMessageAnchor(M("1"), "after")),
+        v2.PromptSuggestionsUpdate([v2.PromptSuggestion.of("Go on")]),
         v2.UserMessageChunk.of("a", M("1")),
         v2.UserMessage(M("1")),
         v2.AgentMessageChunk.of("a", M("1")),

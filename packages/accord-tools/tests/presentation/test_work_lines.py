@@ -126,7 +126,7 @@ def test_no_text_of_an_agent_acts_on_the_terminal_or_makes_a_line_of_its_own() -
         v1.CompactionUpdate(v1.CompactionId("c"), "failed", error=evil),
         v1.SubagentUpdate(v1.SessionId("s"), title=evil),
         v1.PlanUpdate(v1.PlanMarkdown(v1.PlanId("p"), evil)),
-        v1.PlanUpdate(v1.PlanFile(v1.PlanId("p"), evil)),
+        v1.PlanUpdate(v1.PlanMarkdown(v1.PlanId("p"), "", evil)),
     ]
     shown = [lines(update, details=True) for update in updates]
     assert all(shown)

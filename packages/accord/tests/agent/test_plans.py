@@ -1,4 +1,4 @@
-"""Plans with ids, as documents and as files, and the one plan of clients that take no more."""
+"""Plans with ids, as documents of text and in files, and the one plan of clients that take no more."""
 
 from pathlib import Path
 
@@ -15,9 +15,9 @@ def agent_with(work):
     return agent
 
 
-async def turn_of(client):
+async def turn_of(client, text="go"):
     """The updates of a turn, and its answer."""
-    asked = client.call("session/prompt", {"sessionId": client.session, "prompt": [{"type": "text", "text": "go"}]})
+    asked = client.call("session/prompt", {"sessionId": client.session, "prompt": [{"type": "text", "text": text}]})
     updates = []
     while "method" in (message := await client.receive()):
         updates.append(message["params"]["update"])
@@ -63,30 +63,42 @@ async def test_a_client_that_takes_one_plan_gets_the_steps_of_all_plans(wire):
     ]
 
 
+@pytest.fixture
+def plan_file(tmp_path):
+    file = tmp_path / "plan.md"
+    file.write_text("# Plan\n- Build\n", "utf-8")
+    return file
+
+
 async def documents(turn):
     document = await turn.plan_document("# Design\n- [x] Read\n1. Write", id="design")
-    await document.replace(Path("plan.md"))
+    await document.replace(Path(turn.text))
     await document.remove()
     await turn.plan_document("# Think first")
     await turn.plan("Read")
 
 
-async def test_a_plan_can_be_markdown_or_a_file(wire):
+async def test_a_plan_can_be_markdown_as_text_or_in_a_file(wire, plan_file):
     async with wire(agent_with(documents), SEVERAL) as client:
-        (markdown, file, removed, other, plain), _ = await turn_of(client)
+        (markdown, file, removed, other, plain), _ = await turn_of(client, str(plan_file))
     assert markdown["plan"] == {"type": "markdown", "planId": "design", "content": "# Design\n- [x] Read\n1. Write"}
-    assert file["plan"] == {"type": "file", "planId": "design", "uri": "file:///project/plan.md"}
+    assert file["plan"] == {
+        "type": "markdown",
+        "planId": "design",
+        "content": "# Plan\n- Build\n",
+        "path": str(plan_file),
+    }
     assert removed == {"sessionUpdate": "plan_removed", "planId": "design"}
     assert other["plan"]["planId"] not in ("", "design")
     assert plain == {"sessionUpdate": "plan", "entries": [step("Read")]}
 
 
-async def test_a_document_becomes_steps_for_a_client_that_takes_one_plan(wire):
+async def test_a_document_becomes_steps_for_a_client_that_takes_one_plan(wire, plan_file):
     async with wire(agent_with(documents)) as client:
-        updates, _ = await turn_of(client)
+        updates, _ = await turn_of(client, str(plan_file))
     assert [[(it["content"], it["status"]) for it in update["entries"]] for update in updates] == [
         [("Read", "completed"), ("Write", "pending")],
-        [("See file:///project/plan.md", "pending")],
+        [("Build", "pending")],
         [],
         [("Think first", "pending")],
         [("Think first", "pending"), ("Read", "pending")],

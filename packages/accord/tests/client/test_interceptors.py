@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import accord
@@ -80,7 +81,9 @@ async def test_handlers_of_a_session_end_with_it():
 
 
 async def test_a_handler_of_a_session_is_a_function_also_without_async():
-    with accord.sync.connect([sys.executable, str(PROGRAM)]) as remote:
+    # Else the question would be that of the subagent's session.
+    plain = Client("editor", capabilities=lambda declared: msgspec.structs.replace(declared, subagents=None))
+    with accord.sync.connect([sys.executable, str(PROGRAM)], client=plain) as remote:
         session = remote.new_session("/")
         asking = session.on(v1.RequestPermissionRequest)
         asking(allowed)

@@ -4,6 +4,7 @@ import asyncio
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import accord
@@ -212,7 +213,10 @@ async def test_a_loaded_session_has_its_subagents_again(target, versions):
 
 
 async def test_a_client_that_does_not_ask_for_subagents_gets_a_tool_call(target):
-    async with accord.connect(target) as remote:
+    def without_subagents(declared):
+        return msgspec.structs.replace(declared, subagents=None)
+
+    async with accord.connect(target, client=Client("editor", capabilities=without_subagents)) as remote:
         session = await remote.new_session("/")
         outcome = await session.prompt("go")
         assert session.subagents == {}

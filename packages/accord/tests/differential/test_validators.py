@@ -24,6 +24,9 @@ from tests.schema.strategies import Maker, each_version, rolled
 
 pytestmark = pytest.mark.interop
 
+STABILITIES = ("unstable",)
+"""With "stable" as soon as the SDK has the schema that we follow: what is stable today was only proposed in its."""
+
 RANDOM_VALUES = 25
 AT_ONCE = 200
 PAGE = Path(__file__).parents[4] / "docs" / "differences.md"
@@ -40,7 +43,7 @@ def seed(pytestconfig):
 
 
 def all_differences(version, validators, seed, count):
-    for stability in ("stable", "unstable"):
+    for stability in STABILITIES:
         module, unstable, seen = f"v{version} {stability}", stability == "unstable", set()
         for name, hint in comparable(version, validators.types[module]).items():
             maker = Maker(rolled((seed, module, name)), unstable, False, VALID_TEXTS, FILLED_LISTS)

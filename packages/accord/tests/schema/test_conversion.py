@@ -77,9 +77,12 @@ def as_plan(update):
 def started(response):
     options = response.config_options
     if options is None:
-        options = [to_v1(to_v2(older)) for older in (response.modes, response.models) if older is not None]
+        older = (response.modes, getattr(response, "models", None))
+        options = [to_v1(to_v2(it)) for it in older if it is not None]
     if isinstance(response, v1.LoadSessionResponse):
         return v1.ResumeSessionResponse(None, options or None, meta=response.meta)
+    if isinstance(response, v1.SessionOptionsResponse):
+        return replace(response, modes=None, config_options=options or None)
     return replace(response, modes=None, models=None, config_options=options or None)
 
 
@@ -94,6 +97,7 @@ SHOWN_BY_EVERY_CLIENT = v1.ClientSessionCapabilities(
     compaction=v1.CompactionCapabilities(),
     config_options=v1.SessionConfigOptionsCapabilities(boolean=v1.BooleanConfigOptionCapabilities()),
     notices=v1.NoticeCapabilities(),
+    cursors=v1.SessionCursorsCapabilities(),
 )
 
 EXCEPTIONS = {
@@ -103,6 +107,7 @@ EXCEPTIONS = {
     v1.LoadSessionResponse: started,
     v1.ResumeSessionResponse: started,
     v1.ForkSessionResponse: started,
+    v1.SessionOptionsResponse: started,
     v1.SessionModeState: lambda modes: to_v1(to_v2(modes)),
     v1.SessionMode: to_v2,
     v1.SessionModelState: lambda models: to_v1(to_v2(models)),
@@ -113,7 +118,10 @@ EXCEPTIONS = {
     v1.InitializeResponse: initialized,
     v1.InitializeProxyResponse: initialized,
     v1.ClientCapabilities: lambda client: v1.ClientCapabilities(
-        auth=client.auth, elicitation=client.elicitation, session=SHOWN_BY_EVERY_CLIENT, meta=client.meta
+        auth=client.auth,
+        elicitation=client.elicitation,
+        session=replace(SHOWN_BY_EVERY_CLIENT, prompt_suggestions=client.session and client.session.prompt_suggestions),
+        meta=client.meta,
     ),
 }
 
@@ -176,6 +184,7 @@ WHAT_A_CLIENT_OF_VERSION_2_ALWAYS_SHOWS = {
     "NoticeCapabilities",
     "PlanCapabilities",
     "SessionConfigOptionsCapabilities",
+    "SessionCursorsCapabilities",
     "SubagentCapabilities",
 }
 WHAT_AN_AGENT_OF_VERSION_2_ALWAYS_HAS = {
@@ -232,7 +241,10 @@ OF_TOOL_CALLS = {
 }
 OF_BACKGROUND_WORK = {"BackgroundSubagent", "BackgroundTerminal", "BackgroundToolCall"}
 PARTS_OF_WHAT_CAN_BE_SAID = {
+    "ClientSessionCapabilities",
     "CommandPermissionSubject",
+    "CommandsCapabilities",
+    "CommandsSkillCapabilities",
     "DiffAdd",
     "DiffCopy",
     "DiffDelete",
@@ -241,10 +253,14 @@ PARTS_OF_WHAT_CAN_BE_SAID = {
     "DiffPatch",
     "DiffPathChange",
     "DiffPathPairChange",
+    "PromptSkillCapabilities",
+    "PromptSkillInlineCapabilities",
+    "ReplayComplete",
     "ReplayFromStart",
     "SessionCapabilities",
     "SessionNotFoundErrorData",
     "SetSessionConfigOptionRequest",
+    "Skill",
     "ToolCallPermissionSubject",
     "UnsupportedProtocolVersionErrorData",
 }

@@ -43,7 +43,8 @@ SAME_IN_THE_FACTS_BUT_NOT_HERE = {
 ONE_FOR_BOTH = "read as version 2 has it in both versions"
 DIFFERENT_IN_THE_FACTS_BUT_NOT_HERE = {
     **dict.fromkeys((*vars(content), "CompactionSummaryChunk", "Content"), ONE_FOR_BOTH),
-    "SessionMessageChunk": ONE_FOR_BOTH,
+    **dict.fromkeys(("SessionMessageChunk", "PromptSuggestion", "PromptSuggestionsUpdate"), ONE_FOR_BOTH),
+    "PlanMarkdown": "its path is text in both versions",
     "ErrorCode": "any int32 is a code",
     "MessageMcpResponse": "its variant Error is no type",
 }
@@ -155,10 +156,10 @@ def test_an_unknown_variant_has_the_fields_that_every_variant_has(union, text):
 
 
 def test_a_union_of_one_is_read_without_its_tag_and_written_with_it():
-    plain, strange = '{"name":"plan","description":"d"}', '{"type":"macro","name":"n","description":"d"}'
-    read = decoded(f"[{plain},{strange}]", list[v2.AvailableCommand])
-    assert read == [v2.Command("plan", "d"), Unknown("macro", json.loads(strange))]
-    assert codec.encode(read[0]) == b'{"type":"command","name":"plan","description":"d"}'
+    plain, strange = '{"hint":"what"}', '{"type":"voice","language":"en"}'
+    read = decoded(f"[{plain},{strange}]", list[v2.AvailableCommandInput])
+    assert read == [v2.TextCommandInput("what"), Unknown("voice", json.loads(strange))]
+    assert codec.encode(read[0]) == b'{"type":"text","hint":"what"}'
 
 
 def test_changes_are_told_apart_by_their_operation():
@@ -253,11 +254,7 @@ def test_the_handshakes_are_known_without_the_table_of_methods():
     ("hint", "older", "today"),
     [
         (v2.PlanUpdateContent, {"type": "items", "id": "p", "entries": []}, v2.PlanItems(v2.PlanId("p"), [])),
-        (
-            v1.PlanUpdateContent,
-            {"type": "file", "id": "p", "uri": "file:///p"},
-            v1.PlanFile(v1.PlanId("p"), "file:///p"),
-        ),
+        (v1.PlanUpdateContent, {"type": "markdown", "id": "p", "content": "a"}, v1.PlanMarkdown(v1.PlanId("p"), "a")),
         (v2.SessionUpdate, {"sessionUpdate": "plan_removed", "id": "p"}, v2.PlanRemoved(v2.PlanId("p"))),
         (v2.DiffPatch, {"format": "git_patch", "diff": "d"}, v2.DiffPatch("git_patch", "d")),
     ],

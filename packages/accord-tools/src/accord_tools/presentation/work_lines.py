@@ -191,14 +191,11 @@ class Work:
         match plan:
             case v1.PlanItems(plan_id=plan_id, entries=entries):
                 yield from self._plan(plan_id, entries)
-            case v1.PlanMarkdown(plan_id=plan_id, content=content):
+            case v1.PlanMarkdown(plan_id=plan_id, content=content, path=path):
                 self._plans[plan_id] = []
-                yield line_of(("Plan", "bold"))
+                yield line_of(("Plan", "bold"), (f" {label(path, TITLE)}" if path else "", "dim"))
                 for line in islice(printable(content[: STEPS * TITLE]).split("\n"), STEPS):
                     yield line_of((line.expandtabs(4), "")).under(MARGIN)
-            case v1.PlanFile(plan_id=plan_id, uri=uri):
-                self._plans[plan_id] = []
-                yield self._noted(f"plan: {label(uri, TITLE)}")
             case _:
                 return
 

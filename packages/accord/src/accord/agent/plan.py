@@ -1,17 +1,18 @@
 """Plans: steps that are begun and done, or a document. The wire takes the whole plan each time.
 
-Clients that declared `plan` take several plans, each with an id, as steps, as Markdown or as a file. Any other client
-takes one list of steps, which replaces the one before. `SessionPlans` makes that list: the steps of all plans that were
-not removed, in the order in which the plans began. The steps of a Markdown plan are the items of its lists, and a file
-is one step that names it.
+Clients that declared `plan` take several plans, each with an id, as steps or as Markdown, perhaps with its file. Any
+other client takes one list of steps, which replaces the one before. `SessionPlans` makes that list: the steps of all
+plans that were not removed, in the order in which the plans began. The steps of a Markdown plan are the items of its
+lists.
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any, cast, get_args
 
 import msgspec
@@ -51,7 +52,7 @@ class SessionPlans:
         return v1.Plan([step for steps in self._steps.values() for step in steps])
 
 
-def steps_of(plan: v1.PlanItems | v1.PlanMarkdown | v1.PlanFile) -> list[v1.PlanEntry]:
+def steps_of(plan: v1.PlanItems | v1.PlanMarkdown) -> list[v1.PlanEntry]:
     """A plan as a list of steps.
 
     >>> plan = v1.PlanMarkdown(v1.PlanId("p"), "# Plan\\n- [x] Read\\n- [ ] Write")
@@ -60,8 +61,6 @@ def steps_of(plan: v1.PlanItems | v1.PlanMarkdown | v1.PlanFile) -> list[v1.Plan
     """
     if isinstance(plan, v1.PlanItems):
         return plan.entries
-    if isinstance(plan, v1.PlanFile):
-        return [v1.PlanEntry.of(f"See {plan.uri}")]
     items = [
         v1.PlanEntry.of(it["text"], status="completed" if it["mark"] in ("x", "X") else "pending")
         for it in _ITEM.finditer(plan.content)
@@ -145,26 +144,25 @@ class TurnPlan:
 
 
 class PlanDocument:
-    """A plan as Markdown text or as a file; `turn.plan_document(...)` makes it.
+    """A plan as Markdown, given as text or in a file; `turn.plan_document(...)` makes it.
 
     >>> async def work(turn):
     ...     document = await turn.plan_document("# Plan")
     ...     await document.replace("# A better plan")
     """
 
-    def __init__(
-        self, send: Callable[[PlanChange], Awaitable[None]], plan_id: v1.PlanId, uri_of: Callable[[PurePath], str]
-    ) -> None:
+    def __init__(self, send: Callable[[PlanChange], Awaitable[None]], plan_id: v1.PlanId, cwd: PurePath) -> None:
         self.id = plan_id
         """The plan's id among the plans of the session."""
         self._send = send
-        self._uri_of = uri_of
+        self._cwd = cwd
 
     async def replace(self, content: str | PurePath) -> None:
-        """Show this in its place: text is Markdown, a `Path` is a file."""
-        plan: v1.PlanUpdateContent
+        """Show this in its place: text is Markdown, a `Path` is a file with Markdown, which is read now."""
         if isinstance(content, PurePath):
-            plan = v1.PlanFile(self.id, self._uri_of(content))
+            path = Path(self._cwd / content)
+            text = await asyncio.to_thread(path.read_text, "utf-8")
+            plan = v1.PlanMarkdown(self.id, text, str(path))
         elif isinstance(cast("object", content), str):
             plan = v1.PlanMarkdown(self.id, content)
         else:

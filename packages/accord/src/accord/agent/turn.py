@@ -370,14 +370,14 @@ class Turn(Elicits, Generic[StateT]):
         return plan
 
     async def plan_document(self, content: str | PurePath, *, id: str | None = None) -> PlanDocument:  # noqa: A002
-        """Show a plan as a document: text is Markdown, a `Path` is a file. What is returned replaces or removes it.
+        """Show a plan as a document: Markdown, as text or in a file. What is returned replaces or removes it.
 
-        A client that takes one plan gets the list items of the text as steps, or a step that names the file.
+        A file is read now, and named to the client. A client that takes one plan gets the list items as steps.
         """
         if id is not None:
             check_text("turn.plan_document(id)", id)
         plan_id = v1.PlanId(id or self._new_id("p"))
-        document = PlanDocument(self._send_plan, plan_id, lambda path: (self.cwd / path).as_uri())
+        document = PlanDocument(self._send_plan, plan_id, self.cwd)
         await document.replace(content)
         return document
 

@@ -187,8 +187,8 @@ class ClientDefinition:
                 notices=v1.NoticeCapabilities(),
             ),
             auth=v1.AuthCapabilities(terminal_login),
-            plan=v1.PlanCapabilities() if unstable else None,
-            subagents=v1.SubagentCapabilities() if unstable else None,
+            plan=v1.PlanCapabilities(),
+            subagents=v1.SubagentCapabilities(),
             nes=SHOWN if unstable else None,
             position_encodings=_encodings() if unstable else [],
             # The older form of `auth.terminal`, which agents in the field read.

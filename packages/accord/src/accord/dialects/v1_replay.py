@@ -162,7 +162,7 @@ def plan_without_ids(record: FoldedRecord) -> v1.Plan | None:
 
 
 def _plan(plan: Any) -> v1.PlanUpdateContent:
-    if isinstance(plan, Unknown | v1.PlanFile | v1.PlanMarkdown):
+    if isinstance(plan, Unknown | v1.PlanMarkdown):
         return plan
     return v1.PlanItems(plan.plan_id, [_step(step) for step in plan.entries], meta=plan.meta)
 

@@ -22,8 +22,13 @@ FIELDS_NEED: dict[tuple[str, str], Path] = {
     ("session/resume", "system_prompt"): "session_capabilities.system_prompt",
     ("session/fork", "system_prompt"): "session_capabilities.system_prompt",
     ("session/list", "archived"): "session_capabilities.archive",
+    ("session/new", "config_options"): "session_capabilities.options",
+    ("session/load", "config_options"): "session_capabilities.options",
+    ("session/resume", "config_options"): "session_capabilities.options",
+    ("session/fork", "config_options"): "session_capabilities.options",
+    ("session/fork", "cursor_id"): "session_capabilities.fork",
 }
-"""The capabilities that proposed fields need, by method and field. A whole message's need stands in its class."""
+"""The capabilities that fields need, by method and field. A whole message's need stands in its class."""
 
 
 def updates_that_need(stream: type[Notification]) -> dict[type, Path]:
@@ -110,9 +115,9 @@ class CapabilityGuard:
         """The kinds of update that need something; None for messages without updates."""
         self._unstable = cls.__unstable__ and self._needs is None
         self._fields = [
-            (field.name, field.default, FIELDS_NEED.get((self._method, field.name)))
+            (field.name, field.default, FIELDS_NEED.get((self._method, field.name)), Mark.UNSTABLE in field.marks)
             for field in fields_of(cast("Any", cls))
-            if Mark.UNSTABLE in field.marks
+            if Mark.UNSTABLE in field.marks or (self._method, field.name) in FIELDS_NEED
         ]
 
     @property
@@ -133,11 +138,11 @@ class CapabilityGuard:
             return
         if self._needs is not None and not capabilities.has(self._needs):
             raise CapabilityMissing(self._needs, self._method)
-        if unstable:
-            return
-        if self._unstable:
+        if self._unstable and not unstable:
             raise CapabilityMissing("unstable=True", self._method)
-        for name, default, needed in self._fields:
+        for name, default, needed, proposed in self._fields:
+            if unstable and proposed:
+                continue
             if getattr(message, name) != (default() if default is not None else None):
                 capabilities.require(needed or "unstable=True", f"{name} in {self._method}")
 

@@ -1,7 +1,8 @@
 """Content: what prompts, messages and tool results are made of, in both versions of the protocol. Page: content.
 
 The versions differ in little, and both are read as version 2 has it: roles are an open set, a priority lies between 0
-and 1, links may have icons. A priority out of bounds is a hint that says nothing, and is left out.
+and 1, links may have icons, a prompt may name a skill. A priority out of bounds is a hint that says nothing, and is
+left out.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from msgspec import Meta
 
-from accord.schema.base import Json, Model, Open, Tolerant, Uint64, ValidItems, choice, needs, words
+from accord.schema.base import Json, Model, Open, Tolerant, Uint64, ValidItems, choice, needs, unstable, words
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -164,7 +165,17 @@ class EmbeddedResource(Model, tag_field="type", tag="resource"):
             return cls.from_bytes(data, path.as_uri(), mime_type)
 
 
-ContentBlock: TypeAlias = Open[TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource]
+@unstable
+@needs("prompt_capabilities.skill")
+class SkillReference(Model, tag_field="type", tag="skill"):
+    """A skill for the agent to use in this prompt, by its name among the session's commands."""
+
+    name: str
+
+
+ContentBlock: TypeAlias = Open[
+    TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource | SkillReference
+]
 """One piece of content."""
 
 

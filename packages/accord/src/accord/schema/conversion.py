@@ -49,7 +49,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from accord.schema import codec, git_patch, v1, v2
-from accord.schema.base import Model, Shape
+from accord.schema.base import Model, Shape, Unknown
 from accord.schema.field_conversion import Several, Way
 
 # The table of conversions: most types differ only in names, and some have no counterpart in the other version.
@@ -90,6 +90,7 @@ _NO_MODES = "a mode is a config option: convert a message about that option inst
 _NO_MODELS = "a model is a config option: convert a message about that option instead"
 _WRAPPED = "convert the wrapped message instead"
 _WITHIN = "convert the AgentCapabilities that hold it instead"
+_WITHIN_CLIENT = "convert the ClientCapabilities that hold it instead"
 _NO_CLIENT_TERMINAL = "terminals belong to the client in version 1, and to the agent in version 2"
 
 _NOT_IN_V2: dict[type[Shape], str] = {
@@ -116,6 +117,8 @@ _NOT_IN_V2: dict[type[Shape], str] = {
     v1.SetSessionModelResponse: _NO_MODELS,
     v1.McpServerSse: "it has no MCP servers over server-sent events",
     v1.SessionCapabilities: _WITHIN,
+    v1.ClientSessionCapabilities: _WITHIN_CLIENT,
+    v1.SessionCursorsCapabilities: "every client takes cursors there",
     v1.ProxySuccessorRequest: _WRAPPED,
     v1.ProxySuccessorNotification: _WRAPPED,
 }
@@ -127,6 +130,8 @@ _NOT_IN_V1: dict[type[Shape], str] = {
     v2.ToolCallContentChunk: "an update replaces all content: send the whole content",
     v2.PromptResponse: "a prompt is answered at the end of its turn: convert the idle state update instead",
     v2.SessionCapabilities: _WITHIN,
+    v2.ClientSessionCapabilities: _WITHIN_CLIENT,
+    v2.ReplayComplete: "the answer to session/load ends a replay",
     v2.ProxySuccessorRequest: _WRAPPED,
     v2.ProxySuccessorNotification: _WRAPPED,
 }
@@ -238,7 +243,10 @@ def _agent_auth_up(value: v1.AgentAuthCapabilities) -> v2.AgentAuthCapabilities:
 
 @UP.step(v1.ClientCapabilities)
 def _client_capabilities_up(value: v1.ClientCapabilities) -> v2.ClientCapabilities:
-    return v2.ClientCapabilities(auth=_unless_empty(UP.one(value.auth)), elicitation=value.elicitation, meta=value.meta)
+    suggestions = value.session and value.session.prompt_suggestions
+    session = v2.ClientSessionCapabilities(prompt_suggestions=suggestions) if suggestions else None
+    auth = _unless_empty(UP.one(value.auth))
+    return v2.ClientCapabilities(auth=auth, elicitation=value.elicitation, session=session, meta=value.meta)
 
 
 @DOWN.step(v2.ClientCapabilities)
@@ -247,6 +255,8 @@ def _client_capabilities_down(value: v2.ClientCapabilities) -> v1.ClientCapabili
         compaction=v1.CompactionCapabilities(),
         config_options=v1.SessionConfigOptionsCapabilities(boolean=v1.BooleanConfigOptionCapabilities()),
         notices=v1.NoticeCapabilities(),
+        prompt_suggestions=value.session and value.session.prompt_suggestions,
+        cursors=v1.SessionCursorsCapabilities(),
     )
     auth = DOWN.one(value.auth) or v1.AuthCapabilities()
     return v1.ClientCapabilities(auth=auth, elicitation=value.elicitation, session=shown, meta=value.meta)
@@ -323,7 +333,28 @@ MODE_OPTION = v2.SessionConfigId("mode")
 MODEL_OPTION = v2.SessionConfigId("model")
 """session-config-options: the id, and the category, of the option that replaces `models`."""
 
-_Started = v1.NewSessionResponse | v1.LoadSessionResponse | v1.ResumeSessionResponse | v1.ForkSessionResponse
+_Started = (
+    v1.NewSessionResponse
+    | v1.LoadSessionResponse
+    | v1.ResumeSessionResponse
+    | v1.ForkSessionResponse
+    | v1.SessionOptionsResponse
+)
+
+
+# Initial options: one of a type that version 1 does not have cannot be sent
+
+
+@DOWN.step(v2.NewSessionRequest, v2.ForkSessionRequest)
+def _opening(value: v2.NewSessionRequest | v2.ForkSessionRequest) -> Any:
+    _check_initial_options(value)
+    return DOWN.carry(value, getattr(v1, type(value).__name__))
+
+
+def _check_initial_options(value: v2.NewSessionRequest | v2.ForkSessionRequest | v2.ResumeSessionRequest) -> None:
+    for option in value.config_options:
+        if isinstance(option, Unknown):
+            DOWN.refuse(f"{type(value).__name__}.configOptions", f"it has no values of the type {option.tag!r}")
 
 
 # Resuming: `session/load` is `session/resume` with a replay from the start
@@ -337,6 +368,7 @@ def _load_request(value: v1.LoadSessionRequest) -> v2.ResumeSessionRequest:
 
 @DOWN.step(v2.ResumeSessionRequest)
 def _resume_request(value: v2.ResumeSessionRequest) -> Any:
+    _check_initial_options(value)
     match value.replay_from:
         case None:
             return DOWN.carry(value, v1.ResumeSessionRequest)
@@ -353,6 +385,7 @@ _ANSWERS: dict[type, type] = {
     v1.LoadSessionResponse: v2.ResumeSessionResponse,
     v1.ResumeSessionResponse: v2.ResumeSessionResponse,
     v1.ForkSessionResponse: v2.ForkSessionResponse,
+    v1.SessionOptionsResponse: v2.SessionOptionsResponse,
 }
 
 
@@ -367,11 +400,14 @@ def _options_of(value: _Started) -> list[v2.SessionConfigOption]:
     if value.config_options is not None:
         options: list[v2.SessionConfigOption] = UP.one(value.config_options)
         return options
-    return [UP.one(older) for older in (value.modes, value.models) if older is not None]
+    older = (value.modes, None if isinstance(value, v1.SessionOptionsResponse) else value.models)
+    return [UP.one(it) for it in older if it is not None]
 
 
-@DOWN.step(v2.NewSessionResponse, v2.ResumeSessionResponse, v2.ForkSessionResponse)
-def _started_down(value: v2.NewSessionResponse | v2.ResumeSessionResponse | v2.ForkSessionResponse) -> Any:
+@DOWN.step(v2.NewSessionResponse, v2.ResumeSessionResponse, v2.ForkSessionResponse, v2.SessionOptionsResponse)
+def _started_down(
+    value: v2.NewSessionResponse | v2.ResumeSessionResponse | v2.ForkSessionResponse | v2.SessionOptionsResponse,
+) -> Any:
     target: type = getattr(v1, type(value).__name__)
     return DOWN.carry(value, target, config_options=DOWN.one(value.config_options) or None)
 

@@ -271,6 +271,8 @@ def _scalar(scalar: Scalar) -> dict[str, Json]:
         described["maximum"] = scalar.most
     if scalar.shortest is not None:
         described["minLength"] = scalar.shortest
+    if scalar.longest is not None:
+        described["maxLength"] = scalar.longest
     return described
 
 

@@ -185,7 +185,7 @@ def _scalar_fits(scalar: Scalar, value: Any) -> bool:
     if kind is not scalar.type and not (scalar.type is float and kind is int):
         return False
     if kind is str:
-        return len(value) >= (scalar.shortest or 0)
+        return (scalar.shortest or 0) <= len(value) <= (scalar.longest or len(value))
     return (scalar.least is None or value >= scalar.least) and (scalar.most is None or value <= scalar.most)
 
 

@@ -35,7 +35,6 @@ RENAMED_FIELDS: dict[str, dict[str, str]] = {
     "CurrentModeUpdate": {"modeId": "currentModeId"},
     # plan-operations and plan-variants show `id`; the schema has `planId`.
     "PlanItems": {"id": "planId"},
-    "PlanFile": {"id": "planId"},
     "PlanMarkdown": {"id": "planId"},
     "PlanRemoved": {"id": "planId"},
     # custom-llm-endpoint shows both `id` and `providerId`; the schema has `providerId`.

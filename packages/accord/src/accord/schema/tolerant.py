@@ -221,6 +221,8 @@ def _scalar(scalar: Scalar, value: Any) -> Any:
         raise Misfit(f"expected a number up to {scalar.most:,}, got {_brief(value)}")
     if scalar.shortest is not None and isinstance(value, str) and len(value) < scalar.shortest:
         raise Misfit("expected a string that is not empty" if scalar.shortest == 1 else "the string is too short")
+    if scalar.longest is not None and isinstance(value, str) and len(value) > scalar.longest:
+        raise Misfit(f"expected a string of at most {scalar.longest:,} characters, got {len(value):,}")
     return value
 
 

@@ -32,6 +32,7 @@ class Scalar(msgspec.Struct, frozen=True):
     least: float | None = None
     most: float | None = None
     shortest: int | None = None
+    longest: int | None = None
 
 
 class OneWord(msgspec.Struct, frozen=True, eq=False):
@@ -208,7 +209,7 @@ def _opened(node: Node) -> Node:
 def _bounded(node: Node, meta: Meta) -> Node:
     if not isinstance(node, Scalar):
         raise TypeError(f"bounds are allowed only on plain types, got {node}")
-    return Scalar(node.type, least=meta.ge, most=meta.le, shortest=meta.min_length)
+    return Scalar(node.type, least=meta.ge, most=meta.le, shortest=meta.min_length, longest=meta.max_length)
 
 
 def _bare(hint: Any) -> Node:

@@ -29,7 +29,6 @@ from accord.schema.base import (
     ValidItems,
     every,
     needs,
-    unstable,
     words,
 )
 from accord.schema.content import ContentBlock, MediaType, as_block
@@ -134,23 +133,15 @@ class PlanItems(Model, tag_field="type", tag="items"):
     entries: ValidItems[PlanEntry]
 
 
-@unstable
-class PlanFile(Model, tag_field="type", tag="file"):
-    """A plan that is stored in a file."""
-
-    plan_id: PlanId
-    uri: str
-
-
-@unstable
 class PlanMarkdown(Model, tag_field="type", tag="markdown"):
-    """A plan as Markdown text."""
+    """A plan as Markdown text; `path` is the file that holds it, if there is one."""
 
     plan_id: PlanId
     content: str
+    path: Tolerant[AbsolutePath | None] = None
 
 
-PlanUpdateContent: TypeAlias = Annotated[Open[PlanItems | PlanFile | PlanMarkdown], every("planId")]
+PlanUpdateContent: TypeAlias = Annotated[Open[PlanItems | PlanMarkdown], every("planId")]
 
 
 class PlanUpdate(Model, tag_field="sessionUpdate", tag="plan_update"):
@@ -164,7 +155,6 @@ class PlanUpdate(Model, tag_field="sessionUpdate", tag="plan_update"):
         return cls(PlanItems(plan_id, steps))
 
 
-@unstable
 @needs("plan")
 class PlanRemoved(Model, tag_field="sessionUpdate", tag="plan_removed"):
     """A plan that no longer applies; the client removes it."""
@@ -274,6 +264,7 @@ _DONE: dict[type, str] = {
 # One upsert both begins and changes a tool call; content may be streamed.
 
 
+SessionId = NewType("SessionId", str)
 ToolCallId = NewType("ToolCallId", str)
 TerminalId = NewType("TerminalId", str)
 ToolKind: TypeAlias = Annotated[
@@ -301,7 +292,13 @@ class Terminal(Model, tag_field="type", tag="terminal"):
     terminal_id: TerminalId
 
 
-ToolCallContent: TypeAlias = Open[Content | Diff | Terminal]
+class SessionReference(Model, tag_field="type", tag="session"):
+    """Another session, as content of the tool call that started it."""
+
+    session_id: SessionId
+
+
+ToolCallContent: TypeAlias = Open[Content | Diff | Terminal | SessionReference]
 
 
 class ToolCallLocation(Model):

@@ -54,6 +54,7 @@ from accord.schema.content import (
     MediaType as MediaType,
     ResourceLink as ResourceLink,
     Role as Role,
+    SkillReference as SkillReference,
     TextContent as TextContent,
     TextResourceContents as TextResourceContents,
     as_block as as_block,
@@ -64,10 +65,11 @@ from accord.schema.updates import (
     Content as Content,
     ContentChunk as ContentChunk,
     MessageId as MessageId,
-    PlanFile as PlanFile,
     PlanId as PlanId,
     PlanMarkdown as PlanMarkdown,
     PlanRemoved as PlanRemoved,
+    SessionId as SessionId,
+    SessionReference as SessionReference,
     Terminal as Terminal,
     TerminalId as TerminalId,
     ToolCallId as ToolCallId,
@@ -151,7 +153,9 @@ SessionConfigId = NewType("SessionConfigId", str)
 SessionConfigValueId = NewType("SessionConfigValueId", str)
 SessionConfigGroupId = NewType("SessionConfigGroupId", str)
 
-SessionConfigOptionCategory: TypeAlias = Annotated[str, words("mode", "model", "model_config", "thought_level")]
+SessionConfigOptionCategory: TypeAlias = Annotated[
+    str, words("mode", "model", "model_config", "thought_level", "speed")
+]
 """What an option is about, so that a client can place it well. Names of one's own begin with `_`."""
 
 
@@ -222,6 +226,37 @@ class SessionConfigOptionsCapabilities(Model):
 
 class BooleanConfigOptionCapabilities(Model):
     """Declares that the client can show on-off options."""
+
+
+@unstable
+class InitialSessionConfigValue(Model):
+    """The value that a select option has from the start of a session; the one variant without a `type`."""
+
+    config_id: SessionConfigId
+    value: SessionConfigValueId
+
+
+@unstable
+class InitialSessionConfigBoolean(Model, tag_field="type", tag="boolean"):
+    """The value that an on-off option has from the start of a session."""
+
+    config_id: SessionConfigId
+    value: bool
+
+
+if TYPE_CHECKING:
+    InitialSessionConfigOption: TypeAlias = InitialSessionConfigValue | InitialSessionConfigBoolean
+else:
+    InitialSessionConfigOption = choice(
+        "InitialSessionConfigOption",
+        lambda value: InitialSessionConfigBoolean if _is_boolean(value) else InitialSessionConfigValue,
+        InitialSessionConfigBoolean,
+        InitialSessionConfigValue,
+    )
+
+
+def _is_boolean(value: Json) -> bool:
+    return isinstance(value, dict) and value.get("type") == "boolean"  # pyright: ignore[reportUnknownMemberType]
 
 
 # Models as sessions named them before config options had the category `model`. Page: adapters-type-map.
@@ -494,6 +529,7 @@ class AuthAccount(Model):
     name: Tolerant[str | None] = None
     email: Tolerant[str | None] = None
     organization: Tolerant[str | None] = None
+    description: Tolerant[str | None] = None
 
 
 @unstable
@@ -570,20 +606,49 @@ class CompactionCapabilities(Shape):
     """Declares that the client shows compaction."""
 
 
+@unstable
+class PromptSuggestionsImageCapabilities(Model):
+    """Declares that a suggested prompt may hold images."""
+
+
+@unstable
+class PromptSuggestionsAudioCapabilities(Model):
+    """Declares that a suggested prompt may hold sounds."""
+
+
+@unstable
+class PromptSuggestionsEmbeddedContextCapabilities(Model):
+    """Declares that a suggested prompt may hold resources with their contents."""
+
+
+@unstable
+class PromptSuggestionsCapabilities(Model):
+    """Declares that the client shows suggested prompts, and the content they may hold besides text and links."""
+
+    image: Tolerant[PromptSuggestionsImageCapabilities | None] = None
+    audio: Tolerant[PromptSuggestionsAudioCapabilities | None] = None
+    embedded_context: Tolerant[PromptSuggestionsEmbeddedContextCapabilities | None] = None
+
+
+@unstable
+class SessionCursorsCapabilities(Shape):
+    """Declares that the client takes the cursors of a session."""
+
+
 class ClientSessionCapabilities(Model):
     """The optional parts of a session that the client shows."""
 
     compaction: Tolerant[CompactionCapabilities | None] = None
     config_options: Tolerant[SessionConfigOptionsCapabilities | None] = None
     notices: Tolerant[NoticeCapabilities | None] = None
+    prompt_suggestions: Unstable[Tolerant[PromptSuggestionsCapabilities | None]] = None
+    cursors: Unstable[Tolerant[SessionCursorsCapabilities | None]] = None
 
 
-@unstable
 class SubagentCapabilities(Model):
     """Declares that the client shows subagents."""
 
 
-@unstable
 class PlanCapabilities(Model):
     """Declares that the client takes several plans, updated and removed by id."""
 
@@ -611,8 +676,8 @@ class ClientCapabilities(Model):
     session: Tolerant[ClientSessionCapabilities | None] = None
     auth: Tolerant[AuthCapabilities] = AuthCapabilities()
     elicitation: Tolerant[ElicitationCapabilities | None] = None
-    subagents: Unstable[Tolerant[SubagentCapabilities | None]] = None
-    plan: Unstable[Tolerant[PlanCapabilities | None]] = None
+    subagents: Tolerant[SubagentCapabilities | None] = None
+    plan: Tolerant[PlanCapabilities | None] = None
     nes: Unstable[Tolerant[ClientNesCapabilities | None]] = None
     position_encodings: Unstable[Tolerant[ValidItems[PositionEncodingKind]]] = []
 
@@ -677,18 +742,20 @@ class SessionTitleCapabilities(Model):
 
 
 @unstable
+class SessionOptionsCapabilities(Model):
+    """Declares that the agent answers `session/options`, and takes config options when a session is opened."""
+
+
 class SessionSystemPromptOverrideCapabilities(Model):
     """Declares that the client may replace the agent's system prompt."""
 
 
-@unstable
 class SessionSystemPromptModeCapabilities(Model):
     """The modes of system prompt besides appending."""
 
     override: Tolerant[SessionSystemPromptOverrideCapabilities | None] = None
 
 
-@unstable
 class SessionSystemPromptCapabilities(Model):
     """Declares that the client may add to the agent's system prompt."""
 
@@ -707,7 +774,8 @@ class SessionCapabilities(Model):
     archive: Unstable[Tolerant[SessionArchiveCapabilities | None]] = None
     status: Unstable[Tolerant[SessionStatusCapabilities | None]] = None
     title: Unstable[Tolerant[SessionTitleCapabilities | None]] = None
-    system_prompt: Unstable[Tolerant[SessionSystemPromptCapabilities | None]] = None
+    options: Unstable[Tolerant[SessionOptionsCapabilities | None]] = None
+    system_prompt: Tolerant[SessionSystemPromptCapabilities | None] = None
 
 
 @unstable
@@ -938,12 +1006,11 @@ AnyMcpNotification.__params__ = choice(
 # session-close, session-resume, additional-directories.
 
 
-SessionId = NewType("SessionId", str)
+CursorId = NewType("CursorId", str)
 
 SystemPromptMode: TypeAlias = Annotated[str, words("append", "override")]
 
 
-@unstable
 class SystemPrompt(Model):
     """Text of the client that extends or replaces the agent's system prompt."""
 
@@ -966,7 +1033,8 @@ class NewSessionRequest(Request[NewSessionResponse], method="session/new"):
     cwd: str
     mcp_servers: NullAsDefault[list[McpServer]]
     additional_directories: NullAsDefault[list[str]] = []
-    system_prompt: Unstable[SystemPrompt | None] = None
+    system_prompt: SystemPrompt | None = None
+    config_options: Unstable[NullAsDefault[list[InitialSessionConfigOption]]] = []
 
 
 class LoadSessionResponse(Model):
@@ -984,7 +1052,8 @@ class LoadSessionRequest(Request[LoadSessionResponse], method="session/load", ne
     cwd: str
     mcp_servers: NullAsDefault[list[McpServer]]
     additional_directories: NullAsDefault[list[str]] = []
-    system_prompt: Unstable[SystemPrompt | None] = None
+    system_prompt: SystemPrompt | None = None
+    config_options: Unstable[NullAsDefault[list[InitialSessionConfigOption]]] = []
 
 
 class ResumeSessionResponse(Model):
@@ -1004,7 +1073,8 @@ class ResumeSessionRequest(
     cwd: str
     additional_directories: NullAsDefault[list[str]] = []
     mcp_servers: NullAsDefault[list[McpServer]] = []
-    system_prompt: Unstable[SystemPrompt | None] = None
+    system_prompt: SystemPrompt | None = None
+    config_options: Unstable[NullAsDefault[list[InitialSessionConfigOption]]] = []
 
 
 @unstable
@@ -1026,7 +1096,27 @@ class ForkSessionRequest(
     cwd: str
     additional_directories: NullAsDefault[list[str]] = []
     mcp_servers: NullAsDefault[list[McpServer]] = []
-    system_prompt: Unstable[SystemPrompt | None] = None
+    system_prompt: SystemPrompt | None = None
+    config_options: Unstable[NullAsDefault[list[InitialSessionConfigOption]]] = []
+    cursor_id: Unstable[CursorId | None] = None
+
+
+@unstable
+class SessionOptionsResponse(Model):
+    """The result of `session/options`: the modes and options with which the session would start."""
+
+    modes: Tolerant[SessionModeState | None] = None
+    config_options: Tolerant[ValidItems[SessionConfigOption] | None] = None
+
+
+class SessionOptionsRequest(
+    Request[SessionOptionsResponse], method="session/options", unstable=True, needs="session_capabilities.options"
+):
+    """Ask for the options of a session before it is opened, or reopened; needs `sessionCapabilities.options`."""
+
+    cwd: str
+    additional_directories: NullAsDefault[list[str]] = []
+    session_id: SessionId | None = None
 
 
 class SessionInfo(Model):
@@ -1258,17 +1348,15 @@ class Plan(Model, tag_field="sessionUpdate", tag="plan"):
         return cls([PlanEntry.of(entry) if isinstance(entry, str) else entry for entry in entries])
 
 
-@unstable
 class PlanItems(updates.PlanItems):
     """A plan as a list of steps."""
 
     entries: Tolerant[ValidItems[PlanEntry]]  # type: ignore[assignment]
 
 
-PlanUpdateContent: TypeAlias = Open[PlanItems | PlanFile | PlanMarkdown]
+PlanUpdateContent: TypeAlias = Open[PlanItems | PlanMarkdown]
 
 
-@unstable
 @needs("plan")
 class PlanUpdate(updates.PlanUpdate):
     """One of several plans, in its present state; for clients that declared `plan`."""
@@ -1416,7 +1504,7 @@ class Diff(Model, tag_field="type", tag="diff"):
         return "\n".join(difflib.unified_diff(old, new, self.path, self.path, lineterm=""))
 
 
-ToolCallContent: TypeAlias = Open[Content | Diff | Terminal]
+ToolCallContent: TypeAlias = Open[Content | Diff | Terminal | SessionReference]
 
 
 class ToolCallLocation(updates.ToolCallLocation):
@@ -1539,27 +1627,23 @@ class RequestPermissionRequest(Request[RequestPermissionResponse], method="sessi
     options: list[PermissionOption]
 
 
-# Subagents and messages between sessions: proposed, not yet stable.
+# Subagents and messages between sessions.
 
 
-@unstable
 class SessionCancelCapabilities(Model):
     """Declares that the client may cancel this session on its own."""
 
 
-@unstable
 class SubagentSessionCapabilities(Model):
     """What a client may do with a subagent's session."""
 
     cancel: Tolerant[SessionCancelCapabilities | None] = None
 
 
-@unstable
 class RunningStateUpdate(Model, tag_field="state", tag="running"):
     """The session is at work."""
 
 
-@unstable
 class IdleStateUpdate(Model, tag_field="state", tag="idle"):
     """The session is not at work.
 
@@ -1567,16 +1651,14 @@ class IdleStateUpdate(Model, tag_field="state", tag="idle"):
     """
 
     stop_reason: Tolerant[str | None] = None
-    usage: Tolerant[Usage | None] = None
+    usage: Unstable[Tolerant[Usage | None]] = None
     error: Tolerant[Error | None] = None
 
 
-@unstable
 class RequiresActionStateUpdate(Model, tag_field="state", tag="requires_action"):
     """The session waits for the user."""
 
 
-@unstable
 class UnknownStateUpdate(Model, tag_field="state", tag="unknown"):
     """The agent does not know the session's state."""
 
@@ -1584,7 +1666,6 @@ class UnknownStateUpdate(Model, tag_field="state", tag="unknown"):
 StateUpdate: TypeAlias = Open[RunningStateUpdate | IdleStateUpdate | RequiresActionStateUpdate | UnknownStateUpdate]
 
 
-@unstable
 @needs("subagents")
 class SubagentUpdate(Upsert, tag_field="sessionUpdate", tag="subagent_update"):
     """A subagent that this session started, or changes to it: an omitted field stays, `None` clears it."""
@@ -1598,7 +1679,6 @@ class SubagentUpdate(Upsert, tag_field="sessionUpdate", tag="subagent_update"):
     additional_directories: Patch[list[str]] = UNSET
 
 
-@unstable
 @needs("subagents")
 class SessionMessage(Upsert, tag_field="sessionUpdate", tag="session_message"):
     """A message from one session to another, or changes to it: an omitted field stays, `None` clears it."""
@@ -1611,13 +1691,116 @@ class SessionMessage(Upsert, tag_field="sessionUpdate", tag="session_message"):
     content: Tolerant[Patch[ValidItems[ContentBlock]]] = UNSET
 
 
-@unstable
 @needs("subagents")
 class SessionMessageChunk(Model, tag_field="sessionUpdate", tag="session_message_chunk"):
     """Part of a message from one session to another."""
 
     message_id: MessageId
     content: ContentBlock
+
+
+# Cursors: places in a session's history at which it can be forked. Proposal: session-cursors.
+
+
+CursorAnchorPosition: TypeAlias = Annotated[str, words("before", "after")]
+
+
+@unstable
+class CursorMessageAnchor(Model):
+    """The message beside which a cursor stands."""
+
+    message_id: MessageId
+    position: CursorAnchorPosition
+
+
+@unstable
+class UserMessageAnchor(CursorMessageAnchor, tag_field="type", tag="user_message"):
+    """A cursor beside a message of the user."""
+
+
+@unstable
+class AgentMessageAnchor(CursorMessageAnchor, tag_field="type", tag="agent_message"):
+    """A cursor beside a message of the agent."""
+
+
+@unstable
+class AgentThoughtAnchor(CursorMessageAnchor, tag_field="type", tag="agent_thought"):
+    """A cursor beside a thought of the agent."""
+
+
+@unstable
+class SessionMessageAnchor(CursorMessageAnchor, tag_field="type", tag="session_message"):
+    """A cursor beside a message from one session to another."""
+
+
+@unstable
+class CursorToolCallAnchor(Model, tag_field="type", tag="tool_call"):
+    """A cursor beside a tool call."""
+
+    tool_call_id: ToolCallId
+    position: CursorAnchorPosition
+
+
+@unstable
+class CursorCompactionAnchor(Model, tag_field="type", tag="compaction"):
+    """A cursor beside a compaction."""
+
+    compaction_id: CompactionId
+    position: CursorAnchorPosition
+
+
+CursorAnchor: TypeAlias = Open[
+    UserMessageAnchor
+    | AgentMessageAnchor
+    | AgentThoughtAnchor
+    | SessionMessageAnchor
+    | CursorToolCallAnchor
+    | CursorCompactionAnchor
+]
+
+
+@unstable
+class CursorForkCapabilities(Model):
+    """Declares that the client may fork the session at this cursor."""
+
+
+@unstable
+class CursorCapabilities(Model):
+    """The methods that take this cursor now."""
+
+    fork: Tolerant[CursorForkCapabilities | None] = None
+
+
+@unstable
+@needs("session.cursors")
+class CursorUpdate(Upsert, tag_field="sessionUpdate", tag="cursor_update"):
+    """A cursor, or changes to it; the first update has the anchor, which stays. Needs `session.cursors`."""
+
+    cursor_id: CursorId
+    anchor: CursorAnchor | None = None
+    capabilities: Tolerant[Patch[CursorCapabilities]] = UNSET
+
+
+# Prompts that the agent expects next, for the client to offer. Proposal: prompt-suggestions.
+
+
+@unstable
+class PromptSuggestion(Model):
+    """A prompt that the user may want to send next, as it can be sent."""
+
+    prompt: list[ContentBlock]
+
+    @classmethod
+    def of(cls, *content: str | ContentBlock) -> PromptSuggestion:
+        return cls([as_block(block) for block in content])
+
+
+@unstable
+@needs("session.prompt_suggestions")
+class PromptSuggestionsUpdate(Model, tag_field="sessionUpdate", tag="prompt_suggestions_update"):
+    """The prompts suggested now, the likeliest first; they replace the earlier list. Needs `session.promptSuggestions`."""
+
+    suggestions: ValidItems[PromptSuggestion]
 
 
 # Session updates: everything that an agent tells while it works.
@@ -1713,6 +1896,8 @@ SessionUpdate: TypeAlias = Open[
     | SubagentUpdate
     | SessionMessage
     | SessionMessageChunk
+    | CursorUpdate
+    | PromptSuggestionsUpdate
 ]
 """One thing that happened in a session."""
 

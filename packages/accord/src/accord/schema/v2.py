@@ -13,9 +13,10 @@ it.
 | `UserMessage`, `AgentMessage`, `AgentThought` | `messageId` | `content`, `_meta` |
 | `ToolCallUpdate` | `toolCallId` | `title`, `kind`, `status`, `content`, `locations`, `rawInput`, `rawOutput`, `name`, `capabilities`, `_meta` |
 | `TerminalUpdate` | `terminalId` | `command`, `cwd`, `output`, `exitStatus`, `size`, `capabilities`, `_meta` |
-| `CompactionUpdate` | `compactionId` | `summary`, `error`, `_meta` |
+| `CompactionUpdate` | `compactionId` | `status`, `summary`, `error`, `_meta` |
 | `SubagentUpdate` | `sessionId` | `title`, `description`, `capabilities`, `state`, `cwd`, `additionalDirectories`, `_meta` |
 | `SessionMessage` | `messageId` | `senderSessionId`, `recipientSessionId`, `senderMessageId`, `recipientMessageId`, `content`, `_meta` |
+| `CursorUpdate` | `cursorId` | `capabilities`, `_meta` |
 | `SessionInfoUpdate` | the session | `title`, `updatedAt`, `_meta` |
 | `UsageUpdate` | the session | `cost` |
 """
@@ -67,6 +68,7 @@ from accord.schema.content import (
     MediaType as MediaType,
     ResourceLink as ResourceLink,
     Role as Role,
+    SkillReference as SkillReference,
     TextContent as TextContent,
     TextResourceContents as TextResourceContents,
     as_block as as_block,
@@ -92,13 +94,13 @@ from accord.schema.updates import (
     PlanEntry as PlanEntry,
     PlanEntryPriority as PlanEntryPriority,
     PlanEntryStatus as PlanEntryStatus,
-    PlanFile as PlanFile,
     PlanId as PlanId,
     PlanItems as PlanItems,
     PlanMarkdown as PlanMarkdown,
     PlanRemoved as PlanRemoved,
     PlanUpdate as PlanUpdate,
     PlanUpdateContent as PlanUpdateContent,
+    SessionReference as SessionReference,
     Terminal as Terminal,
     TerminalId as TerminalId,
     ToolCallCancelCapabilities as ToolCallCancelCapabilities,
@@ -114,6 +116,8 @@ from accord.schema.updates import (
     UserMessage as UserMessage,
 )
 from accord.schema.v1 import (
+    AgentMessageAnchor as AgentMessageAnchor,
+    AgentThoughtAnchor as AgentThoughtAnchor,
     ArchiveSessionRequest as ArchiveSessionRequest,
     ArchiveSessionResponse as ArchiveSessionResponse,
     AuthAccount as AuthAccount,
@@ -131,6 +135,15 @@ from accord.schema.v1 import (
     CompactionSummaryChunk as CompactionSummaryChunk,
     CompleteElicitationNotification as CompleteElicitationNotification,
     Cost as Cost,
+    CursorAnchor as CursorAnchor,
+    CursorAnchorPosition as CursorAnchorPosition,
+    CursorCapabilities as CursorCapabilities,
+    CursorCompactionAnchor as CursorCompactionAnchor,
+    CursorForkCapabilities as CursorForkCapabilities,
+    CursorId as CursorId,
+    CursorMessageAnchor as CursorMessageAnchor,
+    CursorToolCallAnchor as CursorToolCallAnchor,
+    CursorUpdate as CursorUpdate,
     DeleteSessionRequest as DeleteSessionRequest,
     DeleteSessionResponse as DeleteSessionResponse,
     DisableProviderRequest as DisableProviderRequest,
@@ -166,6 +179,12 @@ from accord.schema.v1 import (
     NoticeSeverity as NoticeSeverity,
     NumberPropertySchema as NumberPropertySchema,
     PermissionOptionId as PermissionOptionId,
+    PromptSuggestion as PromptSuggestion,
+    PromptSuggestionsAudioCapabilities as PromptSuggestionsAudioCapabilities,
+    PromptSuggestionsCapabilities as PromptSuggestionsCapabilities,
+    PromptSuggestionsEmbeddedContextCapabilities as PromptSuggestionsEmbeddedContextCapabilities,
+    PromptSuggestionsImageCapabilities as PromptSuggestionsImageCapabilities,
+    PromptSuggestionsUpdate as PromptSuggestionsUpdate,
     ProtocolVersion as ProtocolVersion,
     ProviderCurrentConfig as ProviderCurrentConfig,
     ProviderId as ProviderId,
@@ -187,7 +206,9 @@ from accord.schema.v1 import (
     SessionDeleteCapabilities as SessionDeleteCapabilities,
     SessionForkCapabilities as SessionForkCapabilities,
     SessionId as SessionId,
+    SessionMessageAnchor as SessionMessageAnchor,
     SessionMessageChunk as SessionMessageChunk,
+    SessionOptionsCapabilities as SessionOptionsCapabilities,
     SessionStatus as SessionStatus,
     SessionStatusCapabilities as SessionStatusCapabilities,
     SessionSystemPromptCapabilities as SessionSystemPromptCapabilities,
@@ -205,6 +226,7 @@ from accord.schema.v1 import (
     UnarchiveSessionRequest as UnarchiveSessionRequest,
     UnarchiveSessionResponse as UnarchiveSessionResponse,
     Usage as Usage,
+    UserMessageAnchor as UserMessageAnchor,
 )
 
 # What belongs to the protocol itself rather than to a topic: request ids, absolute paths, errors and their data.
@@ -276,7 +298,7 @@ class CancelRequestNotification(Notification, method="$/cancel_request"):
 
 # Slash commands that an agent offers.
 #
-# Differs from version 1: commands and their inputs say their `type`, so that others may come.
+# Differs from version 1: commands and their inputs say their `type`, so that others may come; skills are such others.
 
 
 class TextCommandInput(Model, tag_field="type", tag="text"):
@@ -300,7 +322,16 @@ class Command(Model, tag_field="type", tag="command"):
         return cls(name, description, TextCommandInput(hint) if hint is not None else None)
 
 
-AvailableCommand: TypeAlias = Annotated[Open[Command], every("name", "description")]
+@unstable
+class Skill(Model, tag_field="type", tag="skill"):
+    """A skill that the user can name in a prompt; `path` is the folder or file that holds it."""
+
+    name: str
+    description: str
+    path: Tolerant[AbsolutePath | None] = None
+
+
+AvailableCommand: TypeAlias = Annotated[Open[Command | Skill], every("name", "description")]
 
 
 class AvailableCommandsUpdate(Model, tag_field="sessionUpdate", tag="available_commands_update"):
@@ -403,6 +434,27 @@ SetSessionConfigOption: TypeAlias = Annotated[
 SetSessionConfigOptionRequest.__params__ = SetSessionConfigOption
 
 
+@unstable
+class InitialSessionConfigValue(Model, tag_field="type", tag="id"):
+    """The value that a select option has from the start of a session."""
+
+    config_id: SessionConfigId
+    value: SessionConfigValueId
+
+
+@unstable
+class InitialSessionConfigBoolean(Model, tag_field="type", tag="boolean"):
+    """The value that an on-off option has from the start of a session."""
+
+    config_id: SessionConfigId
+    value: bool
+
+
+InitialSessionConfigOption: TypeAlias = Annotated[
+    Open[InitialSessionConfigValue | InitialSessionConfigBoolean], every("configId")
+]
+
+
 # Authentication: how a user proves who they are.
 #
 # Differs from version 1: the methods are `auth/login` and `auth/logout`, which every agent with authentication methods
@@ -470,11 +522,32 @@ class ClientAuthCapabilities(Model):
 # all; `session` stands for the methods that every agent with sessions has.
 
 
+@unstable
+class CommandsSkillCapabilities(Model):
+    """Declares that the client shows skills among the commands, and can name one in a prompt."""
+
+
+@unstable
+class CommandsCapabilities(Model):
+    """The kinds of command that the client shows besides slash commands."""
+
+    skill: Tolerant[CommandsSkillCapabilities | None] = None
+
+
+@unstable
+class ClientSessionCapabilities(Model):
+    """The optional parts of a session that the client shows."""
+
+    prompt_suggestions: Tolerant[PromptSuggestionsCapabilities | None] = None
+    commands: Tolerant[CommandsCapabilities | None] = None
+
+
 class ClientCapabilities(Model):
     """The optional features that the client shows."""
 
     auth: Tolerant[ClientAuthCapabilities | None] = None
     elicitation: Tolerant[ElicitationCapabilities | None] = None
+    session: Unstable[Tolerant[ClientSessionCapabilities | None]] = None
 
 
 # What an agent can do
@@ -492,12 +565,25 @@ class PromptEmbeddedContextCapabilities(Model):
     """Declares that a prompt may hold resources with their contents."""
 
 
+@unstable
+class PromptSkillInlineCapabilities(Model):
+    """Declares that a prompt may name several skills, at any place."""
+
+
+@unstable
+class PromptSkillCapabilities(Model):
+    """Declares that a prompt may name a skill, as its first block."""
+
+    inline: Tolerant[PromptSkillInlineCapabilities | None] = None
+
+
 class PromptCapabilities(Model):
     """The content that a prompt may hold besides text and resource links."""
 
     image: Tolerant[PromptImageCapabilities | None] = None
     audio: Tolerant[PromptAudioCapabilities | None] = None
     embedded_context: Tolerant[PromptEmbeddedContextCapabilities | None] = None
+    skill: Unstable[Tolerant[PromptSkillCapabilities | None]] = None
 
 
 class McpStdioCapabilities(Model):
@@ -532,7 +618,8 @@ class SessionCapabilities(Model):
     archive: Unstable[Tolerant[SessionArchiveCapabilities | None]] = None
     status: Unstable[Tolerant[SessionStatusCapabilities | None]] = None
     title: Unstable[Tolerant[SessionTitleCapabilities | None]] = None
-    system_prompt: Unstable[Tolerant[SessionSystemPromptCapabilities | None]] = None
+    options: Unstable[Tolerant[SessionOptionsCapabilities | None]] = None
+    system_prompt: Tolerant[SessionSystemPromptCapabilities | None] = None
 
 
 class AgentCapabilities(Model):
@@ -700,7 +787,6 @@ class BackgroundTerminal(Model, tag_field="type", tag="terminal"):
     terminal_id: TerminalId
 
 
-@unstable
 class BackgroundSubagent(Model, tag_field="type", tag="subagent"):
     """A subagent that works in the background."""
 
@@ -737,7 +823,6 @@ class RequiresActionStateUpdate(Model, tag_field="state", tag="requires_action")
     background: Tolerant[list[BackgroundWork] | None] = None
 
 
-@unstable
 class UnknownStateUpdate(Model, tag_field="state", tag="unknown"):
     """The agent does not know the session's state."""
 
@@ -781,7 +866,6 @@ class CancelToolCallRequest(Request[CancelToolCallResponse], method="tool_call/c
 SessionListCursor = NewType("SessionListCursor", str)
 
 
-@unstable
 class SystemPrompt(Model):
     """Text of the client that extends or replaces the agent's system prompt."""
 
@@ -803,7 +887,8 @@ class NewSessionRequest(Request[NewSessionResponse], method="session/new"):
     cwd: AbsolutePath
     mcp_servers: NullAsDefault[list[McpServer]] = []
     additional_directories: NullAsDefault[list[AbsolutePath]] = []
-    system_prompt: Unstable[SystemPrompt | None] = None
+    system_prompt: SystemPrompt | None = None
+    config_options: Unstable[NullAsDefault[list[InitialSessionConfigOption]]] = []
 
 
 class ReplayFromStart(Model, tag_field="type", tag="start"):
@@ -829,7 +914,8 @@ class ResumeSessionRequest(Request[ResumeSessionResponse], method="session/resum
     additional_directories: NullAsDefault[list[AbsolutePath]] = []
     mcp_servers: NullAsDefault[list[McpServer]] = []
     replay_from: ReplayFrom | None = None
-    system_prompt: Unstable[SystemPrompt | None] = None
+    system_prompt: SystemPrompt | None = None
+    config_options: Unstable[NullAsDefault[list[InitialSessionConfigOption]]] = []
 
 
 @unstable
@@ -848,7 +934,25 @@ class ForkSessionRequest(Request[ForkSessionResponse], method="session/fork", un
     cwd: AbsolutePath
     additional_directories: NullAsDefault[list[AbsolutePath]] = []
     mcp_servers: NullAsDefault[list[McpServer]] = []
-    system_prompt: Unstable[SystemPrompt | None] = None
+    system_prompt: SystemPrompt | None = None
+    config_options: Unstable[NullAsDefault[list[InitialSessionConfigOption]]] = []
+    cursor_id: Unstable[CursorId | None] = None
+
+
+@unstable
+class SessionOptionsResponse(Model):
+    """The result of `session/options`: the options and commands with which the session would start."""
+
+    config_options: Tolerant[ValidItems[SessionConfigOption]] = []
+    available_commands: Tolerant[ValidItems[AvailableCommand]] = []
+
+
+class SessionOptionsRequest(Request[SessionOptionsResponse], method="session/options", unstable=True):
+    """Ask for the options of a session before it is opened, or reopened; needs `session.options`."""
+
+    cwd: AbsolutePath
+    additional_directories: NullAsDefault[list[AbsolutePath]] = []
+    session_id: SessionId | None = None
 
 
 class SessionInfo(Model):
@@ -897,6 +1001,10 @@ class SessionStatusRequest(Request[SessionStatusResponse], method="session/statu
 # that is told by an idle `StateUpdate`.
 
 
+IdempotencyKey: TypeAlias = Annotated[Annotated[str, Meta(min_length=1, max_length=255)], "IdempotencyKey"]
+"""What a client gives to one submission of a prompt; each retry has the same, so that the message is inserted once."""
+
+
 class PromptResponse(Model):
     """The result of `session/prompt`: the id under which the user's message is in the conversation."""
 
@@ -908,6 +1016,7 @@ class PromptRequest(Request[PromptResponse], method="session/prompt", patient=Tr
 
     session_id: SessionId
     prompt: list[ContentBlock]
+    idempotency_key: IdempotencyKey | None = None
 
     @classmethod
     def of(cls, session_id: SessionId, *content: str | ContentBlock) -> PromptRequest:
@@ -1007,7 +1116,6 @@ class StringPropertySchema(Model, tag_field="type", tag="string"):
     description: Tolerant[str | None] = None
     min_length: Uint32 | None = None
     max_length: Uint32 | None = None
-    pattern: str | None = None
     format: StringFormat | None = None
     default: Tolerant[str | None] = None
     enum: list[str] | None = None
@@ -1080,12 +1188,11 @@ ElicitationMode: TypeAlias = Annotated[Open[ElicitationFormMode | ElicitationUrl
 CreateElicitationRequest.__params__ = ElicitationMode
 
 
-# Subagents and messages between sessions: proposed, not yet stable.
+# Subagents and messages between sessions.
 #
 # The same as in version 1, but for the state, and that no client has to declare support.
 
 
-@unstable
 class SubagentUpdate(Upsert, tag_field="sessionUpdate", tag="subagent_update"):
     """A subagent that this session started, or changes to it."""
 
@@ -1098,7 +1205,6 @@ class SubagentUpdate(Upsert, tag_field="sessionUpdate", tag="subagent_update"):
     additional_directories: Patch[list[AbsolutePath]] = UNSET
 
 
-@unstable
 class SessionMessage(Upsert, tag_field="sessionUpdate", tag="session_message"):
     """A message from one session to another, or changes to it."""
 
@@ -1135,9 +1241,13 @@ class CompactionUpdate(Upsert, tag_field="sessionUpdate", tag="compaction_update
     """The progress of shortening the context; the first update fixes its place in the conversation."""
 
     compaction_id: CompactionId
-    status: CompactionStatus
+    status: Tolerant[Patch[CompactionStatus]] = UNSET  # null: `in_progress`, with which each begins
     summary: Tolerant[Patch[ValidItems[ContentBlock]]] = UNSET
     error: Tolerant[Patch[str]] = UNSET
+
+
+class ReplayComplete(Model, tag_field="sessionUpdate", tag="replay_complete"):
+    """The end of the replay that `session/resume` asked for; what follows is live."""
 
 
 SessionUpdate: TypeAlias = Open[
@@ -1164,6 +1274,9 @@ SessionUpdate: TypeAlias = Open[
     | SubagentUpdate
     | SessionMessage
     | SessionMessageChunk
+    | ReplayComplete
+    | CursorUpdate
+    | PromptSuggestionsUpdate
 ]
 """One thing that happened in a session."""
 

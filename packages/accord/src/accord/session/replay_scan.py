@@ -18,12 +18,17 @@ from accord.session.values import Update
 # An update of version 1 is kept as it is: `{"sessionUpdate": ...}`. One of another version is kept in an array after
 # the version: `[2, {"sessionUpdate": ...}]`. So records from before version 2 are valid as they are, and a record may
 # hold updates of both versions, because a session may be continued by a client that speaks the other one.
+#
+# A prompt's message of version 2 may be kept with the idempotency key under which it was sent, and with the session for
+# which the key counts: `[2, {"sessionUpdate": "user_message", ...}, "<session> <key>"]`. A fork copies the entries of
+# its source, and does not know its keys.
 
 
 Version: TypeAlias = Literal[1, 2]
 """A version of the protocol."""
 
 _MARKED = b"["
+_KEY_BEGINS, _KEY_ENDS = b',"', b'"]'
 
 
 def marked(update: bytes, version: int) -> bytes:
@@ -36,10 +41,35 @@ def marking(version: int) -> Callable[[bytes], bytes] | None:
     return None if version == 1 else (b"[%d,%%b]" % version).__mod__
 
 
+def with_key(entry: bytes, session_id: str, key: str) -> bytes:
+    """The entry of a prompt's message, with the key under which it was sent."""
+    return b"%b,%b]" % (entry[:-1], codec.encode(f"{session_id} {key}"))
+
+
+def has_key(entry: bytes) -> bool:
+    """Whether an entry has a key."""
+    return entry[-2:] == _KEY_ENDS
+
+
+def key_in(entry: bytes, session_id: str) -> tuple[str, str] | None:
+    """The key of an entry that has one, and the id of its message; None if the key counts for another session."""
+    entry, found = _without_key(entry)
+    session, _, key = str(codec.loads(found)).partition(" ")
+    return (key, _seen(update_in(entry)[1]).message_id) if session == session_id else None
+
+
+def _without_key(entry: bytes) -> tuple[bytes, bytes]:
+    # Within a JSON string a quotation mark follows a backslash, so the last `,"` is where the key begins.
+    rest, _, key = entry.rpartition(_KEY_BEGINS)
+    return rest + b"]", b'"' + key[:-1]
+
+
 def update_in(entry: bytes) -> tuple[int, bytes]:
     """The version of an entry, and its update as JSON."""
     if entry[:1] != _MARKED:
         return 1, entry
+    if has_key(entry):
+        entry, _ = _without_key(entry)
     version, comma, rest = entry[1:].partition(b",")
     if not comma or not version.strip().isdigit() or rest[-1:] != b"]":
         raise damaged("an entry has no version")

@@ -36,6 +36,7 @@ from accord.session.values import (
     Message,
     Observer,
     ReplacementObserver,
+    SessionCursor,
     SessionMessageState,
     Snapshot,
     Speaker,
@@ -110,6 +111,12 @@ class SessionState:
         """The session's subagents, by the ids of their sessions."""
         self.session_messages: dict[v1.MessageId, SessionMessageState] = {}
         """Messages between this session and others, by their ids in this session."""
+        self.cursors: dict[v1.CursorId, SessionCursor] = {}
+        """Places at which the session can be forked, by their ids, in the order in which the agent announced them."""
+        self.suggestions: list[v1.PromptSuggestion] = []
+        """Prompts that the agent expects next, the likeliest first."""
+        self.history_length: int | None = None
+        """How many messages and tool calls were there at the end of a replay; None if no replay has come to its end."""
         self.activity: str | None = None
         """What the session does, such as `idle` or `running`; None if the agent has not said so, as in version 1."""
         self.background: list[v2.BackgroundWork] | None = None
@@ -494,6 +501,13 @@ class SessionState:
             known = self.session_messages[message_id] = SessionMessageState(message_id)
         return known
 
+    def _add_cursor(self, update: v1.CursorUpdate) -> None:
+        known = self.cursors.get(update.cursor_id) or SessionCursor(update.cursor_id, None)
+        self.cursors[update.cursor_id] = known.updated(update)
+
+    def _add_suggestions(self, update: v1.PromptSuggestionsUpdate) -> None:
+        self.suggestions = update.suggestions
+
     _folds: ClassVar[dict[type, Callable[[SessionState, Any], None]]] = {
         v1.Plan: _add_plan,
         v1.PlanUpdate: _add_plan_update,
@@ -509,6 +523,8 @@ class SessionState:
         v1.SubagentUpdate: _add_subagent,
         v1.SessionMessage: _add_session_message,
         v1.SessionMessageChunk: _add_session_message_chunk,
+        v1.CursorUpdate: _add_cursor,
+        v1.PromptSuggestionsUpdate: _add_suggestions,
     }
     """The folds of everything else."""
 

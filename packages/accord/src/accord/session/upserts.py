@@ -170,6 +170,10 @@ def _set_state(state: SessionState, update: v2.SessionStateUpdate) -> None:
         state.last_end = update
 
 
+def _end_replay(state: SessionState, _: v2.ReplayComplete) -> None:
+    state.history_length = len(state)
+
+
 def _set_plan(state: SessionState, update: v2.PlanUpdate) -> None:
     plan = shown(update.plan)
     plan_id = v1.PlanId(str(plan.raw.get("planId", ""))) if isinstance(plan, Unknown) else plan.plan_id
@@ -219,7 +223,8 @@ def _converted(values: list[Any]) -> list[Any]:
 
 def _patch_compaction(state: SessionState, update: v2.CompactionUpdate) -> None:
     known = _compaction(state, update.compaction_id)
-    known.status = update.status
+    if update.status is not UNSET:
+        known.status = update.status or "in_progress"
     known.meta = patched_meta(known.meta, update.meta)
     if update.error is not UNSET:
         known.error = update.error
@@ -285,6 +290,7 @@ IN_TIMELINE: dict[type, Callable[[Timeline, Any], None]] = {
 
 FOLDS: dict[type, Callable[[SessionState, Any], None]] = {
     v2.SessionStateUpdate: _set_state,
+    v2.ReplayComplete: _end_replay,
     v2.TerminalUpdate: _patch_terminal,
     v2.TerminalOutputChunk: _append_output,
     v2.PlanUpdate: _set_plan,

@@ -339,6 +339,24 @@ class Compaction(GrowingContent):
         return self.read()
 
 
+class SessionCursor(msgspec.Struct, frozen=True):
+    """A place in a session's history, beside a message, a tool call or a compaction."""
+
+    id: v1.CursorId
+    anchor: v1.CursorAnchor | None
+    """What it stands beside, and on which side; None if the agent has not said so."""
+    can_fork: bool = False
+    """Whether the session can be forked here now."""
+    meta: dict[str, Json] | None = None
+
+    def updated(self, update: v1.CursorUpdate) -> SessionCursor:
+        """The cursor after this update; its anchor never changes."""
+        can_fork = self.can_fork
+        if update.capabilities is not UNSET:
+            can_fork = update.capabilities is not None and update.capabilities.fork is not None
+        return SessionCursor(self.id, self.anchor or update.anchor, can_fork, patched_meta(self.meta, update.meta))
+
+
 def choices_of(option: v1.SessionConfigSelect) -> list[v1.SessionConfigSelectOption]:
     """The values of a config option, those of all groups together."""
     groups = ([it] if isinstance(it, v1.SessionConfigSelectOption) else it.options for it in option.options)
