@@ -113,7 +113,7 @@ async def test_states_notices_and_commands_are_not_kept_but_why_work_has_ended_i
     end = v2.SessionStateUpdate("idle", "end_turn", v1.Usage(8, 3, 5))
     await record.keep(end)
     assert (await record.history()).last_end == end
-    assert await replayed(record, 2) == []
+    assert await replayed(record, 2) == [v2.ReplayComplete()]
 
 
 async def test_a_prompt_of_version_2_is_one_message_and_a_title_of_version_2_is_the_session_s(store):
@@ -256,7 +256,7 @@ async def test_an_entry_that_cannot_be_read_is_an_error_of_the_store(store, entr
 
 async def test_an_update_that_nobody_knows_comes_back_as_it_was(store):
     record = await opened(store, 2)
-    raw = {"sessionUpdate": "replay_complete", "n": [1, None], "text": "\ud83d"}
+    raw = {"sessionUpdate": "weather_update", "n": [1, None], "text": "\ud83d"}
     await converse(record, codec.convert(raw, v2.SessionUpdate))
-    [update] = await replayed(record, 2)
-    assert update.raw == raw
+    [update, complete] = await replayed(record, 2)
+    assert (update.raw, complete) == (raw, v2.ReplayComplete())

@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import os
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -33,11 +33,13 @@ from accord.schema.base import Json
 from accord.schema.tolerant import convert_alone
 from accord.schema.type_tree import Tagged, node_of
 from accord.session import SessionState, ToolCallState
-from accord.session.replay_scan import Version, marked, marking, read
+from accord.session.replay_scan import Version, has_key, key_in, marked, marking, read, with_key
 from accord.session.values import Update
 from accord.store.store import NOTHING, Changes, Store, StoredSession
 
-_NOT_KEPT = frozenset(("notice", "available_commands_update"))
+_NOT_KEPT = frozenset(
+    ("notice", "available_commands_update", "prompt_suggestions_update", "cursor_update", "replay_complete")
+)
 """The tags of updates that are not part of the conversation."""
 
 _APART = _NOT_KEPT | {"session_info_update", "state_update"}
@@ -79,6 +81,10 @@ class Record:
         """What tells the prompts of this opening from those of earlier ones."""
         self._prompts = 0
         """How many there were since."""
+        self._keys: dict[str, str] = {}
+        """The ids of the prompts' messages, by the keys under which they were sent."""
+        self._knows_keys = stored.hold == 1
+        """Whether these are all keys of the record: it is new, or was read since it was taken."""
         identifier = msgspec.json.encode(stored.id).decode()
         self._head = (
             f'{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":{identifier},"update":'.encode()
@@ -107,10 +113,11 @@ class Record:
         self._append(encoded if self._mark is None else self._mark(encoded))
         return b"%b%b}}" % (self._head, encoded)
 
-    async def keep_prompt(self, prompt: Sequence[Any], title: str | None = None) -> list[bytes]:
+    async def keep_prompt(self, prompt: Sequence[Any], title: str | None = None, key: str | None = None) -> list[bytes]:
         """Keep what the user says, and the title that it gives the session; what was kept, in this order.
 
-        The message has the id `id_for("user")`. What is kept of it are the `prompt_updates`.
+        The message has the id `id_for("user")`. What is kept of it are the `prompt_updates`, with the `key` under which
+        a client of version 2 sends it.
         """
         self._prompts += 1
         updates = list(map(encoded_update, self.prompt_updates(prompt)))
@@ -119,8 +126,23 @@ class Record:
             named = v1.SessionInfoUpdate(title)  # the same JSON in both versions
             updates.append(encoded_update(named))
             changes = self._changes(named)
-        await self.write(updates if self._mark is None else list(map(self._mark, updates)), changes)
+        entries = updates if self._mark is None else list(map(self._mark, updates))
+        if key is None:
+            await self.write(entries, changes)
+            return updates
+        message_id = self.id_for("user")
+        entries[0] = with_key(entries[0], self._stored.id, key)
+        await self.write(entries, changes)
+        self._keys[key] = message_id
         return updates
+
+    async def message_sent_under(self, key: str) -> str | None:
+        """The id of the message that was sent under this key; None if there is none, or it is no longer kept."""
+        # schema, session/prompt: a retry gets the id of the first message as long as that message is kept.
+        if key not in self._keys and not self._knows_keys:
+            async for _ in self._pages():  # notes the keys
+                pass
+        return self._keys.get(key)
 
     def _changes(self, update: Any) -> Changes:
         """What a session info update changes beside the updates."""
@@ -145,7 +167,9 @@ class Record:
 
     async def forget_prompt(self) -> None:
         """Forget the latest prompt and what followed it; later prompts and loads do not see them."""
-        sign = self.id_for("user").encode()
+        message_id = self.id_for("user")
+        self._keys = {key: other for key, other in self._keys.items() if other != message_id}
+        sign = message_id.encode()
         place = 0
         async for page in self._pages():
             for update in page:
@@ -208,6 +232,7 @@ class Record:
             entries = [self._entry_of(subagent, encoded_update(update)) for subagent, update in closed]
             await self._store.write(self._stored, entries)
             await self._tell(peer, closed)
+        await self._tell(peer, replay.complete())
 
     async def replay_work(self, peer: Peer) -> None:
         """Tell the client of a session that works everything again.
@@ -221,7 +246,8 @@ class Record:
             if self._writing:
                 self._written = asyncio.Event()
                 await self._written.wait()
-            await self._replay(peer)
+            replay = await self._replay(peer)
+            await self._tell(peer, replay.complete())
         finally:
             self._append, self._written = append, None
             self._replayed.set()
@@ -286,8 +312,13 @@ class Record:
                 subagent, entry = opened(kept)
                 yield subagent, read(entry)
 
-    def _pages(self) -> AsyncIterator[list[bytes]]:
-        return self._store.updates(self._stored.id, owner=self._stored.owner)
+    async def _pages(self) -> AsyncGenerator[list[bytes]]:
+        async for page in self._store.updates(self._stored.id, owner=self._stored.owner):
+            if not self._knows_keys:
+                found = (key_in(entry, self._stored.id) for entry in page if has_key(entry))
+                self._keys |= dict(pair for pair in found if pair is not None)
+            yield page
+        self._knows_keys = True
 
 
 @functools.cache

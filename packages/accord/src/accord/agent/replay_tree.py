@@ -324,6 +324,13 @@ class SessionReplay:
             if self._is_ours(update)
         ]
 
+    def complete(self) -> Iterator[ReplayedUpdate]:
+        """What says that the replay is complete, at its end; version 1 has the answer to `session/load` for that."""
+        if self._version == 2:
+            from accord.schema import v2
+
+            yield ReplayedUpdate(None, v2.ReplayComplete())
+
     def _each(self, tell: Callable[[Replay], Iterator[Any]]) -> Iterator[ReplayedUpdate]:
         for teller in tuple(self._announced):
             yield from self._of(teller, tell)

@@ -240,6 +240,7 @@ class KeptPrompt(Protocol):
     """A prompt of version 2 on its way into the conversation."""
 
     prompt: Sequence[v2.ContentBlock]
+    key: str | None
 
     def kept(self, session: Session, message_id: str, echo: bytes) -> None:
         """It is kept under this id; `echo` is the update that was kept."""
@@ -313,6 +314,8 @@ class Session(Generic[StateT]):
         self._is_announced = False
         """Whether the client was told of the commands that the session begins with."""
         self._prompt_title: str | None = None
+        self._submissions: dict[str, asyncio.Future[None]] = {}
+        """The prompts that are not kept yet, by the keys under which they were sent."""
         """The title that the latest prompt gave."""
         if client.local is not None:
             self.resources.push_async_callback(client.local.release, self)
@@ -542,7 +545,10 @@ class Session(Generic[StateT]):
             self._record.title is None and self._surroundings.titles_sessions and not called_by(prompt, self.commands)
         )
         self._prompt_title = title_of(text_of(prompt)) if wants_title else None
-        kept = await self._record.keep_prompt(prompt if receipt is None else receipt.prompt, self._prompt_title)
+        if receipt is None:
+            kept = await self._record.keep_prompt(prompt, self._prompt_title)
+        else:
+            kept = await self._record.keep_prompt(receipt.prompt, self._prompt_title, receipt.key)
         if receipt is not None:
             receipt.kept(self, self._record.id_for("user"), kept[0])
         if self._prompt_title is not None and self._updates.tell(self._record.frame(kept[-1])):

@@ -4,8 +4,9 @@ What is the same in both versions is done by the code of version 1: its handlers
 `v1_handlers_on_v2`). Here is what differs: sessions are opened with their commands and their state, prompts are
 inserted, and background work can be cancelled.
 
-A prompt is answered with a receipt. What happens after it is told by states, so an error of the author's function ends
-in an idle state with that error:
+A client retries a prompt under the same idempotency key: the message is inserted once, as the record knows the keys of
+its messages. A prompt is answered with a receipt. What happens after it is told by states, so an error of the author's
+function ends in an idle state with that error:
 
     session/prompt ─▶ held ─▶ inserted: kept, echoed, answered with its id ─▶ running … ─▶ idle
                           └─▶ cancelled: the answer is error -32800
@@ -27,7 +28,7 @@ from accord.agent.agent_definition import AgentDefinition
 from accord.agent.authentication import Authentication
 from accord.agent.lifecycle import Lifecycle, asks_to_watch
 from accord.agent.prompt_queue import CANCELLED
-from accord.agent.public_error import public_store_error
+from accord.agent.public_error import public_store_error, public_store_errors
 from accord.agent.remote_client import ConnectedClient
 from accord.agent.replay_tree import update_head
 from accord.agent.session import Session
@@ -48,9 +49,11 @@ from accord.schema.conversion import to_v2
 class PromptReceipt:
     """One prompt's way into the conversation, and the end of its work."""
 
-    def __init__(self, prompt: Sequence[v2.ContentBlock], context: Context, *, unstable: bool) -> None:
-        self.prompt = prompt
+    def __init__(self, request: v2.PromptRequest, context: Context, *, unstable: bool) -> None:
+        self.prompt = request.prompt
         """What the user says, as it came."""
+        self.key = request.idempotency_key
+        """The key under which the client sends it, again in each retry; None if it has none."""
         self.answer: v2.PromptResponse | None = None
         """The answer, once there is one."""
         self.store_error: StoreError | None = None
@@ -60,6 +63,26 @@ class PromptReceipt:
         self._turn: Turn | None = None
         """The work that the prompt begins; None if it joins a turn that runs, which tells of its own end."""
         self._is_over = False
+        self._submissions: dict[str, asyncio.Future[None]] = {}
+
+    async def message_sent_before(self, session: Session) -> str | None:
+        """The id of the message that an earlier attempt with this key has inserted; None if this is the first.
+
+        Attempts at the same time come one after the other: each waits until the one before is kept, or is refused. The
+        first that finds no message is the one to insert it; the next follows after `settle`.
+        """
+        assert self.key is not None, "a prompt without a key has no earlier attempts"
+        while (other := session._submissions.get(self.key)) is not None:
+            await asyncio.shield(other)
+        self._submissions = session._submissions
+        self._submissions[self.key] = asyncio.get_running_loop().create_future()
+        return await session._record.message_sent_under(self.key)
+
+    def settle(self) -> None:
+        """Let the next attempt with this key follow; a second time does nothing."""
+        if self.key is not None and (settled := self._submissions.pop(self.key, None)) is not None:
+            settled.set_result(None)
+        self._submissions = {}
 
     def begins(self, turn: Turn) -> None:
         """The prompt is going to begin this work."""
@@ -71,6 +94,8 @@ class PromptReceipt:
         session._updates.report_encoded(echo)
         self.answer = v2.PromptResponse(v2.MessageId(message_id))
         self._context.answer(self.answer)
+        if self.key is not None:
+            self.settle()
         if (turn := self._turn) is not None:
             place = turn._place
             place.at_end(lambda error: self._ended(turn, place.stop_reason, error))
@@ -264,8 +289,18 @@ class V2Methods:
     # Work
 
     async def _prompt(self, request: v2.PromptRequest, context: Context) -> v2.PromptResponse:
-        receipt = PromptReceipt(request.prompt, context, unstable=self._agent.unstable)
-        await self._work_on(v1.PromptRequest(request.session_id, request.prompt, meta=request.meta), context, receipt)
+        receipt = PromptReceipt(request, context, unstable=self._agent.unstable)
+        try:
+            if receipt.key is not None:
+                await self._authentication.require()
+                session = self._lifecycle.session(request.session_id)
+                with public_store_errors(request.session_id):
+                    if (earlier := await receipt.message_sent_before(session)) is not None:
+                        return v2.PromptResponse(v2.MessageId(earlier))
+            older = v1.PromptRequest(request.session_id, request.prompt, meta=request.meta)
+            await self._work_on(older, context, receipt)
+        finally:
+            receipt.settle()
         if receipt.answer is None:
             raise RequestError.cancelled()
         session = self._lifecycle.sessions.get(request.session_id)

@@ -305,6 +305,7 @@ class SessionWatch:
         if told < self.position or last != self._last:
             raise RequestError.invalid_request("the session was changed during its replay: load it again")
         await self._tell_past(replay.rest())
+        await self._tell_past(replay.complete())
 
     async def _tell_past(self, updates: Iterable[ReplayedUpdate]) -> None:
         for subagent, update in updates:

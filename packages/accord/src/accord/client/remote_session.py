@@ -106,6 +106,7 @@ class RemoteSession:
         wire: bool = False,
         meta: dict[str, Json] | None = None,
         subagents: bool = False,
+        idempotency_key: str | None = None,
     ) -> Reply:
         """Send a prompt now; the `Reply` can be iterated, awaited or ignored.
 
@@ -116,13 +117,28 @@ class RemoteSession:
         them the turn is cancelled and the Reply fails with `Timeout`. With `wire`, `reply.wire()` gives the JSON of the
         updates as it came; with `subagents`, `reply.with_subagents()` gives the updates of subagents too. `meta` is
         the prompt's `_meta`; the answer's is `meta` of the outcome.
+
+        An agent of version 2 inserts prompts with the same `idempotency_key` once. To retry a prompt whose fate is not
+        known, send it again with the `idempotency_key` of its reply; without one, each prompt gets a new key.
         """
         if wire and subagents:
             raise ValueError("session.prompt() takes wire=True or subagents=True, not both; the JSON names no subagent")
         if meta is not None:
             check_meta("session.prompt(meta=...)", meta)
+        if idempotency_key is not None:
+            check_text("session.prompt(idempotency_key=...)", idempotency_key)
+            if not 1 <= len(idempotency_key) <= 255:
+                raise ValueError(f"idempotency_key must have 1 to 255 characters, got {len(idempotency_key):,}")
         blocks = self._blocks(content, with_mentions=mentions)
-        reply = Reply(self._live, self, blocks, keeps_wire=wire, keeps_subagents=subagents, meta=meta)
+        reply = Reply(
+            self._live,
+            self,
+            blocks,
+            keeps_wire=wire,
+            keeps_subagents=subagents,
+            meta=meta,
+            idempotency_key=idempotency_key,
+        )
         self._live.prompt(reply, timeout, idle_timeout)
         return reply
 

@@ -123,7 +123,9 @@ class Reply:
         keeps_wire: bool = False,
         keeps_subagents: bool = False,
         meta: dict[str, Json] | None = None,
+        idempotency_key: str | None = None,
     ) -> None:
+        self._idempotency_key = idempotency_key
         self._prompt = prompt
         self._meta = meta
         self._session = session
@@ -158,6 +160,14 @@ class Reply:
     def prompt(self) -> Sequence[v1.ContentBlock]:
         """The blocks that were sent."""
         return self._prompt
+
+    @property
+    def idempotency_key(self) -> str | None:
+        """The key under which the prompt is sent: with it, another attempt does not insert the prompt again.
+
+        None for an agent of version 1 if none was given: it knows no keys.
+        """
+        return self._idempotency_key
 
     @property
     def inserted(self) -> PromptPlace:

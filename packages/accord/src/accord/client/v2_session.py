@@ -12,6 +12,7 @@ work that the agent began by itself, or in the background: `updates()` has it.
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -136,7 +137,8 @@ class LiveSessionV2(LiveSession):
     def _send(self, turn: Reply) -> None:
         is_alone = not self._open
         peer = self.remote.peer
-        posted = peer.post(v2.PromptRequest(self.id, turn._prompt, meta=turn._meta))
+        key = turn._idempotency_key = turn._idempotency_key or os.urandom(16).hex()
+        posted = peer.post(v2.PromptRequest(self.id, turn._prompt, key, meta=turn._meta))
         turn._sent(posted, UpdateBuffer(peer.connection.read_pause, self.remote.limits.reply, _as_read))
         opened = _OpenTurn(turn, self._tracker.sent(len(self.state)))
         self._open.append(opened)

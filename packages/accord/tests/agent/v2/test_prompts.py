@@ -8,7 +8,7 @@ from dataclasses import make_dataclass
 
 import pytest
 
-from accord import Agent, MemoryStore, RequestError, connect, v1
+from accord import Agent, MemoryStore, RequestError, SqliteStore, connect, v1
 
 
 class Stage:
@@ -511,3 +511,127 @@ async def test_a_message_that_says_nothing_is_refused():
 
     async with connect(agent) as remote:
         assert (await (await remote.new_session("/")).prompt("go")).stop_reason == "end_turn"
+
+
+# Retries under an idempotency key
+
+
+def keyed(client, session_id, key, text="hello"):
+    prompt = [{"type": "text", "text": text}]
+    return client.call("session/prompt", {"sessionId": session_id, "prompt": prompt, "idempotencyKey": key})
+
+
+def counting(**options):
+    agent = Agent("counting", **options)
+    agent.runs = []
+
+    @agent.on_prompt
+    async def work(turn):
+        agent.runs.append(turn.text)
+        await turn.say("done")
+
+    return agent
+
+
+async def test_a_retry_under_the_same_key_gets_the_first_message_and_runs_nothing(speak):
+    async with speak(agent := counting()) as client:
+        session_id = await client.new()
+        message_id = await client.inserted(keyed(client, session_id, "k"))
+        await client.until("state_update", state="idle")
+        assert await client.expect_result(keyed(client, session_id, "k")) == {"messageId": message_id}
+        await client.expect_silence()
+        other = await client.inserted(keyed(client, session_id, "K"))
+        await client.until("state_update", state="idle")
+    assert other != message_id
+    assert agent.runs == ["hello", "hello"]
+
+
+@pytest.mark.parametrize("key", ["", "k" * 256, 7, ["k"], False])
+async def test_a_malformed_key_is_refused(speak, key):
+    async with speak(agent := counting()) as client:
+        session_id = await client.new()
+        error = await client.expect_error(keyed(client, session_id, key))
+        assert (error["code"], error["data"]["path"]) == (-32602, "$.idempotencyKey")
+        await client.expect_silence()
+    assert agent.runs == []
+
+
+@pytest.mark.parametrize("key", ["k", "k" * 255, ',"', '"]', 'a" b\\', "\u20ac" * 255, "\ud83d"])
+async def test_any_key_of_1_to_255_characters_is_known_after_a_restart(speak, key, tmp_path):
+    answers = []
+    for _ in range(2):
+        async with SqliteStore(tmp_path / "sessions.sqlite3") as store, speak(counting(store=store)) as client:
+            if not answers:
+                session_id = await client.new()
+                keyed(client, session_id, key)
+                answers.append((await client.update("user_message"))["messageId"])
+                await client.receive()
+                await client.until("state_update", state="idle")
+            else:
+                resuming = client.call("session/resume", {"sessionId": session_id, "cwd": "/project"})
+                await client.until("state_update", state="idle")
+                await client.expect_result(resuming)
+                retry = keyed(client, session_id, key)
+                answers.append((await client.expect_result(retry))["messageId"])
+                await client.expect_silence()
+    assert answers[0] == answers[1]
+
+
+async def test_two_attempts_at_the_same_moment_insert_once(speak):
+    stage = Stage()
+    async with speak(stage.agent) as client:
+        session_id = await client.new()
+        await begun(client, session_id, "first")
+        attempts = [keyed(client, session_id, "k", "second") for _ in range(3)]
+        await client.expect_silence()
+        stage.end("first")
+        stage.end("second")
+        seen = await client.until("state_update", state="idle")
+        echoes = [it for it in seen if it["sessionUpdate"] == "user_message"]
+        answers = [await client.expect_result(attempt) for attempt in attempts] if echoes else []
+    assert answers == [{"messageId": echo["messageId"]} for echo in echoes * 3]
+
+
+async def test_a_retry_after_a_prompt_that_was_cancelled_before_its_insertion_is_a_new_one(speak):
+    stage = Stage()
+    async with speak(stage.agent) as client:
+        session_id = await client.new()
+        await begun(client, session_id, "first")
+        held, retry = keyed(client, session_id, "k", "second"), keyed(client, session_id, "k", "second")
+        client.tell("$/cancel_request", {"requestId": held})
+        assert (await client.expect_error(held))["code"] == -32800
+        stage.end("first")
+        await client.until("state_update", state="idle")
+        await client.inserted(retry, "second")
+        stage.end("second")
+        await client.until("state_update", state="idle")
+
+
+async def test_a_fork_does_not_know_the_keys_of_its_source(speak):
+    async with speak(agent := counting()) as client:
+        session_id = await client.new()
+        await client.inserted(keyed(client, session_id, "k"))
+        await client.until("state_update", state="idle")
+        fork = (await client.request("session/fork", {"sessionId": session_id, "cwd": "/project"}))["sessionId"]
+        await client.inserted(keyed(client, fork, "k"))
+        await client.until("state_update", state="idle")
+        await client.request("session/close", {"sessionId": fork})
+        resuming = client.call("session/resume", {"sessionId": fork, "cwd": "/project"})
+        await client.state("idle")
+        await client.expect_result(resuming)
+        await client.expect_result(keyed(client, fork, "k"))
+    assert len(agent.runs) == 2
+
+
+async def test_each_prompt_of_our_client_has_a_key_with_which_it_can_be_sent_again():
+    agent = counting()
+    async with connect(agent, versions=(2,)) as remote:
+        session = await remote.new_session("/")
+        first, second = session.prompt("a"), session.prompt("b")
+        await second
+        again = session.prompt("a", idempotency_key=first.idempotency_key)
+        assert await again.inserted == await first.inserted
+        assert len({first.idempotency_key, second.idempotency_key}) == 2
+        with pytest.raises(ValueError, match="idempotency_key must have 1 to 255 characters, got 256"):
+            session.prompt("c", idempotency_key="k" * 256)
+    assert agent.runs == ["a", "b"]

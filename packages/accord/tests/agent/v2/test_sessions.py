@@ -74,6 +74,8 @@ async def test_resuming_tells_the_state_before_the_answer(speak, replays):
         session_id = await client.new()
         replay = {"replayFrom": {"type": "start"}} if replays else {"replayFrom": None}
         request = client.call("session/resume", {"sessionId": session_id, "cwd": "/project", **replay})
+        if replays:
+            assert await client.update() == {"sessionUpdate": "replay_complete"}
         await client.state("idle")
         answer = await client.expect_result(request)
         assert answer == {"configOptions": [MODE, ALOUD], "availableCommands": [COMMAND]}
