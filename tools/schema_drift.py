@@ -304,7 +304,8 @@ def _missing_names(version: int, theirs: Facts) -> set[str]:
     named = {row.name for row in methods(version)}
     found = {f"methods: theirs has {method}" for method in theirs["methods"] if method not in named}
     for name, described in theirs["types"].items():
-        if (fields := ours["types"].get(name, {}).get("fields")) is not None:
+        described_here = ours["types"].get(name)
+        if isinstance(described_here, dict) and (fields := described_here.get("fields")) is not None:
             here = {*fields, "field_meta", "_meta", "sessionUpdate", "type", "action", "outcome", "state", "mode"}
             found |= {f"types.{name}.fields: theirs has {it}" for it in described["fields"] if it not in here}
     return found

@@ -7,6 +7,7 @@ import weakref
 import pytest
 
 from accord import Agent, Client, Handlers, Model, PeerError, Request, RequestError, connect, v1, v2
+from accord.schema.unknown_members import unknown_members, with_unknown_members
 from tests.waiting import DEADLINE
 
 
@@ -237,3 +238,24 @@ async def test_a_handler_answers_with_the_ready_made_error_of_each_code(serve, a
         with pytest.raises(PeerError) as raised:
             await editor.request(Greet("s"))
         assert (raised.value.code, raised.value.message) == (code, message)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_each_side_reads_capabilities_that_the_protocol_does_not_have(version):
+    seen = []
+    own = {"example.com/colours": {"red": True, "blue": False}}
+    agent = Agent("painter", capabilities=lambda declared: with_unknown_members(declared, own))
+    client = Client("gallery", capabilities=lambda declared: with_unknown_members(declared, {"example.com/frames": {}}))
+
+    @agent.on_prompt
+    async def work(turn):
+        seen.append(turn.session.client.capabilities)
+
+    async with connect(agent, client=client, versions=(version,)) as remote:
+        session = await remote.new_session("/")
+        await session.prompt("go")
+        assert unknown_members(remote.capabilities.declared) == own
+        paths = ("example.com/colours", "example.com/colours.red", "example.com/colours.blue", "example.com/other")
+        assert [remote.capabilities.has(path) for path in paths] == [True, True, False, False]
+    assert unknown_members(seen[0].declared) == {"example.com/frames": {}}
+    assert seen[0].has("example.com/frames")

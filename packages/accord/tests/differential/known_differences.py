@@ -88,7 +88,7 @@ ROWS = (
     ),
     Row(
         versions=(1, 2),
-        where=("*.content", "*.prompt", "*.summary", "Initialize*Request.capabilities"),
+        where=("*.content", "*.prompt", "*.summary", "Model._meta", "Initialize*Request.capabilities"),
         holding=('"type": "skill"', '"type": "session"', '"session": {'),
         ours="content may be a skill, that of a tool call a session; clients of version 2 declare `session`",
         theirs="unknown",

@@ -403,6 +403,38 @@ def test_a_turn_of_version_2_ends_with_its_state():
     assert not talk.shared.is_busy
 
 
+def test_who_joins_a_session_of_version_2_gets_one_end_of_the_replay_and_then_the_state():
+    talk = Talk(version=2)
+    talk.begin(1)
+    talk.update(sessionUpdate="agent_message", messageId="1")
+    talk.update(sessionUpdate="replay_complete")
+    talk.update(sessionUpdate="state_update", state="running")
+    talk.update(sessionUpdate="agent_message", messageId="2")
+    talk.shared.joined(2)
+    talk.say(2, id=0, method="initialize", params={"protocolVersion": 2})
+    *updates, answer = [message for _, message in talk.open(2)]
+    told = [update["params"]["update"] for update in updates]
+    kinds = [update["sessionUpdate"] for update in told]
+    assert kinds == ["agent_message", "state_update", "agent_message", "replay_complete", "state_update"]
+    assert (told[-1]["state"], answer["id"]) == ("running", "open")
+    without = talk.say(2, id=9, method="session/resume", params={"sessionId": "s", "cwd": "/"})
+    assert [message.get("method") for _, message in without] == ["session/update", None]
+
+
+def test_a_retry_of_a_prompt_that_is_over_leaves_a_session_of_version_2_idle():
+    talk = Talk(version=2)
+    talk.begin(1)
+    for number in (10, 11):
+        asked = talk.prompt(1, number)[0][1]["id"]
+        talk.tell(id=asked, result={"messageId": "1"})
+        if number == 10:
+            assert talk.shared.is_busy
+            talk.update(sessionUpdate="state_update", state="running")
+            assert talk.shared.is_busy
+            talk.update(sessionUpdate="state_update", state="idle")
+    assert not talk.shared.is_busy
+
+
 def test_a_change_by_one_client_is_told_to_the_others_and_to_those_who_join():
     talk = Talk()
     talk.begin(1, 2)

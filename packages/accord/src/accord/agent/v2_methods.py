@@ -183,12 +183,13 @@ class V2Methods:
 
     def _initialize(self, request: v2.InitializeRequest, context: Context) -> v2.InitializeResponse:
         self._client.info = request.info
-        context.peer.capabilities = Capabilities(as_declared_in_version_1(request.capabilities))
+        declared = request.capabilities
+        context.peer.capabilities = Capabilities(declared, as_declared_in_version_1(declared))
         context.peer.connection.let_handshake_be_repeated()
         methods = self._authentication.methods(context.peer.capabilities)
         told = [to_v2(method) for method in methods if not isinstance(method, v1.AuthMethodEnvVar)]
-        declared = declared_in_version_2(self._declared)
-        return v2.InitializeResponse(2, self._agent.info, declared, told, meta=self._agent.announced)
+        offers = declared_in_version_2(self._declared)
+        return v2.InitializeResponse(2, self._agent.info, offers, told, meta=self._agent.announced)
 
     async def _log_in(self, request: v2.LoginAuthRequest, context: Context) -> None:
         if self._authentication.has_terminal_login(request.method_id):

@@ -306,7 +306,7 @@ def read_answer(result: Json, versions: Sequence[int]) -> Agreed:
         if 1 in versions and version in versions:
             if version != 1:
                 log.info("the agent answered version %r in the shape of version 1; it is treated as version 1", version)
-            answer: v1.InitializeResponse = codec.convert(
+            answer: v1.InitializeResponse = codec.convert_keeping(
                 legacy.capabilities_renamed({**told, "protocolVersion": 1}), v1.InitializeResponse
             )
             return Agreed(1, answer, answer.agent_capabilities)
@@ -328,5 +328,5 @@ def _second(told: dict[str, Any]) -> Agreed:
     from accord.dialects.v2_as_v1 import answer_as_v1
     from accord.schema import v2
 
-    answer: v2.InitializeResponse = codec.convert(told, v2.InitializeResponse)
+    answer: v2.InitializeResponse = codec.convert_keeping(told, v2.InitializeResponse)
     return Agreed(2, answer_as_v1(answer), answer.capabilities)

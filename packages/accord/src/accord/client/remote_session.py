@@ -619,6 +619,10 @@ class LiveSession:
         self.meta = response.meta or {}
         self.is_open = True
 
+    def replayed(self) -> None:
+        """The agent has answered the request for a replay, which ends it in version 1."""
+        self.state.history_length = len(self.state)
+
     async def ended(self) -> None:
         """End here: the session was closed, or its connection has ended for good."""
         self.is_open = False

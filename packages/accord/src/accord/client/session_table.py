@@ -238,6 +238,8 @@ class Sessions:
         self._deliver_early(session.live)
         try:
             session.live.opened(await self._remote.open_session(session.live.reopening(kind)))
+            if kind is v1.LoadSessionRequest:
+                session.live.replayed()
         except BaseException:
             self._open.pop(key, None)
             await session.live.ended()
@@ -295,6 +297,7 @@ class Sessions:
                 return
         session.forget()
         await self._reopen(session, v1.LoadSessionRequest)
+        session.replayed()
 
     async def _reopen(self, session: LiveSession, kind: Reopening) -> None:
         request = session.reopening(kind)

@@ -12,6 +12,7 @@ work that the agent began by itself, or in the background: `updates()` has it.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -33,6 +34,8 @@ from accord.session import Message, Observer, Speaker, ToolCallState
 
 if TYPE_CHECKING:
     from accord.client.live_agent import LiveAgent
+
+log = logging.getLogger("accord")
 
 STREAMED: dict[type, Speaker] = {v2.AgentMessageChunk: "agent", v2.AgentThoughtChunk: "thought"}
 """The updates that make up most of the traffic, and who speaks in them."""
@@ -453,6 +456,11 @@ class LiveSessionV2(LiveSession):
             self.state.add(v2.AvailableCommandsUpdate(response.available_commands))
         self.meta = response.meta or {}
         self.is_open = True
+
+    def replayed(self) -> None:
+        """The agent has answered the request for a replay; warn if it did not say that the replay is complete."""
+        if self.state.history_length is None:
+            log.warning("%s did not say where the replay of session %s ends: it may be cut off", self.agent, self.id)
 
     def connection_ended(self, error: Exception) -> None:
         """Fail the turns whose prompts the agent had taken; the others have failed with their requests."""

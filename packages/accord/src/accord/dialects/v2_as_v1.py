@@ -252,6 +252,7 @@ def _sessions(told: v2.SessionCapabilities) -> v1.SessionCapabilities:
         archive=told.archive,
         status=told.status,
         title=told.title,
+        options=told.options,
         system_prompt=told.system_prompt,
     )
 

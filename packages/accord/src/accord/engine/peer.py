@@ -139,7 +139,7 @@ class _Keeping:
 
 
 def _with_older_names(data: bytes | Raw, type: Any) -> Any:  # noqa: A002
-    return codec.convert(legacy.capabilities_renamed(codec.loads(data)), type)
+    return codec.convert_keeping(legacy.capabilities_renamed(codec.loads(data)), type)
 
 
 _outgoing: dict[type, _Outgoing] = {}

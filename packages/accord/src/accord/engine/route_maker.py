@@ -49,8 +49,8 @@ class RouteMaker:
             **_traits(message),
         )
 
-    def _decoders(self, params: Any) -> dict[str, Any]:
-        if self.peer.keep_unknown:
+    def _decoders(self, params: Any, *, keeps: bool = False) -> dict[str, Any]:
+        if keeps or self.peer.keep_unknown:
             keeping = functools.partial(_decode, codec.decode_keeping, params)
             return {"decode": keeping, "decode_tolerantly": keeping}
         return {
@@ -62,8 +62,10 @@ class RouteMaker:
         """The route of a message class to its handler."""
         row = row_for(message, "protocol")
         handle = _with_context(handler)
+        # A handshake declares capabilities, also those that our types do not know.
+        declares = issubclass(message, Request) and message.__handshake__
         common: dict[str, Any] = {
-            **self._decoders(row.params),
+            **self._decoders(row.params, keeps=declares),
             "lane_of": lane_of(message),
             "suspends": _suspends(handler),
             "handler": handler,

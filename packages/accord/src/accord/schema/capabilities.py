@@ -9,6 +9,7 @@ from accord.errors import CapabilityMissing
 from accord.schema import v1
 from accord.schema.base import Mark, Notification, Request, Shape
 from accord.schema.type_tree import Tagged, fields_of
+from accord.schema.unknown_members import unknown_members
 
 Path = str
 """A capability, by its place in the declared object: `session_capabilities.fork`."""
@@ -73,18 +74,19 @@ class Capabilities:
         self._known: dict[Path, bool] = {}
 
     def has(self, path: Path) -> bool:
-        """Whether this capability was declared, by its place in the declared object: `fs.read_text_file`."""
+        """Whether this capability was declared, by its place in the declared object: `fs.read_text_file`.
+
+        A member that the protocol does not have goes by its name on the wire: `example.com/colours`.
+        """
         known = self._known.get(path)
         if known is None:
             known = self._known[path] = self._look_up(path)
         return known
 
     def _look_up(self, path: Path) -> bool:
-        value: Any = self._view
-        for step in path.split("."):
-            value = getattr(value, step, None)
+        found = (_at(path, self._view), None if self.declared is self._view else _at(path, self.declared))
         # A capability is a boolean, or an object whose presence says yes.
-        return value is not None and value is not False
+        return any(value is not None and value is not False for value in found)
 
     def allow(self, value: object) -> bool:
         """Whether this message or update may be sent: the capability that its class needs was declared."""
@@ -100,6 +102,19 @@ class Capabilities:
         """Raises CapabilityMissing unless this message or update may be sent; `action` names what needs it."""
         if (needed := getattr(value, "__needs__", None)) is not None:
             self.require(needed, action)
+
+
+def _at(path: Path, value: Any) -> Any:
+    """The value at this place, which may be a member that our types do not know, by its name on the wire."""
+    while path:
+        members = cast("dict[str, Any]", value) if isinstance(value, dict) else unknown_members(value)
+        name = next((name for name in members if path == name or path.startswith(f"{name}.")), None)
+        if name is not None:  # it may have dots
+            value, path = members[name], path[len(name) + 1 :]
+        else:
+            step, _, path = path.partition(".")
+            value = None if isinstance(value, dict) else getattr(value, step, None)
+    return value
 
 
 class CapabilityGuard:

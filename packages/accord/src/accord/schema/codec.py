@@ -90,8 +90,13 @@ def decode_keeping(data: bytes | msgspec.Raw, type: Any) -> Any:
     value, raw = decode(data, type), loads(data)
     if plain(value) == raw:
         return value
+    return convert_keeping(raw, type)
+
+
+def convert_keeping(value: Json, type: Any) -> Any:
+    """`convert`, and keep the members that the types do not know."""
     with tolerant.keeping_members():
-        return convert(raw, type)
+        return convert(value, type)
 
 
 def loads(data: bytes | msgspec.Raw) -> Json:

@@ -51,6 +51,7 @@ from msgspec.structs import replace
 from accord.schema import codec, git_patch, v1, v2
 from accord.schema.base import Model, Shape, Unknown
 from accord.schema.field_conversion import Several, Way
+from accord.schema.unknown_members import unknown_members, with_unknown_members
 
 # The table of conversions: most types differ only in names, and some have no counterpart in the other version.
 
@@ -246,7 +247,8 @@ def _client_capabilities_up(value: v1.ClientCapabilities) -> v2.ClientCapabiliti
     suggestions = value.session and value.session.prompt_suggestions
     session = v2.ClientSessionCapabilities(prompt_suggestions=suggestions) if suggestions else None
     auth = _unless_empty(UP.one(value.auth))
-    return v2.ClientCapabilities(auth=auth, elicitation=value.elicitation, session=session, meta=value.meta)
+    made = v2.ClientCapabilities(auth=auth, elicitation=value.elicitation, session=session, meta=value.meta)
+    return with_unknown_members(made, unknown_members(value))
 
 
 @DOWN.step(v2.ClientCapabilities)
@@ -259,7 +261,8 @@ def _client_capabilities_down(value: v2.ClientCapabilities) -> v1.ClientCapabili
         cursors=v1.SessionCursorsCapabilities(),
     )
     auth = DOWN.one(value.auth) or v1.AuthCapabilities()
-    return v1.ClientCapabilities(auth=auth, elicitation=value.elicitation, session=shown, meta=value.meta)
+    made = v1.ClientCapabilities(auth=auth, elicitation=value.elicitation, session=shown, meta=value.meta)
+    return with_unknown_members(made, unknown_members(value))
 
 
 @UP.step(v1.AgentCapabilities)
@@ -279,7 +282,8 @@ def _agent_capabilities_up(value: v1.AgentCapabilities) -> v2.AgentCapabilities:
         mcp=UP.one(value.mcp_capabilities),
     )
     auth = _unless_empty(UP.one(value.auth))
-    return v2.AgentCapabilities(session=session, auth=auth, providers=value.providers, meta=value.meta)
+    made = v2.AgentCapabilities(session=session, auth=auth, providers=value.providers, meta=value.meta)
+    return with_unknown_members(made, unknown_members(value))
 
 
 @DOWN.step(v2.AgentCapabilities)
@@ -294,7 +298,7 @@ def _agent_capabilities_down(value: v2.AgentCapabilities) -> v1.AgentCapabilitie
         resume=v1.SessionResumeCapabilities(),
         close=v1.SessionCloseCapabilities(),
     )
-    return v1.AgentCapabilities(
+    made = v1.AgentCapabilities(
         load_session=True,
         prompt_capabilities=DOWN.one(value.session.prompt) or v1.PromptCapabilities(),
         mcp_capabilities=DOWN.one(value.session.mcp or v2.McpCapabilities()),
@@ -303,6 +307,7 @@ def _agent_capabilities_down(value: v2.AgentCapabilities) -> v1.AgentCapabilitie
         providers=value.providers,
         meta=value.meta,
     )
+    return with_unknown_members(made, unknown_members(value))
 
 
 # initialize: in version 2 an agent with authentication methods always offers logout

@@ -182,6 +182,21 @@ class SessionState(Face[state.SessionState]):
         return self._portal.read(lambda: copy(self._held.session_messages))
 
     @property
+    def cursors(self) -> dict[v1.CursorId, SessionCursor]:
+        """Places at which the session can be forked, by their ids, in the order in which the agent announced them."""
+        return self._portal.read(lambda: copy(self._held.cursors))
+
+    @property
+    def suggestions(self) -> list[v1.PromptSuggestion]:
+        """Prompts that the agent expects next, the likeliest first."""
+        return self._portal.read(lambda: copy(self._held.suggestions))
+
+    @property
+    def history_length(self) -> int | None:
+        """How many messages and tool calls were there at the end of a replay; None if no replay has come to its end."""
+        return self._portal.read(lambda: self._held.history_length)
+
+    @property
     def activity(self) -> str | None:
         """What the session does, such as `idle` or `running`; None if the agent has not said so, as in version 1."""
         return self._portal.read(lambda: self._held.activity)
@@ -301,6 +316,14 @@ class Reply(Face[reply.Reply]):
     def prompt(self) -> Sequence[v1.ContentBlock]:
         """The blocks that were sent."""
         return self._portal.read(lambda: self._held.prompt)
+
+    @property
+    def idempotency_key(self) -> str | None:
+        """The key under which the prompt is sent: with it, another attempt does not insert the prompt again.
+
+        None for an agent of version 1 if none was given: it knows no keys.
+        """
+        return self._portal.read(lambda: self._held.idempotency_key)
 
     @property
     def inserted(self) -> str | None:
@@ -528,6 +551,7 @@ class RemoteSession(Face[remote_session.RemoteSession]):
         wire: bool = False,
         meta: dict[str, Json] | None = None,
         subagents: bool = False,
+        idempotency_key: str | None = None,
     ) -> Reply:
         """Send a prompt now; the `Reply` can be iterated, waited for or ignored.
 
@@ -538,6 +562,9 @@ class RemoteSession(Face[remote_session.RemoteSession]):
         them the turn is cancelled and the Reply fails with `Timeout`. With `wire`, `reply.wire()` gives the JSON of the
         updates as it came; with `subagents`, `reply.with_subagents()` gives the updates of subagents too. `meta` is
         the prompt's `_meta`; the answer's is `meta` of the outcome.
+
+        An agent of version 2 inserts prompts with the same `idempotency_key` once. To retry a prompt whose fate is not
+        known, send it again with the `idempotency_key` of its reply; without one, each prompt gets a new key.
         """
         held = self._portal.do(
             lambda: self._held.prompt(
@@ -548,6 +575,7 @@ class RemoteSession(Face[remote_session.RemoteSession]):
                 wire=wire,
                 meta=meta,
                 subagents=subagents,
+                idempotency_key=idempotency_key,
             )
         )
         return Reply(self._portal, held, self._session)
@@ -933,6 +961,9 @@ class RemoteAgent(Face[remote_agent.RemoteAgent]):
         meta: dict[str, Json] | None = None,
     ) -> RemoteSession:
         """Open a session again, with a replay of its past, which is in `state` when this returns.
+
+        `state.history_length` says where the past ends. It is None if an agent of version 2 did not say that its
+        replay is complete: then the past may be cut off.
 
         Agents need not keep what `new_session` was given: pass the folders, servers and `system_prompt` again.
         Raises `CapabilityMissing` if the agent does not support it, and ValueError if the session is open here.

@@ -7,7 +7,7 @@ from dataclasses import make_dataclass
 
 import pytest
 
-from accord import Agent, MemoryStore, RequestError, v1, v2
+from accord import Agent, MemoryStore, RequestError, connect, v1, v2
 from accord.schema import codec
 from accord.session import SessionState
 from accord.store.store import NOTHING
@@ -80,6 +80,48 @@ async def test_resuming_tells_the_state_before_the_answer(speak, replays):
         answer = await client.expect_result(request)
         assert answer == {"configOptions": [MODE, ALOUD], "availableCommands": [COMMAND]}
         await client.expect_silence()
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_our_client_knows_where_history_ends(version):
+    agent = full()
+    async with connect(agent, versions=(version,)) as remote:
+        session = await remote.new_session("/project")
+        await session.prompt("hello")
+        await session.close()
+        loaded = await remote.load(session.id, "/project")
+        length = len(loaded.state)
+        assert (length > 0, loaded.state.history_length) == (True, length)
+        await loaded.prompt("more")
+        assert (len(loaded.state) > length, loaded.state.history_length) == (True, length)
+        await loaded.close()
+        resumed = await remote.resume(session.id, "/project")
+        assert resumed.state.history_length is None
+
+
+async def test_a_replay_ends_once_before_the_state_and_the_answer_also_while_work_goes_on(speak):
+    agent = full()
+    go_on = asyncio.Event()
+
+    @agent.on_prompt
+    async def work(turn):
+        await turn.say("working")
+        await go_on.wait()
+        await turn.say("done")
+
+    async with speak(agent) as client:
+        session_id = await client.new()
+        await client.inserted(client.prompt(session_id))
+        await client.until("agent_message_chunk")
+        params = {"sessionId": session_id, "cwd": "/project", "replayFrom": {"type": "start"}}
+        resuming = client.call("session/resume", params)
+        replayed = [it["sessionUpdate"] for it in await client.until("replay_complete")]
+        assert replayed == ["user_message", "agent_message", "replay_complete"]
+        go_on.set()
+        await client.state("running")
+        await client.expect_result(resuming)
+        live = [it["sessionUpdate"] for it in await client.until("state_update", state="idle")]
+        assert "replay_complete" not in live
 
 
 async def test_resuming_a_session_that_works_lets_its_work_go_on(speak):

@@ -236,12 +236,16 @@ class SharedConversation:
         if session.is_watched and shared_messages.ends_watching(frame):
             self._opens.watch_ended(session, frame)
             return
-        session.note([frame])
+        if not shared_messages.ends_replay(frame):
+            session.note([frame])
         self._send_all(session.receivers, frame)
         if shared_messages.may_change_answers(frame):
             session.changed(shared_messages.update_of(members(tell.params)))
-        if self._version > 1 and b"state_update" in frame and shared_messages.is_idle(members(tell.params)):
-            self._turn_is_over(session)
+        tells_state = self._version > 1 and b"state_update" in frame and named == session.name
+        if tells_state and (state := shared_messages.state_in(members(tell.params))) is not None:
+            session.told_state(frame, state)
+            if state == "idle":
+                self._turn_is_over(session)
 
     def _question(self, call: RequestFrame) -> None:
         session = self._session(session_of(call.params) or "")
@@ -269,7 +273,10 @@ class SharedConversation:
             self._drop(self._sessions.pop(named, None))
         elif session is not None and call.method == PROMPT:
             # In version 2 the answer only accepts the prompt.
-            if session.running == number and (self._version == 1 or answer.error is not None):
+            is_over = self._version == 1 or answer.error is not None
+            # A retry of a prompt that is over begins no turn. If this one does, the agent tells that it works.
+            is_idle = session.state is not None and not session.works
+            if session.running == number and (is_over or is_idle):
                 self._turn_is_over(session)
         elif session is not None and answer.error is None:
             for update in shared_messages.shared_changes(named, call, answer):

@@ -22,6 +22,8 @@ _CHANGING = (b"current_mode_update", b"config_option_update", b"available_comman
 HANDED_OVER = "session_info_update"
 """The kind of update, an empty one, that ends a watch because the session is opened again on the same connection."""
 
+REPLAY_COMPLETE = "replay_complete"
+
 KEPT_CAPABILITIES = frozenset({"session", "elicitation", "subagents", "plan", "_meta"})
 """What a client can do that all clients can do for each other: not its files, and not its terminals."""
 
@@ -135,10 +137,21 @@ def shared_changes(session: str, call: RequestFrame, answer: ResponseFrame) -> I
         yield SharedChange(body, wire_messages.encode_notification("session/update", params))
 
 
-def is_idle(params: dict[str, Any]) -> bool:
-    """Whether this update of version 2 says that the session's turn is over."""
+def replay_complete(session: str) -> bytes:
+    """The update of version 2 that ends a replay."""
+    params = {"sessionId": session, "update": {"sessionUpdate": REPLAY_COMPLETE}}
+    return wire_messages.encode_notification("session/update", codec.encode(params))
+
+
+def ends_replay(frame: bytes) -> bool:
+    """Whether this update ends a replay; it is for the client that has asked for the replay."""
+    return REPLAY_COMPLETE.encode() in frame and update_of(params_of(frame)).get("sessionUpdate") == REPLAY_COMPLETE
+
+
+def state_in(params: dict[str, Any]) -> str | None:
+    """The session's state in an update of version 2; None if it tells none."""
     update = update_of(params)
-    return update.get("sessionUpdate") == "state_update" and update.get("state") == "idle"
+    return str(update.get("state")) if update.get("sessionUpdate") == "state_update" else None
 
 
 def answered(answer: ResponseFrame, request_id: RequestId) -> bytes:

@@ -61,6 +61,10 @@ class SharedSession:
         """Prompts that wait until the running turn is over."""
         self.running: int | None = None
         """The number of the prompt whose turn is running."""
+        self.state: bytes | None = None
+        """The update that told the state last; None in version 1."""
+        self.works = False
+        """Whether the agent works, as it said last; agents of version 2 also work without a prompt."""
         self.is_watched = False
         """Whether the agent itself only follows it, because no client has asked to control it."""
         self.replays_all = False
@@ -77,6 +81,10 @@ class SharedSession:
                 self.log = None
                 return
             self.log.append(update)
+
+    def told_state(self, frame: bytes, state: str) -> None:
+        """The agent has told the session's state."""
+        self.state, self.works = frame, state != "idle"
 
     def changed(self, update: dict[str, Any]) -> None:
         """An update has changed what the answer to a client that joins says."""
@@ -105,7 +113,7 @@ class SharedSession:
     @property
     def is_busy(self) -> bool:
         """Whether a turn is running or waits."""
-        return self.running is not None or bool(self.prompts)
+        return self.running is not None or self.works or bool(self.prompts)
 
 
 class EarlyUpdates:
@@ -266,6 +274,10 @@ class SharedOpens:
         if shared_messages.wants_replay(call.method, params):
             for update in session.log or ():
                 self._send(client, update)
+            if call.method == "session/resume":  # of version 2: session/load ends with its answer
+                self._send(client, shared_messages.replay_complete(session.name))
+        if session.state is not None:  # schema, session/resume: the state comes before the answer
+            self._send(client, session.state)
         self._send(client, wire_messages.encode_response(call.id, shared_messages.written(session.result)))
         self._enter(session, client, watches=shared_messages.watches(params))
 
