@@ -126,7 +126,7 @@ def _scalar(scalar: Scalar, value: Any, path: str) -> Iterator[Fault]:
     elif scalar.shortest is not None and len(cast("str", value)) < scalar.shortest:
         yield Fault("misfit", path, "expected a string that is not empty")
     elif scalar.longest is not None and len(cast("str", value)) > scalar.longest:
-        yield Fault("misfit", path, f"expected a string of at most {scalar.longest:,} characters, got {len(value):,}")
+        yield Fault("misfit", path, f"expected at most {scalar.longest:,} characters")
 
 
 def _word(word: OneWord, value: Any, path: str) -> Iterator[Fault]:

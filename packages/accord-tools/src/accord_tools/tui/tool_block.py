@@ -100,6 +100,8 @@ class ToolBlock(Block):
                     pass
                 case v1.Content(content=content):
                     shown.append(Paragraph([(placeholder(content), "dim")]).under(_BLANK))
+                case v1.SessionReference(session_id=session_id):
+                    shown.append(Paragraph([(f"[session {label(session_id, 60)}]", "dim")]).under(_BLANK))
                 case Unknown(tag=tag):
                     shown.append(Paragraph([(f"[content of an unknown type: {label(tag, 60)}]", "dim")]).under(_BLANK))
                 case _:  # a diff of version 2, whose classes are loaded with its first update

@@ -231,7 +231,7 @@ class Tool(Elicits):
         for it in content:
             if isinstance(it, v1.Terminal):
                 await self.terminal(it.terminal_id)
-            elif isinstance(it, v1.Content | v1.Diff):
+            elif isinstance(it, v1.Content | v1.Diff | v1.SessionReference):
                 check_sendable("tool.content()", it)
                 self._add(it)
             else:

@@ -50,9 +50,9 @@ class PromptReceipt:
     """One prompt's way into the conversation, and the end of its work."""
 
     def __init__(self, request: v2.PromptRequest, context: Context, *, unstable: bool) -> None:
-        self.prompt = request.prompt
+        self.prompt: Sequence[v2.ContentBlock] = request.prompt
         """What the user says, as it came."""
-        self.key = request.idempotency_key
+        self.key: str | None = request.idempotency_key
         """The key under which the client sends it, again in each retry; None if it has none."""
         self.answer: v2.PromptResponse | None = None
         """The answer, once there is one."""

@@ -67,6 +67,8 @@ def _block(block: v1.ContentBlock) -> str:
             return f"`{uri}`\n\n{fenced(text)}"
         case v1.EmbeddedResource(resource=resource):
             return f"`{resource.uri}`"
+        case v1.SkillReference(name=name):
+            return f"*(the skill {_escaped(name)})*"
         case Unknown(tag=tag):
             return f"*({tag})*"
 
@@ -87,6 +89,8 @@ def _result(content: v1.ToolCallContent | v2.Diff) -> str:
             return fenced(diff.unified(), "diff")
         case v1.Terminal(terminal_id=terminal):
             return f"*(terminal {terminal})*"
+        case v1.SessionReference(session_id=session):
+            return f"*(session {_escaped(session)})*"
         case Unknown(tag=tag):
             return f"*({tag})*"
         case changed:

@@ -68,7 +68,7 @@ def _item(item: Any, state: SessionState) -> list[v1.ToolCallContent]:
     match item:
         case v1.Terminal(terminal_id=terminal_id) if terminal_id in state.terminals:
             return [v1.Content.of(_terminal(state, terminal_id))]
-        case v1.Content() | v1.Diff() | v1.Terminal() | Unknown():
+        case v1.Content() | v1.Diff() | v1.Terminal() | v1.SessionReference() | Unknown():
             return [item]
         case changed:
             return _diff(changed)

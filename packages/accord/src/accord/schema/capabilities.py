@@ -65,7 +65,7 @@ class Capabilities:
     def __init__(
         self,
         declared: v1.AgentCapabilities | v1.ClientCapabilities | Any = None,
-        view: v1.AgentCapabilities | None = None,
+        view: v1.AgentCapabilities | v1.ClientCapabilities | None = None,
     ) -> None:
         self.declared = declared
         """What the other side declared in `initialize`; None before that, when it counts as having no capability."""

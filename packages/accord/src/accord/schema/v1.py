@@ -256,7 +256,7 @@ else:
 
 
 def _is_boolean(value: Json) -> bool:
-    return isinstance(value, dict) and value.get("type") == "boolean"  # pyright: ignore[reportUnknownMemberType]
+    return isinstance(value, dict) and cast("dict[str, Json]", value).get("type") == "boolean"
 
 
 # Models as sessions named them before config options had the category `model`. Page: adapters-type-map.

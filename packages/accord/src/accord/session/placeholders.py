@@ -33,6 +33,8 @@ def placeholder(block: object, folder: str = "") -> str:
             return f"[image: {label(kind, 40)}{pixels}, {_length(data):,} bytes]"
         case v1.AudioContent(data=data, mime_type=kind):
             return f"[audio: {label(kind, 40)}, {_length(data):,} bytes]"
+        case v1.SkillReference(name=name):
+            return f"[skill: {label(name, 60)}]"
         case v1.ResourceLink(name=name, uri=uri):
             shown = _from_folder(uri, folder)
             return f"[link: {label(name, 60)} {label(uri, 200)}]" if shown is None else f"[link: {label(shown, 200)}]"

@@ -30,6 +30,7 @@ from accord.session.values import (
     Message,
     Observer,
     ReplacementObserver,
+    SessionCursor,
     SessionMessageState,
     Snapshot,
     Speaker,
