@@ -4,7 +4,9 @@ import pytest
 
 import accord
 from accord import v1
+from accord.client import mentions
 from accord_tools.configuration.trust import is_folder_trusted
+from accord_tools.tui import attachments
 from accord_tools.tui.attachments import mentioned, working_diff
 from tests.tui.conftest import git
 from tests.waiting import eventually
@@ -107,3 +109,8 @@ def test_a_tree_without_a_commit_and_one_without_changes(tmp_path):
     (tmp_path / "a.txt").write_text("a\n")
     git(tmp_path, "add", ".")
     assert "+a\n" in working_diff(tmp_path, lambda _: True)
+
+
+def test_the_chat_finds_the_mentions_that_a_prompt_does():
+    """The pattern is written twice: `session.prompt(mentions=True)` looks for files, the chat for their lines."""
+    assert attachments.MENTION.pattern == mentions.MENTION.pattern
