@@ -141,6 +141,10 @@ class Lifecycle:
 
     async def fork(self, request: v1.ForkSessionRequest, context: Context) -> v1.ForkSessionResponse:
         await self._authentication.require()
+        if request.cursor_id is not None:
+            # schema, session/fork: an unknown cursor is an error, never the end. This agent announces none.
+            problem = "this agent knows no such cursor: fork without cursorId to copy the whole session"
+            raise RequestError.invalid_params(problem, path="$.cursorId")
         with public_store_errors(request.session_id):
             source = await self._store.find(request.session_id, owner=self._owner)
             if source is None:

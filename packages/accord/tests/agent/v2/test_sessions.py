@@ -515,3 +515,11 @@ async def test_a_login_may_ask_the_user(speak):
         assert question["params"]["requestId"] == request
         client.answer(question, {"action": "accept", "content": {"name": "Ada"}})
         assert await client.expect_result(request) == {}
+
+
+async def test_a_fork_at_a_cursor_that_the_agent_does_not_know_is_refused(speak):
+    async with speak(full()) as client:
+        session_id = await client.new()
+        params = {"sessionId": session_id, "cwd": "/project", "cursorId": "nowhere"}
+        error = await client.expect_error(client.call("session/fork", params))
+        assert (error["code"], error["data"]["path"]) == (-32602, "$.cursorId")
