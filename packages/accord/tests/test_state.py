@@ -14,7 +14,7 @@ from hypothesis import given, settings, strategies as st
 from accord import v1
 from accord.schema import codec
 from accord.schema.base import Unknown
-from accord.session import MOST_META, Message, SessionState, Subagent, ToolCallState
+from accord.session import MOST_META, Message, SessionState, SubagentState, ToolCallState
 from accord.session.values import JoinedText, mended, whole_part
 
 THUMB = "\U0001f44d"
@@ -312,7 +312,7 @@ def test_what_a_subagents_update_leaves_out_stays() -> None:
         v1.SubagentUpdate(v1.SessionId("s"), title="Search"),
         v1.SubagentUpdate(v1.SessionId("s"), description="in /src"),
     )
-    assert state.subagents[v1.SessionId("s")] == Subagent(v1.SessionId("s"), "Search", "in /src")
+    assert state.subagents[v1.SessionId("s")] == SubagentState(v1.SessionId("s"), "Search", "in /src")
 
 
 def test_null_clears_what_is_known_of_a_subagent() -> None:
@@ -320,7 +320,7 @@ def test_null_clears_what_is_known_of_a_subagent() -> None:
         v1.SubagentUpdate(v1.SessionId("s"), "Search", "in /src", state=v1.RunningStateUpdate(), meta={"a": 1}),
         read('{"sessionUpdate":"subagent_update","sessionId":"s","description":null,"state":null}'),
     )
-    assert state.subagents[v1.SessionId("s")] == Subagent(v1.SessionId("s"), "Search", meta={"a": 1})
+    assert state.subagents[v1.SessionId("s")] == SubagentState(v1.SessionId("s"), "Search", meta={"a": 1})
 
 
 def test_a_message_between_sessions_grows_by_chunks_and_an_update_replaces_or_clears() -> None:

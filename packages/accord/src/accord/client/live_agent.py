@@ -1,6 +1,6 @@
 """`LiveAgent`: an agent while a client is connected to it. The caller holds its face, the `RemoteAgent`.
 
-session/update ──▶ `Sessions.arrived` ──▶ its LiveSession, or `EarlyUpdates` until there is one
+session/update ──▶ `Sessions.arrived` ──▶ its LiveSession, or `UnknownSessionUpdates` until there is one
 requests of the agent ──▶ the client's services, which find the session by its id
 
 It keeps where the agent's models are, as its caller has set it (`Providers`): the protocol forbids an agent to store

@@ -6,8 +6,8 @@ It is the face of a `LiveSubagent`, which stands in the table of its session's `
     session/update with another id ──▶ `Subagents.find` ──▶ LiveSubagent.received ──▶ its own `state`
 
 A subagent is made when something is first said in its name, or when the caller looks. What came before it was
-announced waits in `EarlyUpdates`. Services know a subagent as a `ServedSession`, so its questions reach the same
-functions as those of its session. Its folders are those of its session: an agent may say that a subagent works
+announced waits in `UnknownSessionUpdates`. Services know a subagent as a `ServedSession`, so its questions reach the
+same functions as those of its session. Its folders are those of its session: an agent may say that a subagent works
 elsewhere, but that must not open a folder that the user did not give.
 
 An agent may start subagents without end. A session keeps what the latest `KEPT` of them said, each within its share of
@@ -27,7 +27,7 @@ from accord.errors import CapabilityMissing, Overflow
 from accord.mistakes import check_callable, shortened
 from accord.schema import v1
 from accord.schema.base import Unknown
-from accord.session import Observer, SessionState, Subagent, ToolCallState
+from accord.session import Observer, SessionState, SubagentState, ToolCallState
 
 if TYPE_CHECKING:
     from accord.client.live_agent import LiveAgent
@@ -186,9 +186,9 @@ class LiveSubagent:
         self._listeners: list[UpdateBuffer] = []
 
     @property
-    def told(self) -> Subagent:
+    def told(self) -> SubagentState:
         """What its parent says of it."""
-        return self.parent.state.subagents.get(self.id) or Subagent(self.id)
+        return self.parent.state.subagents.get(self.id) or SubagentState(self.id)
 
     @property
     def is_known(self) -> bool:

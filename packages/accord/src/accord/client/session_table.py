@@ -4,7 +4,7 @@
     load, resume ──▶ the id is known ──▶ entered before the request is sent, so that the replay finds it
 
 A new session is entered the moment its answer arrives, before any message after the answer is processed; so no update
-or request of the agent comes too soon for it. Updates that come even before the answer wait in `EarlyUpdates`.
+or request of the agent comes too soon for it. Updates that come even before the answer wait in `UnknownSessionUpdates`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from msgspec import Raw
 
 from accord.client.remote_session import LiveSession, RemoteSession, Reopening, SessionSetup
 from accord.client.remote_subagent import Homes, LiveSubagent
-from accord.client.update_buffer import EarlyUpdates
+from accord.client.update_buffer import UnknownSessionUpdates
 from accord.errors import INVALID_REQUEST, METHOD_NOT_FOUND, NOT_FOUND, AccordError, PeerError, RequestError
 from accord.mistakes import check_path, check_sequence, check_text, wrong_type
 from accord.schema import v1
@@ -71,7 +71,7 @@ class Sessions:
         """The RemoteAgent, which lives as long as a face of a session."""
         self._remote = remote
         self._open: dict[v1.SessionId, TableEntry] = {}
-        self._early = EarlyUpdates(remote.limits.early)
+        self._early = UnknownSessionUpdates(remote.limits.early)
         self._homes: Homes = {}
 
     def faces(self) -> Mapping[v1.SessionId, RemoteSession]:

@@ -8,7 +8,7 @@ text itself. Past the hard limit all updates are dropped, and the reader gets an
 While a reader waits, the connection keeps reading even if other readers are slow. It also does while a task awaits the
 end without reading; updates past the mark are then dropped.
 
-`EarlyUpdates` has the updates of sessions that are not known yet: agents send updates before the answer to
+`UnknownSessionUpdates` has the updates of sessions that are not known yet: agents send updates before the answer to
 `session/new`, and some sessions never become known.
 """
 
@@ -231,7 +231,7 @@ def _is_plain(update: Any) -> bool:
 log = logging.getLogger("accord")
 
 
-class EarlyUpdates:
+class UnknownSessionUpdates:
     """Updates that came too soon, by session."""
 
     def __init__(self, limit: int) -> None:

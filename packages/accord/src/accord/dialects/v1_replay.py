@@ -27,7 +27,7 @@ from accord.errors import ConversionError
 from accord.printable import fenced
 from accord.schema import v1
 from accord.schema.base import Unknown
-from accord.session import Compaction, Message, SessionMessageState, SessionState, Subagent, ToolCallState
+from accord.session import Compaction, Message, SessionMessageState, SessionState, SubagentState, ToolCallState
 from accord.session.replay_scan import FoldedRecord, Key
 
 _CHUNKS = {"user": v1.UserMessageChunk, "agent": v1.AgentMessageChunk, "thought": v1.AgentThoughtChunk}
@@ -119,7 +119,7 @@ def _compaction(it: Compaction) -> v1.CompactionUpdate:
     return v1.CompactionUpdate(it.id, it.status, summary, _given(it.error), meta=_given(it.meta))
 
 
-def _subagent(it: Subagent) -> v1.SubagentUpdate:
+def _subagent(it: SubagentState) -> v1.SubagentUpdate:
     return v1.SubagentUpdate(
         it.session_id,
         _given(it.title),

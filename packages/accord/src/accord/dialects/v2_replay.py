@@ -26,7 +26,7 @@ from accord.errors import ConversionError
 from accord.schema import codec, v1, v2
 from accord.schema.base import Unknown
 from accord.schema.conversion import to_v2
-from accord.session import Compaction, Message, SessionMessageState, SessionState, Subagent, ToolCallState
+from accord.session import Compaction, Message, SessionMessageState, SessionState, SubagentState, ToolCallState
 from accord.session.replay_scan import FoldedRecord, Key
 from accord.session.terminal_state import TerminalState
 
@@ -111,7 +111,7 @@ def _compaction(it: Compaction) -> v2.CompactionUpdate:
     return v2.CompactionUpdate(it.id, it.status, list(it.summary), it.error, meta=it.meta)
 
 
-def _subagent(it: Subagent) -> v2.SubagentUpdate:
+def _subagent(it: SubagentState) -> v2.SubagentUpdate:
     return v2.SubagentUpdate(
         it.session_id,
         it.title,
@@ -124,7 +124,7 @@ def _subagent(it: Subagent) -> v2.SubagentUpdate:
     )
 
 
-def _state(it: Subagent) -> v2.StateUpdate | None:
+def _state(it: SubagentState) -> v2.StateUpdate | None:
     if it.state is None or isinstance(it.state, Unknown):
         return it.state
     plain = {**codec.plain(it.state), **({} if it.background is None else {"background": codec.plain(it.background)})}

@@ -13,7 +13,7 @@ from accord.session.values import (
     Snapshot,
     Speaker,
     Status,
-    Subagent,
+    SubagentState,
     ToolCallState,
     choices_of,
 )
@@ -31,7 +31,7 @@ __all__ = [
     "Snapshot",
     "Speaker",
     "Status",
-    "Subagent",
+    "SubagentState",
     "ToolCallState",
     "choices_of",
 ]

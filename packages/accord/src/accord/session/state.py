@@ -40,7 +40,7 @@ from accord.session.values import (
     SessionMessageState,
     Snapshot,
     Speaker,
-    Subagent,
+    SubagentState,
     ToolCallState,
     Update,
     choices_of,
@@ -107,7 +107,7 @@ class SessionState:
         """Notices to the user."""
         self.compactions: dict[v1.CompactionId, Compaction] = {}
         """Compactions of the context, by their ids."""
-        self.subagents: dict[v1.SessionId, Subagent] = {}
+        self.subagents: dict[v1.SessionId, SubagentState] = {}
         """The session's subagents, by the ids of their sessions."""
         self.session_messages: dict[v1.MessageId, SessionMessageState] = {}
         """Messages between this session and others, by their ids in this session."""
@@ -486,7 +486,7 @@ class SessionState:
         return known
 
     def _add_subagent(self, update: v1.SubagentUpdate) -> None:
-        known = self.subagents.get(update.session_id) or Subagent(update.session_id)
+        known = self.subagents.get(update.session_id) or SubagentState(update.session_id)
         self.subagents[update.session_id] = known.updated(update)
 
     def _add_session_message(self, update: v1.SessionMessage) -> None:

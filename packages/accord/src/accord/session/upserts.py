@@ -18,7 +18,15 @@ from accord.schema.conversion import to_v1
 from accord.session.state import SessionState
 from accord.session.terminal_state import TerminalState
 from accord.session.timeline import Timeline
-from accord.session.values import Compaction, SessionMessageState, Speaker, Subagent, ToolCallState, given, patched_meta
+from accord.session.values import (
+    Compaction,
+    SessionMessageState,
+    Speaker,
+    SubagentState,
+    ToolCallState,
+    given,
+    patched_meta,
+)
 
 # Values of version 2 as the classes of version 1 in which a session's state shows them. PURE.
 #
@@ -244,7 +252,7 @@ def _compaction(state: SessionState, compaction_id: v1.CompactionId) -> Compacti
 
 
 def _patch_subagent(state: SessionState, update: v2.SubagentUpdate) -> None:
-    known = state.subagents.get(update.session_id) or Subagent(update.session_id)
+    known = state.subagents.get(update.session_id) or SubagentState(update.session_id)
     fields = given(update) | {"meta": patched_meta(known.meta, update.meta)}
     if update.state is not UNSET:
         fields["state"] = shown(update.state)

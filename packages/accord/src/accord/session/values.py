@@ -366,7 +366,7 @@ def choices_of(option: v1.SessionConfigSelect) -> list[v1.SessionConfigSelectOpt
 # A session's subagents, and the messages that sessions send each other, after all of their updates.
 
 
-class Subagent(msgspec.Struct, frozen=True):
+class SubagentState(msgspec.Struct, frozen=True):
     """A subagent of a session, after all of its updates so far; None stands for what is not known."""
 
     session_id: v1.SessionId
@@ -380,7 +380,7 @@ class Subagent(msgspec.Struct, frozen=True):
     background: list[v2.BackgroundWork] | None = None
     """What runs in its background; None if the agent does not report that."""
 
-    def updated(self, update: v1.SubagentUpdate) -> Subagent:
+    def updated(self, update: v1.SubagentUpdate) -> SubagentState:
         """This subagent after an update: what it leaves out stays, and what it clears becomes None."""
         return msgspec.structs.replace(self, **given(update))
 

@@ -34,7 +34,7 @@ from accord.session.values import (
     SessionMessageState,
     Snapshot,
     Speaker,
-    Subagent,
+    SubagentState,
     ToolCallState,
 )
 from accord.sync.portal import Portal
@@ -173,7 +173,7 @@ class SessionState(Face[state.SessionState]):
         return self._portal.read(lambda: copy(self._held.compactions))
 
     @property
-    def subagents(self) -> dict[v1.SessionId, Subagent]:
+    def subagents(self) -> dict[v1.SessionId, SubagentState]:
         """The session's subagents, by the ids of their sessions."""
         return self._portal.read(lambda: copy(self._held.subagents))
 
