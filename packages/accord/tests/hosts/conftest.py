@@ -14,7 +14,7 @@ def pytest_generate_tests(metafunc):
         # Three processes cost a second of a core to start. So an ordinary run has each test over one directory.
         ordinary = {
             "test_deaths": ["postgres"],
-            "test_directory": ["sqlite", "postgres"],
+            "test_host_table": ["sqlite", "postgres"],
             "test_quotas": ["sqlite", "postgres"],
         }
         chosen = ordinary.get(metafunc.module.__name__.rpartition(".")[2], ["sqlite"])

@@ -7,7 +7,7 @@ import pytest
 
 from accord.hosts.host_table import Beat, HostRow
 from accord.hosts.hosts import directory_of
-from tests.hosts.test_directory import expired
+from tests.hosts.test_host_table import expired
 from tests.http.processes import accord_once
 
 
