@@ -17,7 +17,6 @@ from typing import Annotated, NewType, Self, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType
 
-from accord.schema import git_patch
 from accord.schema.base import (
     Json,
     Model,
@@ -229,6 +228,8 @@ class Diff(Model, tag_field="type", tag="diff"):
     def of(cls, path: AbsolutePath, new_text: str, old_text: str | None = None) -> Diff:
         """The diff of one text file: its whole text before (None for a new file) and after."""
         change = DiffAdd(path, "text") if old_text is None else DiffModify(path, "text")
+        from accord.schema import git_patch  # loads difflib and hashlib, which few agents need
+
         return cls([change], DiffPatch("git_patch", git_patch.write(path, old_text, new_text)))
 
     @property
