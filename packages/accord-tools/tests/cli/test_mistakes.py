@@ -158,6 +158,7 @@ def decorators():
     return {
         "@agent.on_prompt": (agent.on_prompt, "(turn)"),
         "@agent.on_session": (agent.on_session, "(session)"),
+        "@agent.on_rewind": (agent.on_rewind, "(session)"),
         "@agent.on_config": (agent.on_config, "(session, option_id, value)"),
         "@agent.command('x', ...)": (agent.command("x", "X"), "(turn) or (turn, text)"),
         "@agent.on_suggest": (agent.on_suggest, "(request)"),

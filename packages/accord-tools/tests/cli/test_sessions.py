@@ -139,3 +139,20 @@ def test_what_an_agent_cannot_do_is_said(user):
         done = user.accord("sessions", *command, "--", *agent)
         assert done.returncode == 1
         assert says in done.stderr
+
+
+def test_a_session_is_forked_whole_or_at_a_place(demo):
+    demo.said("run", "First prompt", "-a", "demo")
+    demo.said("run", "Second prompt", "--continue", "-a", "demo")
+    [session] = ids(demo)
+    whole = demo.said("sessions", "fork", session, "-a", "demo").strip()
+    assert "Second prompt" in demo.said("sessions", "show", whole, "-a", "demo")
+    places = demo.said("sessions", "fork", session[:5], "--at", "-a", "demo")
+    [place] = [line.split()[0] for line in places.splitlines() if line.endswith("before 'Second prompt'")]
+    part = demo.said("sessions", "fork", session, "--at", place, "-a", "demo").strip()
+    shown = demo.said("sessions", "show", part, "-a", "demo")
+    assert "First prompt" in shown
+    assert "Second prompt" not in shown
+    refused = demo.refused("sessions", "fork", session, "--at", "nowhere", "-a", "demo")
+    assert "cannot be forked at 'nowhere'; it can be at '" in refused
+    assert place in refused

@@ -39,6 +39,20 @@ async def test_a_session_whose_agent_was_killed_in_a_tool_goes_on(script, model,
     assert "it may have been done or not" in text_of(model.bodies[-1])
 
 
+async def test_the_model_of_a_rewound_session_knows_only_what_was_said_before(opened, script, model):
+    script.say("I remember 7.", "I remember 8.", "It was 7.")
+    async with opened() as session:
+        await session.prompt("Remember 7")
+        await session.prompt("Remember 8")
+        first = next(it for it in session.state.messages if it.speaker == "agent")
+        fork = await session.fork(at=first.id)
+        assert (await fork.prompt("What was it?")).text == "It was 7."
+    asked = text_of(model.bodies[-1])
+    assert "Remember 7" in asked
+    assert "I remember 7." in asked
+    assert "Remember 8" not in asked
+
+
 async def test_two_clients_work_on_two_sessions_at_once(opened, script):
     script.entries += [lambda asked: f"You said {asked.text}."] * 2
     async with opened() as one, opened() as two:

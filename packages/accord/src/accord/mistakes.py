@@ -111,6 +111,7 @@ _MESSAGE = ("message", "context?")
 ARGUMENTS: dict[str, tuple[str, ...]] = {
     "on_prompt": ("turn",),
     "on_session": ("session",),
+    "on_rewind": ("session",),
     "on_config": ("session", "option_id", "value"),
     "command": ("turn", "text?"),
     "on_suggest": ("request",),

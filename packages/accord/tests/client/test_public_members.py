@@ -28,7 +28,8 @@ MEMBERS = {
         id parent_id title description cwd status stop_reason error usage state text subagents updates on_change
         markdown can_cancel cancel
     """,
-    "Reply": "prompt inserted wire with_subagents text iter_text changes done cancelled cancel request_cancel",
+    "Reply": "prompt idempotency_key inserted wire with_subagents text iter_text changes done cancelled cancel "
+    "request_cancel",
 }
 
 

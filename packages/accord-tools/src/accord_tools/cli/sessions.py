@@ -1,4 +1,4 @@
-"""`accord sessions`: lists, shows, exports and deletes the sessions that an agent keeps."""
+"""`accord sessions`: lists, shows, exports, forks and deletes the sessions that an agent keeps."""
 
 from __future__ import annotations
 
@@ -29,10 +29,12 @@ examples:
   accord sessions list --all --json -- my-agent
   accord sessions show 3f2a -a gemini          a conversation as Markdown; the start of an id is enough
   accord sessions export 3f2a -o talk.jsonl    each update as the agent sends it, one JSON object on a line
+  accord sessions fork 3f2a -a gemini          a copy, whose id is printed
+  accord sessions fork 3f2a --at               the places at which it can be rewound, for --at PLACE
   accord sessions delete 3f2a 77b1 -a gemini
 
-An agent has to offer what a command needs: listing, loading or deleting sessions; `accord info` shows what it offers.
-For an agent that cannot list its sessions, the list has those that accord run has opened here."""
+An agent has to offer what a command needs: listing, loading, forking or deleting sessions; `accord info` shows what
+it offers. For an agent that cannot list its sessions, the list has those that accord run has opened here."""
 
 LISTED = 200
 """Rows that a terminal shows."""
@@ -56,6 +58,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _with_agent(
     command: Callable[[argparse.Namespace, RemoteAgent, str], Coroutine[Any, Any, int]],
+    *,
+    unstable: bool = False,
 ) -> Callable[[argparse.Namespace], int]:
     """Run this command with a connection to the agent that the options choose, and the agent's program."""
 
@@ -68,7 +72,7 @@ def _with_agent(
             from accord import connect
 
             where = chosen.target()
-            async with connect(where, versions=protocol_versions(options)) as remote:
+            async with connect(where, versions=protocol_versions(options), unstable=unstable) as remote:
                 if options.login is not None:
                     from accord_tools.cli.login import by_method
 
@@ -204,6 +208,51 @@ async def _found(remote: RemoteAgent, program: str, given: str) -> KnownSession:
     return found or KnownSession(given, absolute("."))
 
 
+# Forking
+
+
+def _fork_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("session", metavar="ID", help="the session's id, or the start of it")
+    parser.add_argument(
+        "--at",
+        metavar="PLACE",
+        nargs="?",
+        const="",
+        help="copy only what comes before this place; without PLACE, show the places that the agent offers",
+    )
+    _agent_arguments(parser)
+
+
+async def _fork(options: argparse.Namespace, remote: RemoteAgent, program: str) -> int:
+    session = await _loaded(remote, program, options.session)
+    if options.at == "":
+        _show_places(session)
+        return ENDED_WELL
+    try:
+        fork = await session.fork(at=options.at)
+    except ValueError as error:
+        raise WrongUsage(f"--at: {error}") from error
+    print_line(label(fork.id, COLUMNS))
+    return ENDED_WELL
+
+
+def _show_places(session: RemoteSession) -> None:
+    texts = {it.id: it.text for it in session.state.messages}
+    places = [it for it in session.state.cursors.values() if it.can_fork]
+    if not places:
+        raise AccordError("the agent offers no places to rewind to; leave --at out to copy the whole session")
+    rows = [
+        (it.anchor_id or it.id, f"{getattr(it.anchor, 'position', 'at')} {_first_line(texts, it.anchor_id)}")
+        for it in places
+    ]
+    print_table(("PLACE", "WHERE"), rows, limit=LISTED)
+
+
+def _first_line(texts: dict[Any, str], anchor: str | None) -> str:
+    text = texts.get(anchor)
+    return repr(text.strip().partition("\n")[0][:60]) if text else str(anchor)
+
+
 # Deleting
 
 
@@ -239,5 +288,6 @@ COMMANDS = {
     "list": Command("List the sessions of a folder.", _list_arguments, _with_agent(_list)),
     "show": Command("Print a session as Markdown.", _show_arguments, _with_agent(_show)),
     "export": Command("Write a session as JSON lines or Markdown.", _export_arguments, _with_agent(_export)),
+    "fork": Command("Copy a session, or a part of it.", _fork_arguments, _with_agent(_fork, unstable=True)),
     "delete": Command("Delete sessions for good.", _delete_arguments, _with_agent(_delete)),
 }

@@ -83,6 +83,7 @@ class _Sessions:
     def register(self) -> None:
         agent = self._agent
         agent.on_session(self.opened)
+        agent.on_rewind(self.rewound)
         agent.on_prompt(self.answer_prompt)
         agent.command("compact", "Replace the conversation so far by a summary, to make room")(self.compact)
         agent.command("clear", "Forget the conversation so far")(self.clear)
@@ -99,6 +100,9 @@ class _Sessions:
         )
         if session.mcp_servers:
             session.mcp.start()
+
+    async def rewound(self, session: Session[ModelConversation]) -> None:
+        session.state.follow(await session.history())
 
     async def _models(self, session: Session[ModelConversation], first: str) -> list[str]:
         """The first model and all others that the provider lists."""

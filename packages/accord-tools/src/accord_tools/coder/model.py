@@ -22,6 +22,7 @@ from msgspec import Struct, field
 from accord import AccordError, v1
 from accord.printable import printable
 from accord.redaction import mask_urls
+from accord.session import SessionState
 
 Json: TypeAlias = dict[str, Any]
 
@@ -139,6 +140,21 @@ class ModelConversation(Struct):
                 following[0].parts[:0] = missing
             else:
                 self.messages.insert(at + 1, Message("user", list(missing)))
+
+    def follow(self, history: SessionState) -> None:
+        """Begin again with what the user and the model said, after the session was rewound.
+
+        The record has no results of tools: the model reads again what it still needs.
+        """
+        self.replace("")
+        self.summary = None
+        for said in history.messages:
+            if said.speaker == "user" and said.text.strip() == "/clear":
+                self.messages = []
+            elif said.speaker == "user":
+                self.add("user", *prompt_parts(said.content))
+            elif said.speaker == "agent":
+                self.add("assistant", Text(said.text))
 
     def replace(self, summary: str) -> None:
         """Begin again, with this summary of what was said so far."""

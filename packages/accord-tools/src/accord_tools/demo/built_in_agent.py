@@ -106,6 +106,7 @@ def demo_agent(*, login: bool = False, pace: float = PACE, store: Store | str | 
     for feature in FEATURES:
         agent.command(feature.name, feature.shows, hint=feature.hint)(feature.function)
     agent.on_prompt(demo_talk.talk)
+    agent.on_rewind(demo_talk.rewind)
     if login:
         agent.login("demo", "Log in to the demonstration", description="Anybody may; nothing is sent anywhere")(
             demo_messages.log_in

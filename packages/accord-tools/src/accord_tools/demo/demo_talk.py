@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from accord import Turn, Unknown, v1
+from accord import Session, Turn, Unknown, v1
 
 PACE = 0.03
 """Seconds between two words, so that people can watch them arrive."""
@@ -225,9 +225,23 @@ async def greet(turn: Turn, _: re.Match[str]) -> str:
     return f"Hello{again}{name}!{who} I am Accord's built-in agent. Say `/help` to see what I can show you."
 
 
+_NAME = r"\b(my name is|call me)\s+(?P<name>.+)"
+
+
 def remember_name(turn: Turn, match: re.Match[str]) -> str:
-    name = memory_of(turn).name = match["name"].strip(" .!\"'")
+    name = memory_of(turn).name = _name_in(match)
     return f"Pleased to meet you, {name}. I shall remember that, as long as this session lives."
+
+
+def _name_in(match: re.Match[str]) -> str:
+    return match["name"].strip(" .!\"'")
+
+
+async def rewind(session: Session) -> None:
+    """Remember only the name that the user gave before the place to which the session was rewound."""
+    said = [it.text for it in (await session.history()).messages if it.speaker == "user"]
+    names = [match for text in said if (match := re.search(_NAME, text, re.IGNORECASE))]
+    session.state.name = _name_in(names[-1]) if names else None
 
 
 def recall_name(turn: Turn, _: re.Match[str]) -> str:
@@ -305,7 +319,7 @@ SUM_ENDS = r"(?=[?!.,;=]*(?:\s|$))"
 RULES: list[tuple[re.Pattern[str], Answer]] = [
     _rule(r"^\s*(say|repeat|echo)\b[:,]?\s+(?P<what>.+)", repeat),
     _rule(r"^\W*(hi|hello|hey|good (morning|day|evening)|servus|moin)\b[^?]*$", greet),
-    _rule(r"\b(my name is|call me)\s+(?P<name>.+)", remember_name),
+    _rule(_NAME, remember_name),
     _rule(r"\bmy name\b|\bwho am i\b", recall_name),
     _rule(r"^\W*(thanks|thank you|cheers)\b", thank),
     _rule(r"^\W*(bye|goodbye|see you)\b", part),

@@ -169,6 +169,16 @@ class Agent(Generic[StateT]):
         self._definition.on_config = function
         return function
 
+    def on_rewind(self, function: Callable[[Session[StateT]], ResultT]) -> Callable[[Session[StateT]], ResultT]:
+        """Call this function with each `Session` that a client forks at a message, before `on_session`.
+
+        Its `history()` ends at that message. Its `state` is still that of the whole session: the function makes it fit.
+        An agent with `Agent(state=...)` lets clients fork at messages only if it has such a function.
+        """
+        registered_once("@agent.on_rewind", self._definition.on_rewind, function)
+        self._definition.on_rewind = function
+        return function
+
     def command(self, name: str, description: str, *, hint: str | None = None) -> Callable[[CommandT], CommandT]:
         """Answer the slash command of this name with a function of the `Turn`.
 

@@ -184,6 +184,8 @@ class AgentConnection:
             commands=self._agent.commands,
             titles_sessions=self._agent.titles_sessions,
             state_type=self._agent.state_type,
+            can_rewind=self._agent.can_rewind,
+            on_rewind=self._agent.rewound,
             system_prompts=self._agent.system_prompts,
             work=background_turn,
             endpoints=lambda: self._providers.current,
@@ -363,6 +365,7 @@ class AgentConnection:
         finally:
             turn._end()
             await session.save()
+            await session._tell_cursors()
         return stop_reason
 
     def _answer_without(self, turn: Turn, receipt: PromptReceipt | None) -> None:

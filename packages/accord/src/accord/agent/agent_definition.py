@@ -118,6 +118,7 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
     on_prompt: Callable[[Turn], Any] | None = None
     on_session: Callable[[Session], Any] | None = None
     on_config: Callable[[Session, str, Any], Any] | None = None
+    on_rewind: Callable[[Session], Any] | None = None
 
     @property
     def answers_prompts(self) -> bool:
@@ -175,6 +176,16 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
         """Let the author prepare a session, before the client has it."""
         if self.on_session is not None:
             await _finished(self.on_session(session))
+
+    @property
+    def can_rewind(self) -> bool:
+        """Whether a session can be forked at a message: the author's state, if there is one, can follow."""
+        return self.state_type is None or self.on_rewind is not None
+
+    async def rewound(self, session: Session) -> None:
+        """Let the author make the state of a fork fit the part of the conversation that it has."""
+        if self.on_rewind is not None:
+            await _finished(self.on_rewind(session))
 
     async def config_changed(self, session: Session, option_id: str, value: str | bool) -> None:
         """Let the author act on a value that the user chose."""

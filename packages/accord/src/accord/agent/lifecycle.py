@@ -8,6 +8,8 @@ Each of them is a few lines over the store and `Session`. The specification leav
 - Deleting an open session closes it. Loading a deleted session fails like loading an unknown one.
 - A client that only watches a session does not open it: it stays where it is (see `watch_feed`).
 - A fork may work in another folder. A turn that is running in its source continues in the source only.
+- A client that takes cursors is told one for each message: before those of the user, after those of the agent. An agent
+  with `Agent(state=...)` needs `@agent.on_rewind` for it: the record can be cut there, the author's state cannot.
 
 The methods of the list are answered from the store, so a session need not be open. One that is open, on any connection
 of this process, is closed before it is archived, and told of its new title. In another process, an archived session is
@@ -29,7 +31,7 @@ import msgspec
 
 from accord.agent.authentication import Authentication
 from accord.agent.public_error import not_found, public_store_error, public_store_errors
-from accord.agent.record import Record, title_of
+from accord.agent.record import Record, cursor_id, cut_places, title_of
 from accord.agent.remote_client import absolute, checked_folders
 from accord.agent.replay_tree import session_of
 from accord.agent.session import ClientSystemPrompt, Session, SessionSurroundings, system_prompt_of
@@ -141,14 +143,11 @@ class Lifecycle:
 
     async def fork(self, request: v1.ForkSessionRequest, context: Context) -> v1.ForkSessionResponse:
         await self._authentication.require()
-        if request.cursor_id is not None:
-            # schema, session/fork: an unknown cursor is an error, never the end. This agent announces none.
-            problem = "this agent knows no such cursor: fork without cursorId to copy the whole session"
-            raise RequestError.invalid_params(problem, path="$.cursorId")
         with public_store_errors(request.session_id):
             source = await self._store.find(request.session_id, owner=self._owner)
             if source is None:
                 raise not_found(request.session_id)
+            length = None if request.cursor_id is None else await self._length_at(source, request.cursor_id)
             fields = {
                 "title": source.title,
                 "settings": source.settings,
@@ -156,8 +155,19 @@ class Lifecycle:
                 "info": source.info,
             }
             copy = msgspec.structs.replace(self._blank(request), **fields)
-            session = await self._begin(await self._store.copy(source.id, copy), request, context)
+            session = await self._begin(await self._store.copy(source.id, copy), request, context, length)
         return v1.ForkSessionResponse(session.id, *_choices(session), meta=_answer_meta(session))
+
+    async def _length_at(self, source: StoredSession, cursor: str) -> int:
+        """How many entries a fork at this cursor keeps; RequestError for an unknown cursor."""
+        if self._surroundings.can_rewind:
+            places, _ = await cut_places(self._store, source)
+            for message, length in places.items():
+                if cursor_id(message) == cursor:
+                    return length
+        # schema, session/fork: an unknown cursor is an error, never the end.
+        problem = "the session has no such cursor: fork without cursorId to copy the whole session"
+        raise RequestError.invalid_params(problem, path="$.cursorId")
 
     async def load(self, request: v1.LoadSessionRequest, context: Context) -> v1.LoadSessionResponse:
         if asks_to_watch(request):
@@ -170,6 +180,7 @@ class Lifecycle:
                 session = await self._take(request)
                 await session._record.replay(self._surroundings.client.peer)
                 await self._opened(session)
+            await session._tell_cursors(of_all=True)
             context.after_response(session._known)
         return v1.LoadSessionResponse(*_choices(session), meta=_answer_meta(session))
 
@@ -184,6 +195,7 @@ class Lifecycle:
                 session = await self._take(request)
                 await session._tell_usage()
                 await self._opened(session)
+            await session._tell_cursors(of_all=True)
             context.after_response(session._known)
         return v1.ResumeSessionResponse(*_choices(session), meta=_answer_meta(session))
 
@@ -230,12 +242,17 @@ class Lifecycle:
         stored: StoredSession,
         request: v1.NewSessionRequest | v1.ForkSessionRequest,
         context: Context,
+        length: int | None = None,
     ) -> Session:
-        """Open a session that the client does not know yet; it is forgotten if that fails."""
+        """Open a session that the client does not know yet, with this much of its record; forgotten if that fails."""
         session = self._session(stored, request)
         try:
+            if length is not None:
+                await self._store.cut(stored, length)
+                await self._surroundings.on_rewind(session)
             if isinstance(request, v1.ForkSessionRequest):
                 await session._tell_usage()
+                await session._tell_cursors(of_all=True)
             await self._opened(session)
         except BaseException:
             await self._store.delete(stored.id, owner=self._owner)

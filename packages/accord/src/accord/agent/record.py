@@ -33,7 +33,7 @@ from accord.schema.base import Json
 from accord.schema.tolerant import convert_alone
 from accord.schema.type_tree import Tagged, node_of
 from accord.session import SessionState, ToolCallState
-from accord.session.replay_scan import Version, has_key, key_in, marked, marking, read, with_key
+from accord.session.replay_scan import CutPlaces, Key, Version, has_key, key_in, marked, marking, read, with_key
 from accord.session.values import Update
 from accord.store.store import NOTHING, Changes, Store, StoredSession
 
@@ -86,6 +86,8 @@ class Record:
         self._knows_keys = stored.hold == 1
         """Whether these are all keys of the record: it is new, or was read since it was taken."""
         identifier = msgspec.json.encode(stored.id).decode()
+        self._cursors_told = 0
+        """How many entries have had their cursors told."""
         self._head = (
             f'{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":{identifier},"update":'.encode()
         )
@@ -305,6 +307,13 @@ class Record:
                 state.add(update)
         return state
 
+    async def new_cursors(self, *, of_all: bool) -> list[v1.CursorUpdate]:
+        """The cursors of the messages since the last call, or of all, that the client knows by their ids."""
+        after = 0 if of_all else self._cursors_told
+        found, self._cursors_told = await cut_places(self._store, self._stored, after)
+        # A client of version 1 learns the ids of its own messages from replays alone.
+        return [cursor_of(key) for key in found if of_all or self.version == 2 or key[0] == "agent"]
+
     async def _updates(self) -> AsyncIterator[tuple[str | None, Update]]:
         """Each update, and the subagent that it is from; None for the session itself."""
         async for page in self._pages():
@@ -319,6 +328,38 @@ class Record:
                 self._keys |= dict(pair for pair in found if pair is not None)
             yield page
         self._knows_keys = True
+
+
+# Cursors. A cursor is named after its message, so it means the same after a restart, on another host and in a fork, and
+# nothing has to be kept for it. The store can cut a record anywhere; these are the places that the client can name.
+
+
+async def cut_places(store: Store, stored: StoredSession, after: int = 0) -> tuple[dict[Key, int], int]:
+    """How much a fork keeps at each message after this entry; and how many entries there are."""
+    places, number = CutPlaces(), after
+    async for page in store.updates(stored.id, owner=stored.owner, after=after):
+        for kept in page:
+            subagent, entry = opened(kept)
+            if subagent is None:
+                places.add(entry, number)
+            number += 1
+    return places.lengths, number
+
+
+def cursor_id(message: Key) -> v1.CursorId:
+    """The id of the cursor at a message, given its speaker and its id."""
+    return v1.CursorId("-".join(message))
+
+
+def cursor_of(message: Key) -> v1.CursorUpdate:
+    """The update that announces the cursor at a message: before one of the user, after one of the agent."""
+    speaker, message_id = message
+    anchor = (
+        v1.UserMessageAnchor(v1.MessageId(message_id), "before")
+        if speaker == "user"
+        else v1.AgentMessageAnchor(v1.MessageId(message_id), "after")
+    )
+    return v1.CursorUpdate(cursor_id(message), anchor, v1.CursorCapabilities(v1.CursorForkCapabilities()))
 
 
 @functools.cache

@@ -228,6 +228,10 @@ class SessionSurroundings(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the first prompt is the title of a session that has none."""
     state_type: type[Any] | None = None
     """The class of `session.state`, where the store keeps it."""
+    can_rewind: bool
+    """Whether sessions can be forked at their messages."""
+    on_rewind: Callable[[Session], Awaitable[None]]
+    """Called with a session that was forked at a message."""
     system_prompts: Sequence[Mode] = ()
     """What a client's system prompt may do to the agent's own."""
     work: Callable[[Session], AbstractAsyncContextManager[Any]]
@@ -535,6 +539,22 @@ class Session(Generic[StateT]):
         frame = await self._record.usage()
         if frame is not None:
             self._updates.tell(frame)
+
+    @property
+    def _has_cursors(self) -> bool:
+        """Whether the client is told where the session can be forked."""
+        if not self._surroundings.can_rewind:
+            return False
+        # Version 2 has no capability for it, and so far it is only proposed.
+        return self._updates.client_shows("session.cursors") and (
+            self._record.version == 1 or self._updates.peer.unstable
+        )
+
+    async def _tell_cursors(self, *, of_all: bool = False) -> None:
+        """Tell the client where the session can be forked: at the latest messages, or at all."""
+        if self._has_cursors:
+            for cursor in await self._record.new_cursors(of_all=of_all):
+                self._updates.report(cursor)
 
     async def _begin_turn(self, prompt: Sequence[v1.ContentBlock], receipt: KeptPrompt | None = None) -> None:
         """The user says something. The first text without a command is the title, in a store that the author chose.

@@ -558,6 +558,7 @@ async def background_turn(session: Session) -> AsyncGenerator[Turn]:
             finally:
                 turn._end()
                 await session.save()
+                await session._tell_cursors()
     if not has_begun:
         raise RuntimeError("the session was closed before its own work could begin")
     if is_stopped:

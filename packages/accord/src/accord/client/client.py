@@ -185,6 +185,7 @@ class ClientDefinition:
                 compaction=v1.CompactionCapabilities(),
                 config_options=v1.SessionConfigOptionsCapabilities(v1.BooleanConfigOptionCapabilities()),
                 notices=v1.NoticeCapabilities(),
+                cursors=v1.SessionCursorsCapabilities() if unstable else None,
             ),
             auth=v1.AuthCapabilities(terminal_login),
             plan=v1.PlanCapabilities(),

@@ -322,15 +322,26 @@ class RemoteSession:
         return answer.meta or {}
 
     async def fork(
-        self, *, system_prompt: str | v1.SystemPrompt | None = None, meta: dict[str, Json] | None = None
+        self,
+        *,
+        at: str | None = None,
+        system_prompt: str | v1.SystemPrompt | None = None,
+        meta: dict[str, Json] | None = None,
     ) -> RemoteSession:
         """Copy the session under an id of its own; raises `CapabilityMissing` if the agent does not support it.
+
+        `at` rewinds the copy to a place in the conversation: the id of one of `state.cursors`, or that of the message
+        or tool call beside which one stands. ValueError says which there are. Agents offer cursors to a client that is
+        connected with `unstable=True`.
 
         The copy has the folders, the MCP servers and the system prompt of this session; `system_prompt` gives it
         another one. `meta` is the request's `_meta`.
         """
         check_meta("session.fork(meta=...)", meta)
-        return await self._table.fork(self._live, system_prompt, meta)
+        if at is not None:
+            check_text("session.fork(at=...)", at)
+        cursor = None if at is None else self.state.cursor_at(at).id
+        return await self._table.fork(self._live, system_prompt, meta, cursor)
 
     async def close(self, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
         """Close the session: running turns fail, and the agent frees what it holds for the session, if it can.

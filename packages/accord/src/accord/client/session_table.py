@@ -199,8 +199,9 @@ class Sessions:
         session: LiveSession,
         system_prompt: str | v1.SystemPrompt | None = None,
         meta: dict[str, Json] | None = None,
+        cursor: v1.CursorId | None = None,
     ) -> RemoteSession:
-        """Copy a session under an id of its own."""
+        """Copy a session under an id of its own, up to this cursor or all of it."""
         chosen = system_prompt_for(self._remote.peer.capabilities, system_prompt)
         setup = self._with_editor(session.setup._replace(meta=meta))
         if chosen is not None:
@@ -212,6 +213,7 @@ class Sessions:
                 setup.additional_directories,
                 setup.mcp_servers,
                 setup.system_prompt,
+                cursor_id=cursor,
                 meta=setup.meta,
             ),
             setup,

@@ -198,6 +198,36 @@ class Survey:
         return key
 
 
+class CutPlaces:
+    """Where a record can be cut: before each message of the user, and after each message of the agent.
+
+    A message that the agent changes after the user has spoken again counts as it was before that.
+    """
+
+    def __init__(self) -> None:
+        self.lengths: dict[Key, int] = {}
+        """How many entries are left by the cut, by the speaker and the id of the message."""
+        self._growing: set[Key] = set()
+        """The messages of the agent that no message of the user has followed yet."""
+
+    def add(self, entry: bytes, number: int) -> None:
+        """Look at the next entry of the session itself, which is the entry with this number in the record."""
+        version, update = update_in(entry)
+        seen = _seen(update)
+        speaker = _CHUNKS.get(seen.session_update) or (_WHOLE.get(seen.session_update) if version != 1 else None)
+        if speaker not in ("user", "agent") or not isinstance(seen.message_id, str):
+            return
+        key = speaker, seen.message_id
+        if key not in self.lengths:
+            if speaker == "user":
+                self.lengths[key] = number
+                self._growing.clear()
+            else:
+                self._growing.add(key)
+        if key in self._growing:
+            self.lengths[key] = number + 1
+
+
 def _seen(update: bytes) -> _Glance:
     try:
         return _glance(update)

@@ -501,6 +501,17 @@ class SessionState:
             known = self.session_messages[message_id] = SessionMessageState(message_id)
         return known
 
+    def cursor_at(self, place: str) -> SessionCursor:
+        """The cursor with this id, or beside what has this id, at which the session can be forked; or ValueError."""
+        usable = [it for it in self.cursors.values() if it.can_fork]
+        found = next((it for it in usable if it.id == place), None)
+        if found is None:
+            found = next((it for it in usable if it.anchor_id == place), None)
+        if found is None:
+            known = ", ".join(repr(it.anchor_id or it.id) for it in usable)
+            raise ValueError(f"the session cannot be forked at {place!r}; it can be at {known or 'no place'}")
+        return found
+
     def _add_cursor(self, update: v1.CursorUpdate) -> None:
         known = self.cursors.get(update.cursor_id) or SessionCursor(update.cursor_id, None)
         self.cursors[update.cursor_id] = known.updated(update)

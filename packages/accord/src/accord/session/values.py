@@ -349,6 +349,12 @@ class SessionCursor(msgspec.Struct, frozen=True):
     """Whether the session can be forked here now."""
     meta: dict[str, Json] | None = None
 
+    @property
+    def anchor_id(self) -> str | None:
+        """The id of what it stands beside; None if that is not known."""
+        names = ("message_id", "tool_call_id", "compaction_id")
+        return next((found for name in names if (found := getattr(self.anchor, name, None)) is not None), None)
+
     def updated(self, update: v1.CursorUpdate) -> SessionCursor:
         """The cursor after this update; its anchor never changes."""
         can_fork = self.can_fork

@@ -297,6 +297,10 @@ class SessionState(Face[state.SessionState]):
         held = self._portal.read(lambda: self._held.on_replacement(observer))
         return lambda: self._portal.read(held)
 
+    def cursor_at(self, place: str) -> SessionCursor:
+        """The cursor with this id, or beside what has this id, at which the session can be forked; or ValueError."""
+        return self._portal.read(lambda: self._held.cursor_at(place))
+
 
 class Reply(Face[reply.Reply]):
     """What comes back for one prompt: iterate it for the updates, `outcome()` waits for the `Outcome`.
@@ -694,14 +698,22 @@ class RemoteSession(Face[remote_session.RemoteSession]):
         return self._portal.wait(lambda: self._held.set_title(title, meta=meta), self._session)
 
     def fork(
-        self, *, system_prompt: str | v1.SystemPrompt | None = None, meta: dict[str, Json] | None = None
+        self,
+        *,
+        at: str | None = None,
+        system_prompt: str | v1.SystemPrompt | None = None,
+        meta: dict[str, Json] | None = None,
     ) -> RemoteSession:
         """Copy the session under an id of its own; raises `CapabilityMissing` if the agent does not support it.
+
+        `at` rewinds the copy to a place in the conversation: the id of one of `state.cursors`, or that of the message
+        or tool call beside which one stands. ValueError says which there are. Agents offer cursors to a client that is
+        connected with `unstable=True`.
 
         The copy has the folders, the MCP servers and the system prompt of this session; `system_prompt` gives it
         another one. `meta` is the request's `_meta`.
         """
-        held = self._portal.wait(lambda: self._held.fork(system_prompt=system_prompt, meta=meta), self._session)
+        held = self._portal.wait(lambda: self._held.fork(at=at, system_prompt=system_prompt, meta=meta), self._session)
         return face_of(self._portal, RemoteSession, held, held.id)
 
     def close(self, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:

@@ -33,9 +33,13 @@ class Client(ScriptedPeer):
         self.tell("session/cancel", {"sessionId": session_id})
 
     async def update(self, kind=None):
-        """Receive the next message, which must be an update; of this kind, if one is given."""
-        message = await self.expect("session/update")
-        update = message["params"]["update"]
+        """Receive the next message, which must be an update; of this kind, if one is given.
+
+        Cursors, which an agent with proposals announces at the end of each turn, are left out.
+        """
+        update = {"sessionUpdate": "cursor_update"}
+        while update["sessionUpdate"] == "cursor_update":
+            update = (await self.expect("session/update"))["params"]["update"]
         if kind is not None and update["sessionUpdate"] != kind:
             raise self._failed(f"expected {kind}, got {update}")
         return update
