@@ -15,7 +15,7 @@ MEMBERS = {
     "Client": "info on before on_notification on_request",
     "RemoteAgent": """
         peer version info name meta capabilities auth_methods open_sessions login login_method logout
-        auth_status new_session load resume watch sessions delete archive unarchive status set_title
+        auth_status new_session options load resume watch sessions delete archive unarchive status set_title
         providers set_provider disable_provider suggestions
         request notify request_raw on close kill stderr_tail
     """,

@@ -42,6 +42,7 @@ _YES: dict[Any, Any] = {
     v1.ArchiveSessionRequest: v1.SessionArchiveCapabilities(),
     v1.SessionStatusRequest: v1.SessionStatusCapabilities(),
     v1.SetSessionTitleRequest: v1.SessionTitleCapabilities(),
+    v1.SessionOptionsRequest: v1.SessionOptionsCapabilities(),
     v1.LogoutRequest: v1.LogoutCapabilities(),
     v1.AuthStatusRequest: v1.AuthStatusCapabilities(),
     v1.ListProvidersRequest: v1.ProvidersCapabilities(),
@@ -63,6 +64,7 @@ PROPOSED = {
     v1.ArchiveSessionRequest,
     v1.SessionStatusRequest,
     v1.SetSessionTitleRequest,
+    v1.SessionOptionsRequest,
     v1.AuthStatusRequest,
 }
 """What an agent handles as well where its author lets out what is only proposed."""

@@ -24,6 +24,7 @@ import asyncio
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 from weakref import WeakValueDictionary
 
@@ -35,12 +36,14 @@ from accord.agent.record import Record, cursor_id, cut_places, title_of
 from accord.agent.remote_client import absolute, checked_folders
 from accord.agent.replay_tree import session_of
 from accord.agent.session import ClientSystemPrompt, Session, SessionSurroundings, system_prompt_of
+from accord.agent.session_config import initial_values
 from accord.engine.handlers import Handlers
 from accord.engine.peer import Context
 from accord.errors import RequestError, StoreError
 from accord.schema import v1
 from accord.schema.base import Json
 from accord.schema.capabilities import WATCH
+from accord.store.memory_store import MemoryStore
 from accord.store.store import Changes, Store, StoredSession, now
 
 if TYPE_CHECKING:
@@ -81,6 +84,9 @@ class OpenSessions:
             _, end = found
             await end(session_id)
 
+
+Opening: TypeAlias = v1.NewSessionRequest | v1.LoadSessionRequest | v1.ResumeSessionRequest | v1.ForkSessionRequest
+"""The requests that open a session."""
 
 Options: TypeAlias = list[v1.SessionConfigOption] | None
 
@@ -126,7 +132,8 @@ class Lifecycle:
         handlers.on(v1.DeleteSessionRequest)(self.delete)
 
     def register_list(self, handlers: Handlers) -> None:
-        """Handle what is only proposed for the list of sessions."""
+        """Handle what is only proposed."""
+        handlers.on(v1.SessionOptionsRequest)(self.options)
         handlers.on(v1.ArchiveSessionRequest)(self.archive)
         handlers.on(v1.UnarchiveSessionRequest)(self.unarchive)
         handlers.on(v1.SessionStatusRequest)(self.status)
@@ -176,10 +183,11 @@ class Lifecycle:
         async with self._alone(request.session_id):
             if (session := self._working(request)) is not None:
                 await session._record.replay_work(self._surroundings.client.peer)
+                await session._options.begin_with(initial_values(request.config_options))
             else:
                 session = await self._take(request)
                 await session._record.replay(self._surroundings.client.peer)
-                await self._opened(session)
+                await self._opened(session, request)
             await session._tell_cursors(of_all=True)
             context.after_response(session._known)
         return v1.LoadSessionResponse(*_choices(session), meta=_answer_meta(session))
@@ -191,10 +199,11 @@ class Lifecycle:
         async with self._alone(request.session_id):
             if (session := self._working(request)) is not None:
                 await session._tell_usage()
+                await session._options.begin_with(initial_values(request.config_options))
             else:
                 session = await self._take(request)
                 await session._tell_usage()
-                await self._opened(session)
+                await self._opened(session, request)
             await session._tell_cursors(of_all=True)
             context.after_response(session._known)
         return v1.ResumeSessionResponse(*_choices(session), meta=_answer_meta(session))
@@ -224,9 +233,40 @@ class Lifecycle:
         session._is_announced = False  # its commands are told again, as after any load
         return session
 
+    async def options(self, request: v1.SessionOptionsRequest) -> v1.SessionOptionsResponse:
+        session = await self.draft(request)
+        modes, options, _ = _choices(session)
+        return v1.SessionOptionsResponse(modes, options)
+
+    async def draft(self, request: v1.SessionOptionsRequest) -> Session:
+        """A session as it would be opened, with its options and commands; it is closed, and known to nobody.
+
+        The author prepares it as any other. What that sends is dropped, and what it keeps is in memory for a moment.
+        """
+        await self._authentication.require()
+        cwd, *others = checked_folders(request.cwd, request.additional_directories)
+        draft = StoredSession(id=uuid.uuid4().hex, cwd=str(cwd), roots=tuple(map(str, others)))
+        with public_store_errors(request.session_id or ""):
+            if request.session_id is not None:
+                found = await self._found(request.session_id)
+                _must_match(found, cwd)
+                if (opened := self.open_session(found.id)) is not None:
+                    return opened
+                draft = msgspec.structs.replace(draft, title=found.title, settings=found.settings, state=found.state)
+            store = MemoryStore()
+            record = Record(store, await store.create(draft), self._surroundings.client.version)
+            session = Session(self._surroundings, v1.SessionId(draft.id), [cwd, *others], record)
+            try:
+                await self._on_session(session)
+                session._options.restore(draft.settings)
+            finally:
+                await session._close()
+        return session
+
     def _blank(self, request: v1.NewSessionRequest | v1.ForkSessionRequest) -> StoredSession:
         cwd, *others = checked_folders(request.cwd, request.additional_directories)
         self._system_prompt(request)
+        initial_values(request.config_options)
         at = now()
         return StoredSession(
             id=uuid.uuid4().hex,
@@ -253,7 +293,7 @@ class Lifecycle:
             if isinstance(request, v1.ForkSessionRequest):
                 await session._tell_usage()
                 await session._tell_cursors(of_all=True)
-            await self._opened(session)
+            await self._opened(session, request)
         except BaseException:
             await self._store.delete(stored.id, owner=self._owner)
             raise
@@ -264,10 +304,9 @@ class Lifecycle:
         """A session from the store, held from now on."""
         cwd, *others = checked_folders(request.cwd, request.additional_directories)
         self._system_prompt(request)
+        initial_values(request.config_options)
         found = await self._found(request.session_id)
-        if str(cwd) != found.cwd:
-            # session-setup, Additional Workspace Roots: the request's cwd matches the session's.
-            raise RequestError.invalid_params("cwd must be the folder of the session", path="$.cwd", cwd=found.cwd)
+        _must_match(found, cwd)
         await self._end(request.session_id)
         # The same page: roots that the request leaves out are never restored.
         held = await self._store.take(found.id, owner=self._owner, roots=[str(folder) for folder in others])
@@ -286,7 +325,7 @@ class Lifecycle:
     def _session(
         self,
         stored: StoredSession,
-        request: v1.NewSessionRequest | v1.LoadSessionRequest | v1.ResumeSessionRequest | v1.ForkSessionRequest,
+        request: Opening,
     ) -> Session:
         return Session(
             self._surroundings,
@@ -300,14 +339,16 @@ class Lifecycle:
 
     def _system_prompt(
         self,
-        request: v1.NewSessionRequest | v1.LoadSessionRequest | v1.ResumeSessionRequest | v1.ForkSessionRequest,
+        request: Opening,
     ) -> ClientSystemPrompt | None:
         """What the client wants of the system prompt; RequestError for what the agent does not take."""
         return system_prompt_of(request.system_prompt, self._surroundings.system_prompts)
 
-    async def _opened(self, session: Session) -> None:
+    async def _opened(self, session: Session, request: Opening) -> None:
         try:
             await self._on_session(session)
+            session._options.restore(session._record.settings)
+            await session._options.begin_with(initial_values(request.config_options))
         except BaseException:
             await session._close()
             raise
@@ -509,6 +550,12 @@ class Lifecycle:
 def asks_to_watch(request: v1.LoadSessionRequest | v1.ResumeSessionRequest) -> bool:
     """Whether a client asks to open a session only to watch it."""
     return request.meta is not None and request.meta.get(WATCH) is True
+
+
+def _must_match(stored: StoredSession, cwd: Path) -> None:
+    if str(cwd) != stored.cwd:
+        # session-setup, Additional Workspace Roots: the request's cwd matches the session's.
+        raise RequestError.invalid_params("cwd must be the folder of the session", path="$.cwd", cwd=stored.cwd)
 
 
 def _choices(session: Session) -> tuple[v1.SessionModeState | None, Options, v1.SessionModelState | None]:

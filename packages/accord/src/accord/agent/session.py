@@ -516,7 +516,6 @@ class Session(Generic[StateT]):
 
     def _open(self) -> None:
         """The answer that tells the client of this session is being made: it holds all settings as they are now."""
-        self._options.restore(self._record.settings)
         self._updates.is_open = True
 
     def _known(self) -> None:

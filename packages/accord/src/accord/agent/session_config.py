@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeAlias
 
 import msgspec
@@ -228,6 +228,15 @@ class ConfigOptions:
             if option_id in self.offered and self.offered[option_id].takes(value):
                 self.offered[option_id] = self.offered[option_id].chosen(value)
 
+    async def begin_with(self, values: Mapping[str, str | bool]) -> None:
+        """Choose what the client wants when it opens the session."""
+        for option_id, value in values.items():
+            # schema, InitialSessionConfigOption: what is not offered is ignored, not refused.
+            with suppress(RequestError):
+                await self.set_by_client(option_id, value)
+        if values:
+            await self._updates.keep_settings(self.values())
+
     def _choose(self, option_id: str, value: str | bool) -> None:
         option = self.offered[option_id]
         if not option.takes(value):
@@ -290,6 +299,17 @@ class ConfigOptions:
         now = self.of_category(MODE)
         if now is not None and (mode is None or mode.value != now.value):
             await self._updates.send(v1.CurrentModeUpdate(v1.SessionModeId(now.value)))
+
+
+def initial_values(options: Iterable[v1.InitialSessionConfigOption]) -> dict[str, str | bool]:
+    """What a client wants chosen when it opens a session; raises RequestError for an option that is given twice."""
+    values: dict[str, str | bool] = {}
+    for position, option in enumerate(options):
+        if option.config_id in values:
+            problem = f"config option {option.config_id[:60]!r} is given twice"
+            raise RequestError.invalid_params(problem, path=f"$.configOptions[{position}].configId")
+        values[option.config_id] = option.value
+    return values
 
 
 # What authors hold: faces of the options

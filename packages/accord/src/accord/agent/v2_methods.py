@@ -167,6 +167,7 @@ class V2Methods:
         own.on(v2.CancelTerminalRequest)(self._cancel_terminal)
         if self._agent.unstable:
             own.on(v2.SessionStatusRequest)(self._status)
+            own.on(v2.SessionOptionsRequest)(self._options)
         if self._agent.logins.ways:
             own.on(v2.LoginAuthRequest)(self._log_in)
             own.on(v2.LogoutAuthRequest)(self._log_out)
@@ -246,6 +247,11 @@ class V2Methods:
             available_commands=to_v2(offered(session.commands).available_commands),
             meta=answer.meta,
         )
+
+    async def _options(self, request: v2.SessionOptionsRequest) -> v2.SessionOptionsResponse:
+        session = await self._lifecycle.draft(in_v1(request, "agent"))
+        commands = offered(session.commands).available_commands
+        return v2.SessionOptionsResponse(to_v2(session._options.options()), to_v2(commands))
 
     async def _status(self, request: v2.SessionStatusRequest) -> v2.SessionStatusResponse:
         answer = await self._lifecycle.status(v1.SessionStatusRequest(request.session_id))

@@ -157,21 +157,47 @@ class RemoteAgent:
         mcp_servers: Sequence[v1.McpServer | ToolServer] = (),
         additional_directories: Sequence[str | Path] = (),
         system_prompt: str | v1.SystemPrompt | None = None,
+        config: Mapping[str, str | bool] | None = None,
         meta: dict[str, Json] | None = None,
     ) -> RemoteSession:
         """Start a session in the folder `cwd`, by default the current one.
 
         The program of an MCP server may be a bare name; it is looked up on PATH. `additional_directories` are further
         folders that the agent may work in. `system_prompt` is added to the agent's own, or replaces it: a text is
-        added, and a `v1.SystemPrompt` says which. `meta` is the request's `_meta`; the answer's is `session.meta`.
-        What the agent did not declare raises `CapabilityMissing`.
+        added, and a `v1.SystemPrompt` says which. `config` has values of config options, by their ids; the agent
+        ignores those that it does not offer, and `state.config` says what it took. `meta` is the request's `_meta`; the
+        answer's is `session.meta`. What the agent did not declare raises `CapabilityMissing`.
         """
         sessions = self._live.sessions
         setup = sessions.setup(cwd, mcp_servers, additional_directories, system_prompt, meta)
         request = v1.NewSessionRequest(
-            str(setup.cwd), setup.mcp_servers, setup.additional_directories, setup.system_prompt, meta=meta
+            str(setup.cwd),
+            setup.mcp_servers,
+            setup.additional_directories,
+            setup.system_prompt,
+            sessions.initial_config(config),
+            meta=meta,
         )
         return await sessions.begin(request, setup)
+
+    async def options(
+        self,
+        cwd: str | Path | None = None,
+        *,
+        additional_directories: Sequence[str | Path] = (),
+        session_id: str | None = None,
+        meta: dict[str, Json] | None = None,
+    ) -> v1.SessionOptionsResponse:
+        """Ask for the config options with which `new_session` or, given a `session_id`, `resume` would open a session.
+
+        Nothing is opened. `meta` is the request's `_meta`. Raises `CapabilityMissing` if the agent does not support it.
+        """
+        check_meta("remote.options(meta=...)", meta)
+        setup = self._live.sessions.setup(cwd, (), additional_directories)
+        known = None if session_id is None else v1.SessionId(session_id)
+        return await self.request(
+            v1.SessionOptionsRequest(str(setup.cwd), setup.additional_directories, known, meta=meta)
+        )
 
     async def load(
         self,
@@ -181,6 +207,7 @@ class RemoteAgent:
         mcp_servers: Sequence[v1.McpServer | ToolServer] = (),
         additional_directories: Sequence[str | Path] = (),
         system_prompt: str | v1.SystemPrompt | None = None,
+        config: Mapping[str, str | bool] | None = None,
         meta: dict[str, Json] | None = None,
     ) -> RemoteSession:
         """Open a session again, with a replay of its past, which is in `state` when this returns.
@@ -189,11 +216,12 @@ class RemoteAgent:
         replay is complete: then the past may be cut off.
 
         Agents need not keep what `new_session` was given: pass the folders, servers and `system_prompt` again.
+        `config` changes config options.
         Raises `CapabilityMissing` if the agent does not support it, and ValueError if the session is open here.
         """
         sessions = self._live.sessions
         return await sessions.reopen(
-            v1.LoadSessionRequest, session_id, cwd, mcp_servers, additional_directories, system_prompt, meta
+            v1.LoadSessionRequest, session_id, cwd, mcp_servers, additional_directories, system_prompt, meta, config
         )
 
     async def watch(
@@ -222,16 +250,18 @@ class RemoteAgent:
         mcp_servers: Sequence[v1.McpServer | ToolServer] = (),
         additional_directories: Sequence[str | Path] = (),
         system_prompt: str | v1.SystemPrompt | None = None,
+        config: Mapping[str, str | bool] | None = None,
         meta: dict[str, Json] | None = None,
     ) -> RemoteSession:
         """Open a session again, without a replay of its past.
 
         Agents need not keep what `new_session` was given: pass the folders, servers and `system_prompt` again.
+        `config` changes config options.
         Raises `CapabilityMissing` if the agent does not support it, and ValueError if the session is open here.
         """
         sessions = self._live.sessions
         return await sessions.reopen(
-            v1.ResumeSessionRequest, session_id, cwd, mcp_servers, additional_directories, system_prompt, meta
+            v1.ResumeSessionRequest, session_id, cwd, mcp_servers, additional_directories, system_prompt, meta, config
         )
 
     async def sessions(

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast
@@ -326,6 +326,7 @@ class RemoteSession:
         *,
         at: str | None = None,
         system_prompt: str | v1.SystemPrompt | None = None,
+        config: Mapping[str, str | bool] | None = None,
         meta: dict[str, Json] | None = None,
     ) -> RemoteSession:
         """Copy the session under an id of its own; raises `CapabilityMissing` if the agent does not support it.
@@ -335,13 +336,13 @@ class RemoteSession:
         connected with `unstable=True`.
 
         The copy has the folders, the MCP servers and the system prompt of this session; `system_prompt` gives it
-        another one. `meta` is the request's `_meta`.
+        another one, and `config` has values of config options for it. `meta` is the request's `_meta`.
         """
         check_meta("session.fork(meta=...)", meta)
         if at is not None:
             check_text("session.fork(at=...)", at)
         cursor = None if at is None else self.state.cursor_at(at).id
-        return await self._table.fork(self._live, system_prompt, meta, cursor)
+        return await self._table.fork(self._live, system_prompt, meta, cursor, config)
 
     async def close(self, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
         """Close the session: running turns fail, and the agent frees what it holds for the session, if it can.
@@ -606,7 +607,7 @@ class LiveSession:
 
     # Life
 
-    def reopening(self, kind: Reopening) -> Request[Any]:
+    def reopening(self, kind: Reopening, config: Sequence[v1.InitialSessionConfigOption] = ()) -> Request[Any]:
         """The request of this kind that opens the session again."""
         cwd, directories, servers, system_prompt, meta, _ = self.setup
         return kind(
@@ -615,6 +616,7 @@ class LiveSession:
             mcp_servers=servers,
             additional_directories=directories,
             system_prompt=system_prompt,
+            config_options=list(config),
             meta=meta,
         )
 

@@ -134,6 +134,16 @@ class Sessions:
         )
         return self._with_editor(setup)
 
+    def initial_config(self, config: Mapping[str, str | bool] | None) -> list[v1.InitialSessionConfigOption]:
+        """The config options that a session is opened with; raises CapabilityMissing if the agent takes none."""
+        if config is None:
+            return []
+        if not isinstance(cast("object", config), Mapping):
+            raise wrong_type("config", "values by the ids of config options", config)
+        if config:
+            self._remote.peer.capabilities.require("session_capabilities.options", "config options of a new session")
+        return [_initial_option(v1.SessionConfigId(option), value) for option, value in config.items()]
+
     def _directories(self, cwd: Path, additional: Sequence[str | Path]) -> list[str]:
         """The folders besides `cwd`, each once."""
         more = dict.fromkeys(str(absolute(path)) for path in additional)
@@ -200,6 +210,7 @@ class Sessions:
         system_prompt: str | v1.SystemPrompt | None = None,
         meta: dict[str, Json] | None = None,
         cursor: v1.CursorId | None = None,
+        config: Mapping[str, str | bool] | None = None,
     ) -> RemoteSession:
         """Copy a session under an id of its own, up to this cursor or all of it."""
         chosen = system_prompt_for(self._remote.peer.capabilities, system_prompt)
@@ -213,7 +224,8 @@ class Sessions:
                 setup.additional_directories,
                 setup.mcp_servers,
                 setup.system_prompt,
-                cursor_id=cursor,
+                self.initial_config(config),
+                cursor,
                 meta=setup.meta,
             ),
             setup,
@@ -228,18 +240,20 @@ class Sessions:
         additional_directories: Sequence[str | Path],
         system_prompt: str | v1.SystemPrompt | None = None,
         meta: dict[str, Json] | None = None,
+        config: Mapping[str, str | bool] | None = None,
     ) -> RemoteSession:
         """Open a session whose id is known, by the request of this kind."""
         check_text(f"{kind.__method__.partition('/')[2]}(session_id)", session_id)
         self._remote.peer.capabilities.require_for(kind, kind.__method__)
         setup = self.setup(cwd, mcp_servers, additional_directories, system_prompt, meta)
+        initial = self.initial_config(config)
         key = v1.SessionId(session_id)
         if key in self._open:
             raise ValueError(f"session {session_id!r} is already open; close it before it is opened again")
         session = self._enter(key, setup, is_new=False)
         self._deliver_early(session.live)
         try:
-            session.live.opened(await self._remote.open_session(session.live.reopening(kind)))
+            session.live.opened(await self._remote.open_session(session.live.reopening(kind, initial)))
             if kind is v1.LoadSessionRequest:
                 session.live.replayed()
         except BaseException:
@@ -370,6 +384,13 @@ def absolute(path: str | Path | None) -> Path:
 
 APPENDING = "session_capabilities.system_prompt"
 OVERRIDING = f"{APPENDING}.mode.override"
+
+
+def _initial_option(option: v1.SessionConfigId, value: str | bool) -> v1.InitialSessionConfigOption:
+    if isinstance(value, bool):
+        return v1.InitialSessionConfigBoolean(option, value)
+    check_text(f"config[{option!r}]", value)
+    return v1.InitialSessionConfigValue(option, v1.SessionConfigValueId(value))
 
 
 def system_prompt_for(capabilities: Capabilities, given: str | v1.SystemPrompt | None) -> v1.SystemPrompt | None:

@@ -702,6 +702,7 @@ class RemoteSession(Face[remote_session.RemoteSession]):
         *,
         at: str | None = None,
         system_prompt: str | v1.SystemPrompt | None = None,
+        config: Mapping[str, str | bool] | None = None,
         meta: dict[str, Json] | None = None,
     ) -> RemoteSession:
         """Copy the session under an id of its own; raises `CapabilityMissing` if the agent does not support it.
@@ -711,9 +712,11 @@ class RemoteSession(Face[remote_session.RemoteSession]):
         connected with `unstable=True`.
 
         The copy has the folders, the MCP servers and the system prompt of this session; `system_prompt` gives it
-        another one. `meta` is the request's `_meta`.
+        another one, and `config` has values of config options for it. `meta` is the request's `_meta`.
         """
-        held = self._portal.wait(lambda: self._held.fork(at=at, system_prompt=system_prompt, meta=meta), self._session)
+        held = self._portal.wait(
+            lambda: self._held.fork(at=at, system_prompt=system_prompt, config=config, meta=meta), self._session
+        )
         return face_of(self._portal, RemoteSession, held, held.id)
 
     def close(self, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
@@ -942,14 +945,16 @@ class RemoteAgent(Face[remote_agent.RemoteAgent]):
         mcp_servers: Sequence[v1.McpServer | ToolServer] = (),
         additional_directories: Sequence[str | Path] = (),
         system_prompt: str | v1.SystemPrompt | None = None,
+        config: Mapping[str, str | bool] | None = None,
         meta: dict[str, Json] | None = None,
     ) -> RemoteSession:
         """Start a session in the folder `cwd`, by default the current one.
 
         The program of an MCP server may be a bare name; it is looked up on PATH. `additional_directories` are further
         folders that the agent may work in. `system_prompt` is added to the agent's own, or replaces it: a text is
-        added, and a `v1.SystemPrompt` says which. `meta` is the request's `_meta`; the answer's is `session.meta`.
-        What the agent did not declare raises `CapabilityMissing`.
+        added, and a `v1.SystemPrompt` says which. `config` has values of config options, by their ids; the agent
+        ignores those that it does not offer, and `state.config` says what it took. `meta` is the request's `_meta`; the
+        answer's is `session.meta`. What the agent did not declare raises `CapabilityMissing`.
         """
         held = self._portal.wait(
             lambda: self._held.new_session(
@@ -957,11 +962,31 @@ class RemoteAgent(Face[remote_agent.RemoteAgent]):
                 mcp_servers=mcp_servers,
                 additional_directories=additional_directories,
                 system_prompt=system_prompt,
+                config=config,
                 meta=meta,
             ),
             self._session,
         )
         return face_of(self._portal, RemoteSession, held, held.id)
+
+    def options(
+        self,
+        cwd: str | Path | None = None,
+        *,
+        additional_directories: Sequence[str | Path] = (),
+        session_id: str | None = None,
+        meta: dict[str, Json] | None = None,
+    ) -> v1.SessionOptionsResponse:
+        """Ask for the config options with which `new_session` or, given a `session_id`, `resume` would open a session.
+
+        Nothing is opened. `meta` is the request's `_meta`. Raises `CapabilityMissing` if the agent does not support it.
+        """
+        return self._portal.wait(
+            lambda: self._held.options(
+                cwd, additional_directories=additional_directories, session_id=session_id, meta=meta
+            ),
+            self._session,
+        )
 
     def load(
         self,
@@ -971,6 +996,7 @@ class RemoteAgent(Face[remote_agent.RemoteAgent]):
         mcp_servers: Sequence[v1.McpServer | ToolServer] = (),
         additional_directories: Sequence[str | Path] = (),
         system_prompt: str | v1.SystemPrompt | None = None,
+        config: Mapping[str, str | bool] | None = None,
         meta: dict[str, Json] | None = None,
     ) -> RemoteSession:
         """Open a session again, with a replay of its past, which is in `state` when this returns.
@@ -979,6 +1005,7 @@ class RemoteAgent(Face[remote_agent.RemoteAgent]):
         replay is complete: then the past may be cut off.
 
         Agents need not keep what `new_session` was given: pass the folders, servers and `system_prompt` again.
+        `config` changes config options.
         Raises `CapabilityMissing` if the agent does not support it, and ValueError if the session is open here.
         """
         held = self._portal.wait(
@@ -988,6 +1015,7 @@ class RemoteAgent(Face[remote_agent.RemoteAgent]):
                 mcp_servers=mcp_servers,
                 additional_directories=additional_directories,
                 system_prompt=system_prompt,
+                config=config,
                 meta=meta,
             ),
             self._session,
@@ -1015,11 +1043,13 @@ class RemoteAgent(Face[remote_agent.RemoteAgent]):
         mcp_servers: Sequence[v1.McpServer | ToolServer] = (),
         additional_directories: Sequence[str | Path] = (),
         system_prompt: str | v1.SystemPrompt | None = None,
+        config: Mapping[str, str | bool] | None = None,
         meta: dict[str, Json] | None = None,
     ) -> RemoteSession:
         """Open a session again, without a replay of its past.
 
         Agents need not keep what `new_session` was given: pass the folders, servers and `system_prompt` again.
+        `config` changes config options.
         Raises `CapabilityMissing` if the agent does not support it, and ValueError if the session is open here.
         """
         held = self._portal.wait(
@@ -1029,6 +1059,7 @@ class RemoteAgent(Face[remote_agent.RemoteAgent]):
                 mcp_servers=mcp_servers,
                 additional_directories=additional_directories,
                 system_prompt=system_prompt,
+                config=config,
                 meta=meta,
             ),
             self._session,
