@@ -44,24 +44,43 @@ class Finding:
     """The session in which it was seen first."""
     where: str = ""
     """The conversation that shows it, if there are several; empty for the only one."""
+    version: int = 1
+    """The version of the protocol that was spoken."""
 
     @property
     def url(self) -> str:
-        """The address of the clause's page, with its heading."""
-        return url_of(self.page)
+        """The address of the clause's page in the version that was spoken, with its heading."""
+        return url_of(self.page, self.version)
 
 
-def url_of(page: str) -> str:
-    """The address of a page and heading.
+_ONLY_V1 = ("file-system", "session-modes", "terminals")
+"""The pages that version 2 does not have."""
+
+_RENAMED_IN_V2 = {
+    "prompt-turn": "prompt-lifecycle",
+    "session-setup, Loading Sessions": "session-setup, Resuming Sessions",
+}
+"""Pages, or pages and headings, that have another name in version 2."""
+
+
+def url_of(page: str, version: int | None = 1) -> str:
+    """The address of a page and heading, in this version of the protocol if it has the page.
 
     >>> url_of("prompt-turn, Message IDs")
     'https://agentclientprotocol.com/protocol/v1/prompt-turn#message-ids'
+    >>> url_of("prompt-turn, Message IDs", 2)
+    'https://agentclientprotocol.com/protocol/v2/prompt-lifecycle#message-ids'
     """
+    if version == 2:
+        page = _RENAMED_IN_V2.get(page, page)
     name, _, heading = page.partition(", ")
     if name == "json-rpc":
         address = "https://www.jsonrpc.org/specification"
         return f"{address}#{_slug(heading).replace('-', '_')}" if heading else address
-    for start, folder in (("rfd-v2-", "rfds/v2"), ("rfd-", "rfds"), ("", "protocol/v1")):
+    if version == 2 and not name.startswith(("rfd-", "v2-", *_ONLY_V1)):
+        name = f"v2-{_RENAMED_IN_V2.get(name, name)}"
+    starts = (("rfd-v2-", "rfds/v2"), ("rfd-", "rfds"), ("v2-", "protocol/v2"), ("", "protocol/v1"))
+    for start, folder in starts:
         if name.startswith(start):
             name = f"{folder}/{name.removeprefix(start)}"
             break

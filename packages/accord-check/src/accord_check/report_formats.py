@@ -43,7 +43,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "reason": report.reason,
         "exitCode": report.exit_code,
         "summary": {status: report.count(status) for status in _STATUSES},
-        "checks": [_outcome(outcome) for outcome in report.outcomes],
+        "checks": [_outcome(outcome, report.version) for outcome in report.outcomes],
         "remarks": report.remarks,
         "stale": report.stale,
         "demanded": report.demanded,
@@ -60,7 +60,7 @@ def check_as_json(check: Check) -> dict[str, Any]:
 _STATUSES: tuple[Any, ...] = ("pass", "fail", "warn", "note", "expected", "not exercised")
 
 
-def _outcome(outcome: Outcome) -> dict[str, Any]:
+def _outcome(outcome: Outcome, version: int | None) -> dict[str, Any]:
     check = outcome.check
     return {
         "id": check.id,
@@ -70,7 +70,7 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
         "detail": outcome.detail,
         "clause": check.clause,
         "page": check.page,
-        "url": url_of(check.page),
+        "url": url_of(check.page, version),
         "tck": list(check.tck),
         "findings": [finding_as_json(finding) for finding in outcome.findings],
     }
@@ -171,7 +171,7 @@ def as_sarif(report: Report, location: str = "README.md") -> str:
             "driver": {
                 "name": "accord check",
                 "version": __version__,
-                "rules": [_rule(check) for check in checks],
+                "rules": [_rule(check, report.version) for check in checks],
             }
         },
         "automationDetails": {"id": f"accord-check/{report.peer or report.subject}"},
@@ -190,7 +190,8 @@ def as_sarif(report: Report, location: str = "README.md") -> str:
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False) + "\n"
 
 
-def _rule(check: Check) -> dict[str, Any]:
+def _rule(check: Check, version: int | None) -> dict[str, Any]:
+    url = url_of(check.page, version)
     help_text = " ".join(
         part for part in (check.expected.capitalize() + ".", check.fix and f"Do: {check.fix}.") if part
     )
@@ -198,8 +199,8 @@ def _rule(check: Check) -> dict[str, Any]:
         "id": check.id,
         "shortDescription": {"text": check.clause},
         "fullDescription": {"text": f"{check.level}: {check.expected} ({check.page})."},
-        "help": {"text": help_text, "markdown": f"{help_text} [{check.page}]({url_of(check.page)})"},
-        "helpUri": url_of(check.page),
+        "help": {"text": help_text, "markdown": f"{help_text} [{check.page}]({url})"},
+        "helpUri": url,
         "defaultConfiguration": {"level": _LEVELS[check.severity]},
         "properties": {"of": check.of, "level": check.level, "tck": list(check.tck)},
     }

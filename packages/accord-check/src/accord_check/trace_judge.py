@@ -121,6 +121,7 @@ class Judge:
             self._message(frame, is_request="id" in members)
         elif "result" in members or "error" in members:
             self._answer(frame)
+        self.tally.version = self.conversation.version
 
     def _message(self, frame: Frame, *, is_request: bool) -> None:
         if is_request:

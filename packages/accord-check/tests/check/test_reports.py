@@ -12,10 +12,12 @@ import pytest
 
 from accord.trace import TraceFile
 from accord_check.expected_failures import ExpectationError, apply, read
+from accord_check.finding import SITE, url_of
 from accord_check.report_formats import as_html, as_json, as_junit, as_markdown, as_sarif
 from accord_check.report_text import as_text
 from accord_check.trace_judge import report_on_trace
 from tests.check.healthy import both, healthy, put
+from tests.check.healthy_v2 import healthy_v2
 
 LATE = "lines.agent-counts-from-one"
 EVIL = "\x1b[2J<script>alert(1)</script> | `x` \x00\ud83d"
@@ -23,8 +25,8 @@ EVIL = "\x1b[2J<script>alert(1)</script> | `x` \x00\ud83d"
 
 @pytest.fixture
 def trace(tmp_path):
-    def write(*mutations):
-        talk = healthy()
+    def write(*mutations, talk=None):
+        talk = talk or healthy()
         both(*mutations)(talk)
         path = tmp_path / "wire.jsonl"
         recorder = TraceFile(path, role="client")
@@ -102,6 +104,32 @@ def test_json_has_every_check_with_its_status_and_its_findings(report):
     [finding] = check["findings"]
     assert finding["message"] == "a location's line is 0"
     assert finding["lines"]
+
+
+@pytest.mark.parametrize(
+    ("page", "version", "address"),
+    [
+        ("prompt-turn, Cancellation", 1, "protocol/v1/prompt-turn#cancellation"),
+        ("prompt-turn, Cancellation", 2, "protocol/v2/prompt-lifecycle#cancellation"),
+        ("session-setup, Loading Sessions", 2, "protocol/v2/session-setup#resuming-sessions"),
+        ("schema, Error", 2, "protocol/v2/schema#error"),
+        ("session-modes, Initial state", 2, "protocol/v1/session-modes#initial-state"),
+        ("v2-session-setup, Replay Complete", 2, "protocol/v2/session-setup#replay-complete"),
+        ("rfd-v2-prompt", 2, "rfds/v2/prompt"),
+        ("rfd-session-fork", 2, "rfds/session-fork"),
+    ],
+)
+def test_a_page_is_linked_in_the_version_that_was_spoken(page, version, address):
+    assert url_of(page, version) == f"{SITE}/{address}"
+
+
+def test_a_report_on_version_2_links_to_the_pages_of_version_2(trace):
+    report = report_on_trace(trace(put("done", "params.update.content[0].changes[0].path", "b.py"), talk=healthy_v2()))
+    [check] = [it for it in as_json(report)["checks"] if it["status"] == "fail"]
+    [finding] = check["findings"]
+    assert check["url"] == finding["url"] == f"{SITE}/protocol/v2/overview#argument-requirements"
+    [run] = json.loads(as_sarif(report))["runs"]
+    assert not any("/protocol/v1/prompt" in rule["helpUri"] for rule in run["tool"]["driver"]["rules"])
 
 
 def test_junit_has_a_case_for_each_check_and_is_valid_xml(report):

@@ -352,7 +352,9 @@ class ScenarioContext:
 
     def _keep(self, tally: Tally) -> None:
         where = f"version {self.version}" if len(self.settings.versions) > 1 else ""
-        self._ended.append((tally.seen, [replace(finding, where=where) for finding in tally.findings]))
+        self._ended.append(
+            (tally.seen, [replace(finding, where=where, version=self.version) for finding in tally.findings])
+        )
 
     def end(self) -> None:
         """The last scenario is over."""

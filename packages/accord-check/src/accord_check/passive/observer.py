@@ -32,7 +32,9 @@ class _Case:
 class Tally:
     """What the checks have seen and found so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, version: int = 1) -> None:
+        self.version = version
+        """The version of the protocol that is spoken."""
         self.seen: Counter[tuple[str, Side]] = Counter()
         """How often each check had something to judge, by the side that was judged."""
         self._cases: dict[tuple[str, Side, str], _Case] = {}
@@ -40,7 +42,7 @@ class Tally:
     @property
     def findings(self) -> list[Finding]:
         """All findings so far, in the order in which their faults were first seen."""
-        return [_finding(case) for case in self._cases.values()]
+        return [_finding(case, self.version) for case in self._cases.values()]
 
     def saw(self, name: str, by: Side) -> None:
         """The check of this name had something to judge."""
@@ -137,7 +139,7 @@ class Observer:
         """The conversation is over."""
 
 
-def _finding(case: _Case) -> Finding:
+def _finding(case: _Case, version: int) -> Finding:
     check = case.check
     return Finding(
         id=check.id,
@@ -152,6 +154,7 @@ def _finding(case: _Case) -> Finding:
         events=tuple(case.events),
         count=case.count,
         session=case.session,
+        version=version,
     )
 
 
