@@ -44,6 +44,8 @@ class Check:
     tck: tuple[str, ...] = ()
     """The ids of the official test kit that judge the same."""
     stable: bool = True
+    since: str = ""
+    """The schema version that it came with; empty for what older ones have as well."""
     active: bool = False
     """Whether it takes a scenario; the others judge any trace."""
 
@@ -87,10 +89,25 @@ FIRST_VERSION = {"mode.set.any-time"}
 SECOND_VERSION = {
     "lint.prompt.empty-refused",
     "lint.resume.unknown-cursor",
+    "lint.resume.work-goes-on",
+    "lint.prompt.key-retried",
+    "lint.prompt.key-at-once",
+    "lint.prompt.key-malformed",
+    "lint.fork.unknown-cursor",
     "lint.tool.cancel-unknown",
     "lint.close.unknown-succeeds",
 }
 """The active checks of an agent that only version 2 can show."""
+
+
+SCHEMAS = ("1.15", "1.20")
+"""The versions of the protocol's schema that a program can be judged by, the oldest first."""
+
+
+def newer_than(schema: str) -> frozenset[str]:
+    """The ids of the checks that came with a later schema than this one of `SCHEMAS`."""
+    later = SCHEMAS[SCHEMAS.index(schema) + 1 :]
+    return frozenset(check.id for check in CHECKS.values() if check.since in later)
 
 
 def revisions() -> list[str]:

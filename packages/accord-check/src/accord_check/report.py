@@ -90,6 +90,13 @@ class Report:
             if outcome.check.id not in checks and outcome.status in ("fail", "warn"):
                 outcome.status, outcome.detail = "note", f"added after the requirements of {revision}"
 
+    def leave_out(self, checks: Container[str], reason: str) -> None:
+        """Take these checks as not exercised, for this reason."""
+        for outcome in self.outcomes:
+            if outcome.check.id in checks:
+                outcome.status, outcome.detail, outcome.findings = "not exercised", reason, []
+        self.demanded = [name for name in self.demanded if name not in checks]
+
     @property
     def sides(self) -> list[Side]:
         """The sides that were judged."""

@@ -63,6 +63,8 @@ def _about_check(check: Check) -> Iterator[str]:
     yield f"- Judged by {by}."
     because = f", because {check.because}" if check.because else ""
     yield f"- Found as {_FOUND_AS[check.severity]}{because}."
+    if check.since:
+        yield f"- Since schema {check.since}: `--schema` with an older version leaves it out."
     yield f"- Expected: {check.expected}."
     if check.fix:
         yield f"- What to do: {check.fix}."

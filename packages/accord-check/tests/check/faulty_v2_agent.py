@@ -23,6 +23,9 @@ class Session:
         self.working = threading.Lock()
         self.cancels = 0
         self.is_closed = False
+        self.state = "idle"
+        self.keys: dict[str, str] = {}
+        self.pair = threading.Barrier(2)
 
 
 class Refused(Exception):
@@ -48,13 +51,19 @@ def message(session: str, by: str, given: str, text: str) -> None:
     update(session, f"{by}_message", messageId=given, content=[{"type": "text", "text": text}])
 
 
+def state(name: str, session: Session, told: str, **fields: Any) -> None:
+    session.state = told
+    update(name, "state_update", state=told, **fields)
+
+
 def initialize(params: dict[str, Any]) -> Any:
     if FAULT == "speaks version 1 only":
         return {"protocolVersion": 1, "agentCapabilities": {}, "agentInfo": {"name": "old", "version": "1"}}
     if params["protocolVersion"] < 2:
         raise Refused(-32022, "Unsupported protocol version")
     info = {"name": "faulty", "version": "1"}
-    return {"protocolVersion": 2, "capabilities": {"session": {"delete": {}, "mcp": {"stdio": {}}}}, "info": info}
+    offers: dict[str, Any] = {"delete": {}, "fork": {}, "mcp": {"stdio": {}}}
+    return {"protocolVersion": 2, "capabilities": {"session": offers}, "info": info}
 
 
 def find(params: dict[str, Any]) -> Session:
@@ -75,11 +84,43 @@ def resume(params: dict[str, Any]) -> Any:
     if replay is not None and replay["type"] != "start" and FAULT != "replays from anywhere":
         raise Refused(-32602, "unknown cursor")
     session.is_closed = False
+    name, works = params["sessionId"], session.working.locked()
+    if FAULT == "ends the work at a resume" and works:
+        session.cancelled.set()
+        session.working.acquire()
+        session.working.release()
     for by, given, text in session.history if replay is not None and replay["type"] == "start" else []:
-        message(params["sessionId"], by, given, text)
+        message(name, by, given, text)
+        if FAULT == "tells of work in the replay" and works:
+            update(name, "state_update", state=session.state)
+    if is_marked(session, replay):
+        update(name, "replay_complete")
+    if FAULT == "replays after the mark":
+        message(name, "agent", "late", "Done.")
     if FAULT != "tells no state":
-        update(params["sessionId"], "state_update", state="idle")
+        update(name, "state_update", state="idle" if FAULT == "takes a resumed session for idle" else session.state)
     return {}
+
+
+def is_marked(session: Session, replay: Any) -> bool:
+    match FAULT:
+        case "marks no end of a replay":
+            return False
+        case "marks no end of an empty replay":
+            return replay is not None and bool(session.history)
+        case "marks an end without a replay":
+            return True
+        case _:
+            return replay is not None
+
+
+def fork(params: dict[str, Any]) -> Any:
+    session = find(params)
+    if params.get("cursorId") is not None and FAULT != "forks at any cursor":
+        raise Refused(-32602, "unknown cursor")
+    made = new(params)
+    sessions[made["sessionId"]].history = list(session.history)
+    return made
 
 
 def listed(params: dict[str, Any]) -> Any:
@@ -110,25 +151,37 @@ def prompt(number: Any, params: dict[str, Any]) -> None:
     session, name = find(params), params["sessionId"]
     if not params["prompt"] and FAULT != "takes an empty prompt":
         raise Refused(-32602, "empty")
+    key = params.get("idempotencyKey")
+    if key is not None and not (isinstance(key, str) and 1 <= len(key) <= 255) and FAULT != "takes any key":
+        raise Refused(-32602, "the idempotencyKey must be a text of 1 to 255 characters")
+    early = session.keys.get(key)
+    if FAULT == "looks for keys too early" and key == "accord-check-pair":
+        session.pair.wait(60)
     before = session.cancels
     if FAULT == "is busy" and session.working.locked():
         raise Refused(-32600, "busy")
     with session.working:
         if session.cancels > before:
             raise Refused(-32603 if FAULT == "fails waiting prompts" else -32800, "cancelled")
-        work(number, session, name, "".join(block.get("text", "") for block in params["prompt"]))
+        earlier = early if FAULT == "looks for keys too early" else session.keys.get(key)
+        if earlier is not None and FAULT != "knows no keys":
+            send(id=number, result={"messageId": earlier})
+        else:
+            work(number, session, name, key, "".join(block.get("text", "") for block in params["prompt"]))
 
 
-def work(number: Any, session: Session, name: str, text: str) -> None:
+def work(number: Any, session: Session, name: str, key: Any, text: str) -> None:
     """Insert the message, do the work, and say how it ended."""
     session.cancelled.clear()
     mine, answer = f"u{next(numbers)}", f"a{next(numbers)}"
     if FAULT != "echoes nothing":
         message(name, "user", mine, text)
     session.history.append(("user", mine, text))
+    if key is not None:
+        session.keys[key] = mine
     send(id=number, result={"messageId": mine})
     if FAULT != "never runs":
-        update(name, "state_update", state="running")
+        state(name, session, "running")
     reason: str | None = "end_turn"
     if text == "slow":
         session.cancelled.wait(60)
@@ -139,13 +192,14 @@ def work(number: Any, session: Session, name: str, text: str) -> None:
         session.history.append(("agent", answer, "Done."))
     if FAULT == "gives no reason":
         reason = None
-    update(name, "state_update", state="idle", **({} if reason is None else {"stopReason": reason}))
+    state(name, session, "idle", **({} if reason is None else {"stopReason": reason}))
 
 
 METHODS = {
     "initialize": initialize,
     "session/new": new,
     "session/resume": resume,
+    "session/fork": fork,
     "session/list": listed,
     "session/close": close,
     "session/delete": delete,

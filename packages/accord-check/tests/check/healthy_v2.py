@@ -127,6 +127,7 @@ def _past(talk: Talk) -> None:
     talk.update("replayed2", "agent_message", messageId="a1", content=[])
     talk.update("replayed3", "agent_message_chunk", messageId="a1", content=text("I look"))
     talk.update("replayed4", "tool_call_update", toolCallId="t1", title="Edit", status="pending", content=None)
+    talk.update("complete", "replay_complete")
     talk.update("state", "state_update", state="idle")
     talk.answer("resume", {"configOptions": copy.deepcopy(OPTIONS)})
     talk.client("prompt6", "session/prompt", {"sessionId": "s1", "prompt": [text("last")]}, id=9)

@@ -14,9 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from accord_check.checks import CHECKS, checks_of, revisions
+from accord_check.checks import CHECKS, SCHEMAS, checks_of, newer_than, revisions
 from accord_check.requirement_pages import names_of_pages, page_of, write_pages
 from accord_check.requirements import REQUIREMENTS
+from tests.check.test_mutants_of_a_v2_agent import QUICK, judged as judged_v2
 from tests.check.test_mutants_of_an_agent import PATIENT, judged
 
 ROOT = Path(__file__).parents[4]
@@ -69,6 +70,20 @@ def test_a_check_that_is_newer_than_the_revision_does_not_count():
     assert report.verdict == "not conformant"
     report.count_only(checks_of("2026-11") - {"session.agent-baseline"}, "2026-11")
     assert (report.verdict, report.count("fail"), report.count("note")) == ("conformant", 0, 1)
+
+
+def test_a_check_of_a_newer_schema_is_left_out():
+    report = asyncio.run(judged_v2("marks no end of an empty replay", QUICK, "version 2"))
+    assert report.verdict == "not conformant"
+    report.leave_out(newer_than("1.15"), "newer than schema 1.15")
+    assert (report.verdict, report.findings) == ("conformant", [])
+    [outcome] = [it for it in report.outcomes if it.check.id == "lint.replay.complete-once"]
+    assert (outcome.status, outcome.detail) == ("not exercised", "newer than schema 1.15")
+
+
+def test_each_check_is_of_a_schema_that_can_be_chosen_and_the_newest_has_all():
+    assert {check.since for check in CHECKS.values()} == {"", *SCHEMAS[1:]}
+    assert newer_than(SCHEMAS[-1]) == frozenset()
 
 
 FROZEN = {"2026-11": "e485594fe0c5f0bc"}

@@ -42,6 +42,17 @@ MUTANTS = {
     "never runs": Mutant("bare", {"~lint.work.running-first"}),
     "gives no reason": Mutant("bare", {"~lint.work.stop-reason-told"}),
     "tells no state": Mutant("healthy", {"~lint.resume.state-told"}),
+    "marks no end of a replay": Mutant("healthy", {"lint.replay.complete-once"}),
+    "marks no end of an empty replay": Mutant("version 2", {"lint.replay.complete-once"}, QUICK),
+    "replays after the mark": Mutant("healthy", {"lint.replay.complete-once"}),
+    "marks an end without a replay": Mutant("version 2", {"lint.replay.complete-only-asked"}, QUICK),
+    "tells of work in the replay": Mutant("resumed at work", {"lint.replay.live-held"}),
+    "ends the work at a resume": Mutant("resumed at work", {"lint.resume.work-goes-on"}),
+    "takes a resumed session for idle": Mutant("resumed at work", {"lint.resume.work-goes-on"}),
+    "knows no keys": Mutant("idempotency keys", {"lint.prompt.key-retried", "lint.prompt.key-at-once"}),
+    "looks for keys too early": Mutant("idempotency keys", {"lint.prompt.key-at-once"}),
+    "takes any key": Mutant("idempotency keys", {"lint.prompt.key-malformed"}),
+    "forks at any cursor": Mutant("version 2", {"~lint.fork.unknown-cursor"}, QUICK),
     "ends a cancelled turn as done": Mutant("version 2", {"lint.work.cancelled-told"}),
 }
 """By fault: the scenario that shows it, and what is found; `~` warns, `?` notes."""
@@ -74,12 +85,13 @@ async def test_an_agent_of_version_2_without_a_fault_passes_every_scenario(tmp_p
     assert found(report) == {"?lint.load.after-restart"}
     exercised = {outcome.check.id for outcome in report.outcomes if outcome.status != "not exercised"}
     assert {
-        name for name in SECOND_VERSION if name.startswith(("lint.prompt.empty", "lint.resume", "lint.close"))
+        name for name in SECOND_VERSION if name.startswith(("lint.prompt", "lint.resume", "lint.fork", "lint.close"))
     } <= exercised
     said = {finding.id for finding in report_on_trace(tmp_path / "run.jsonl", ["client"]).findings}
     # an empty prompt is sent to see it refused, and so is the rest
     assert said == {
         "lint.prompt.not-empty",
+        "lint.schema.misfit",
         "lint.tool.cancel-offered",
         "stdio.stdin-only-messages",
         "stdio.no-batches",

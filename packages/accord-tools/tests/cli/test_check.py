@@ -164,6 +164,11 @@ def test_a_revision_without_a_frozen_set_is_refused_before_anything_runs(user):
     assert "no requirements are frozen as '2025-11'; there are 2026-11" in error
 
 
+def test_a_schema_that_the_checks_do_not_know_is_refused_before_anything_runs(user):
+    error = user.refused("check", "agent", "--schema", "1.16", "--", sys.executable, str(FAULTY))
+    assert "argument --schema: must be 1.15 or 1.20, got '1.16'" in error
+
+
 def test_an_agent_of_both_versions_is_judged_in_both(user):
     agent = ROOT / "interop" / "agents" / "both_versions.py"
     arguments = ("--profile", "smoke", "--protocol", "auto", "--json", "--", sys.executable, str(agent))

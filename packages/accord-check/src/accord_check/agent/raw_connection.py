@@ -191,6 +191,7 @@ class RawConnection:
         self._next_id = 100
         self._update_kinds: dict[str, set[str]] = {}
         self._states: dict[str, list[State]] = {}
+        self._user_messages: dict[str, list[str]] = {}
         recording.begin(transport.name, side)
 
     @property
@@ -205,6 +206,10 @@ class RawConnection:
     def states(self, session: str) -> list[State]:
         """The states that the agent has told of a session, in version 2; the list grows as they come."""
         return self._states.setdefault(session, [])
+
+    def user_messages(self, session: str) -> list[str]:
+        """The ids of the user's messages in a session, in version 2; the list grows as they come."""
+        return self._user_messages.setdefault(session, [])
 
     def forget(self, session: str) -> None:
         """Forget which kinds of update came for a session."""
@@ -323,6 +328,9 @@ class RawConnection:
     def _note(self, seen: Frame, session: str, update: dict[str, Any]) -> None:
         kind, state, reason = update.get("sessionUpdate"), update.get("state"), update.get("stopReason")
         self._update_kinds.setdefault(session, set()).add(str(kind))
+        message, messages = update.get("messageId"), self.user_messages(session)
+        if kind in ("user_message", "user_message_chunk") and isinstance(message, str) and message not in messages:
+            messages.append(message)
         if kind == "state_update" and isinstance(state, str):
             reason = reason if isinstance(reason, str) else None
             self.states(session).append(State(seen, state, reason, update.get("error", MISSING)))

@@ -313,15 +313,18 @@ class ScenarioContext:
         """Send the prompt for a short answer, and judge that its turn succeeds, as the check of this name."""
         return self.answered(name, await self.prompt(link, session, self.settings.prompts.plain))
 
-    def begin(self, link: Link, session: str, *texts: str, more: list[dict[str, Any]] | None = None) -> Turn:
-        """Send a prompt. Raises Over if the budget of prompts is used up."""
+    def begin(
+        self, link: Link, session: str, *texts: str, more: list[dict[str, Any]] | None = None, key: Any = None
+    ) -> Turn:
+        """Send a prompt, with an idempotency key if one is given. Raises Over if the budget of prompts is used up."""
         if self.settings.max_prompts is not None and self.prompts >= self.settings.max_prompts:
             self.is_spent = True
             raise Over
         self.prompts += 1
         named = [text.replace(FOLDER, str(self.folder)) for text in texts]
         blocks = [{"type": "text", "text": text} for text in named] + (more or [])
-        exchange = link.call("session/prompt", {"sessionId": session, "prompt": blocks})
+        keyed = {} if key is None else {"idempotencyKey": key}
+        exchange = link.call("session/prompt", {"sessionId": session, "prompt": blocks, **keyed})
         return Turn(exchange, link.states(session) if self.version == 2 else None)
 
     async def load(self, link: Link, session: str) -> Exchange:

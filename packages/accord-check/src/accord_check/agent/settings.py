@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 Profile = Literal["smoke", "default", "full", "fixture"]
 """How much is asked.
 
-`smoke` sends no prompt. `default` sends about ten. `full` sends about thirty, and asks for all that the agent offers.
+`smoke` sends no prompt. `default` sends about ten, in version 2 about twenty. `full` sends about thirty, and asks for
+all that the agent offers.
 `fixture` is `full` for an agent that follows the script of the checks: everything must be exercised then.
 """
 

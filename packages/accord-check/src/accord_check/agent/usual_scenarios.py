@@ -259,6 +259,11 @@ async def second_version(context: ScenarioContext) -> None:
         place: dict[str, Any] = {"sessionId": session, "cwd": str(context.folder), "mcpServers": []}
         cursor = {"replayFrom": {"type": "_accord.check/no-such-cursor"}}
         await _refused(context, link, "lint.resume.unknown-cursor", "session/resume", place | cursor)
+        if not context.lacks(link, "fork", "lint.fork.unknown-cursor"):
+            cut = {"cursorId": "accord-check-no-such-cursor"}
+            await _refused(context, link, "lint.fork.unknown-cursor", "session/fork", place | cut)
+        await context.load(link, session)  # there is nothing to replay
+        await context.resume(link, session)
         gone = {"sessionId": session, "toolCallId": "accord-check-no-such-call"}
         await _refused(context, link, "lint.tool.cancel-unknown", "tool_call/cancel", gone)
         closing = await link.ask("session/close", {"sessionId": NOWHERE})
@@ -293,6 +298,96 @@ async def _two_prompts(context: ScenarioContext, link: Link, session: str) -> No
     await link.turn_end(first, context.settings.turn_within)
     await link.turn_end(second, context.settings.turn_within)
     await link.quiet(context.settings.quiet)
+
+
+async def idempotency_keys(context: ScenarioContext) -> None:
+    """Prompts with idempotency keys: retried, at the same moment, and malformed."""
+    async with context.logged_in() as link:
+        await _retried(context, link, await context.new_session(link))
+        await _at_once(context, link, await context.new_session(link))
+        await _malformed_keys(context, link, await context.new_session(link))
+
+
+async def _retried(context: ScenarioContext, link: Link, session: str) -> None:
+    text = context.settings.prompts.plain
+    first = await link.turn_end(
+        context.begin(link, session, text, key="accord-check-retry"), context.settings.turn_within
+    )
+    if not first.exchange.succeeded:  # another check judges an agent that takes no prompt
+        return
+    retry = context.begin(link, session, text, key="accord-check-retry")
+    await link.answer(retry.exchange)
+    await link.quiet(context.settings.quiet)
+    name, given, original = "lint.prompt.key-retried", *(it.exchange.fields.get("messageId") for it in (retry, first))
+    if context.answered(name, retry.exchange, "the retry of a prompt was refused"):
+        other = None if given == original else f"the retry was answered with {given!r}, not with {original!r}"
+        if problem := _inserted_twice(link, session) or other:
+            context.judge(name, problem, first.frame, retry.frame, retry.exchange.answered)
+
+
+async def _at_once(context: ScenarioContext, link: Link, session: str) -> None:
+    text = context.settings.prompts.plain
+    both = [context.begin(link, session, text, key="accord-check-pair") for _ in range(2)]
+    for turn in both:
+        await link.answer(turn.exchange)
+    taken = [turn for turn in both if turn.exchange.succeeded]
+    if not taken:
+        return
+    await link.turn_end(taken[0], context.settings.turn_within)
+    await link.quiet(context.settings.quiet)
+    given = {str(turn.exchange.fields.get("messageId")) for turn in taken}
+    other = f"two prompts with one key were answered with {' and '.join(sorted(given))}" if len(given) > 1 else None
+    problem = _inserted_twice(link, session) or other
+    context.judge("lint.prompt.key-at-once", problem, *(turn.frame for turn in both), taken[-1].exchange.answered)
+
+
+def _inserted_twice(link: Link, session: str) -> str | None:
+    messages = link.user_messages(session)
+    return f"prompts with one key inserted the messages {', '.join(messages)}" if len(messages) > 1 else None
+
+
+async def _malformed_keys(context: ScenarioContext, link: Link, session: str) -> None:
+    for key, what in (("", "an empty key"), (7, "the key 7"), ("k" * 256, "a key of 256 characters")):
+        turn = context.begin(link, session, context.settings.prompts.plain, key=key)
+        exchange = await link.answer(turn.exchange)
+        problem = _not_invalid_params(exchange)
+        said = None if problem is None else f"{problem}, with {what}"
+        context.judge("lint.prompt.key-malformed", said, exchange.frame, exchange.answered)
+        if exchange.succeeded:
+            await link.turn_end(turn, context.settings.turn_within)
+
+
+async def resumed_at_work(context: ScenarioContext) -> None:
+    """A session that is resumed, with its past, while it works: the work goes on."""
+    name = "lint.resume.work-goes-on"
+    async with context.logged_in() as link:
+        session = await context.new_session(link)
+        turn = context.begin(link, session, context.settings.prompts.slow)
+        states = link.states(session)
+        await link.while_open(turn, lambda: any(it.state == "running" for it in states), context.settings.turn_within)
+        await link.quiet(context.settings.quiet, most=1.0)  # so that the session has a past
+        if turn.is_over:
+            context.skip(name, "the turn ended before the session was resumed; give a slower prompt (--prompts)")
+            return
+        exchange = await context.load(link, session)
+        if not context.answered(name, exchange, "a session at work could not be resumed"):
+            return
+        since = [it for it in states if it.frame.number > exchange.frame.number]
+        if turn.end is not None and turn.reason not in (None, "cancelled"):
+            context.skip(name, "the turn ended while the session was resumed; give a slower prompt (--prompts)")
+            return
+        wrong = None
+        if turn.reason == "cancelled":
+            wrong = "the work ended as cancelled when its session was resumed"
+        elif since and since[-1].state == "idle":
+            wrong = "the state idle was told of a session at work"
+        cancel = link.notify("session/cancel", {"sessionId": session})
+        if wrong is None:
+            await link.turn_end(turn, context.settings.turn_within)
+            wrong = None if turn.reason == "cancelled" else f"the work ended with {turn.reason!r} at session/cancel"
+        if wrong is not None:
+            context.judge(name, wrong, exchange.frame, cancel, turn.answered)
+        await link.quiet(context.settings.quiet)
 
 
 BAD_IDS = (None, 1, 5)

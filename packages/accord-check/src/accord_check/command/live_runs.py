@@ -52,8 +52,9 @@ def agent_arguments(parser: argparse.ArgumentParser) -> None:
         "--profile",
         choices=("smoke", "default", "full", "fixture"),
         default="default",
-        help="smoke: no prompt, a few seconds; default: about ten prompts; full: all that the agent offers, about "
-        "thirty prompts; fixture: full, for an agent that follows the script of the checks",
+        help="smoke: no prompt, a few seconds; default: about ten prompts, in version 2 about "
+        "twenty; full: all that the agent offers, about thirty prompts; fixture: full, for an agent that follows the "
+        "script of the checks",
     )
     group.add_argument("--prompts", metavar="FILE", help="the texts of the prompts (TOML)")
     group.add_argument("--max-prompts", type=_count, metavar="N", help="send no more than N prompts")

@@ -38,6 +38,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="REVISION",
         help="let only the checks of this revision count (2026-11)",
     )
+    group.add_argument(
+        "--schema",
+        metavar="VERSION",
+        type=_schema,
+        help="leave out what came with a later version of the protocol's schema (1.15, 1.20)",
+    )
     for name, what in FILES.items():
         group.add_argument(f"--{name}", metavar="FILE", help=f"write {what}")
 
@@ -53,9 +59,21 @@ def _revision(word: str) -> str:
     return word
 
 
+def _schema(word: str) -> str:
+    from accord_check.checks import SCHEMAS
+
+    if word not in SCHEMAS:
+        raise argparse.ArgumentTypeError(f"must be {' or '.join(SCHEMAS)}, got {word!r}")
+    return word
+
+
 def give(report: Report, options: argparse.Namespace) -> int:
     """Print the report, write the files that were asked for, and return the exit code."""
     report.strict = options.strict
+    if options.schema is not None:
+        from accord_check.checks import newer_than
+
+        report.leave_out(newer_than(options.schema), f"newer than schema {options.schema}")
     if options.requirements is not None:
         from accord_check.checks import checks_of
 

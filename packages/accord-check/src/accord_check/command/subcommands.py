@@ -122,6 +122,7 @@ def _explained(check: Check) -> list[str]:
         ("found as", {"fail": "a failure", "warn": "a warning", "note": "a note"}[check.severity]),
         ("because", check.because),
         ("judged by", "a scenario that asks for it" if check.active else f"all {check.seen} of a conversation"),
+        ("since", f"schema {check.since}" if check.since else ""),
         ("do", check.fix),
         ("page", f"{check.page}: {url_of(check.page)}"),
         ("test kit", ", ".join(check.tck)),

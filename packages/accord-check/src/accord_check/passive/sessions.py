@@ -21,6 +21,8 @@ REPLAYED = frozenset(
 )
 """The updates that belong to a turn; all others may come at any time."""
 
+_MESSAGES = ("user_message", "agent_message", "agent_thought")
+
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?")
 _WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\")
 _OPENINGS = ("session/new", "session/load", "session/resume", "session/fork")
@@ -44,6 +46,12 @@ class Sessions(Observer):
         """Updates of sessions whose opening is not answered yet."""
         self._message: dict[str, tuple[str, Any]] = {}
         self._replayed_ids: dict[str, set[Any]] = {}
+        self._ends: dict[str, list[Frame]] = {}
+        """The replay_complete updates of each session since it was resumed last."""
+        self._after_end: dict[str, Update] = {}
+        """The first message of each session after its replay_complete, before the answer."""
+        self._active: set[str] = set()
+        """The sessions that were told to be at work since they were resumed last."""
 
     def request(self, exchange: Exchange) -> None:
         if exchange.by != "client":
@@ -58,6 +66,10 @@ class Sessions(Observer):
             self._message.pop(exchange.session_id, None)
             if exchange.method in ("session/prompt", "session/load", "session/resume"):
                 self._loaded.pop(exchange.session_id, None)
+            if exchange.method == "session/resume":
+                self._ends[exchange.session_id] = []
+                self._after_end.pop(exchange.session_id, None)
+                self._active.discard(exchange.session_id)
         if exchange.method == "session/prompt" and exchange.session_id is not None:
             session = self.conversation.session_of(exchange)
             problem = None
@@ -78,11 +90,14 @@ class Sessions(Observer):
             again = f"the id {made!r} is that of another session" if made in self.conversation.sessions else None
             self.judge("session.new.unique-id", again, exchange.frame, frame, session=made)
             self._strangers.pop(made, None)
-        elif _replays(exchange) and exchange.session_id is not None:
+        elif replays_past(exchange) and exchange.session_id is not None:
             self._loaded[exchange.session_id] = exchange
             self.saw("session.load.replay-before-answer", "agent")
+            if exchange.method == "session/resume":
+                self._replay_ended(exchange, exchange.session_id, frame)
         elif exchange.method == "session/resume":
             self.saw("session.resume.no-replay", "agent")
+            self.saw("lint.replay.complete-only-asked", "agent")
         elif exchange.method == "session/list":
             self._list(exchange, frame)
 
@@ -94,6 +109,12 @@ class Sessions(Observer):
             self._strangers.setdefault(session_id, []).append(frame)
         else:
             self.saw("lint.update.unknown-session", "agent")
+        if update.kind == "replay_complete" and self.conversation.version == 2:
+            self._replay_complete(update, session_id)
+        elif update.kind.startswith(_MESSAGES) and self._ends.get(session_id):
+            self._after_end.setdefault(session_id, update)
+        elif update.kind == "state_update" and update.fields.get("state") != "idle":
+            self._active.add(session_id)
         if update.kind in REPLAYED:
             self._past(update, session_id)
         if update.kind == "session_info_update":
@@ -113,6 +134,29 @@ class Sessions(Observer):
                     session=session_id,
                 )
 
+    def _replay_complete(self, update: Update, session_id: str) -> None:
+        """A mark belongs to the open replay of its session; a child session has the one of its parent."""
+        session = update.session
+        if session is None:
+            asked = any(replays_past(exchange) for exchange in self.conversation.open["client"].values())
+        else:
+            asked = session.replay is not None and replays_past(session.replay)
+        wrong = None if asked else "replay_complete came although no replay was asked for"
+        self.judge("lint.replay.complete-only-asked", wrong, update.message.frame, session=session_id)
+        if asked:
+            self._ends.setdefault(session_id, []).append(update.message.frame)
+
+    def _replay_ended(self, exchange: Exchange, session_id: str, frame: Frame) -> None:
+        session = self.conversation.sessions.get(session_id)
+        if session is None or session.replay is not exchange:
+            return  # two resumes at once: nothing says which of them a mark ends
+        ends, late = self._ends.pop(session_id, []), self._after_end.get(session_id)
+        how_many = f"{len(ends)} updates replay_complete" if ends else "no replay_complete"
+        wrong = None if len(ends) == 1 else f"{how_many} came before the answer to session/resume"
+        if wrong is None and late is not None and session_id not in self._active:
+            wrong = f"{late.kind} came after replay_complete, of a session that is not at work"
+        self.judge("lint.replay.complete-once", wrong, exchange.frame, *ends, frame, session=session_id)
+
     def _past(self, update: Update, session_id: str) -> None:
         session, frame = update.session, update.message.frame
         # In version 2 a session that is at work goes on to report it while it is resumed.
@@ -128,7 +172,7 @@ class Sessions(Observer):
             )
         if session is None or session.replay is None:
             return
-        if _replays(session.replay) and session.replay.method == "session/resume":
+        if replays_past(session.replay) and session.replay.method == "session/resume":
             return
         if session.replay.method == "session/resume" and is_past:
             self.found(
@@ -211,7 +255,7 @@ class Sessions(Observer):
             self.judge("session.list.times-iso-8601", wrong, frame)
 
 
-def _replays(exchange: Exchange) -> bool:
+def replays_past(exchange: Exchange) -> bool:
     """Whether a request asks for the past of a session."""
     return exchange.method == "session/load" or (
         exchange.method == "session/resume" and exchange.params.get("replayFrom") is not None

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from accord_check.conversation import MISSING, Exchange, Frame, Message, Update, object_of
 from accord_check.passive.observer import Observer
-from accord_check.passive.sessions import REPLAYED
+from accord_check.passive.sessions import REPLAYED, replays_past
 
 RACE = 0.5
 """Seconds in which an answer may cross a `session/cancel` on its way."""
@@ -176,6 +176,15 @@ ACTIVE = ("running", "requires_action")
 
 
 @dataclass(slots=True)
+class _LiveReplay:
+    """The replay of a session at work. What was on its way at the request may come before what is replayed."""
+
+    known: frozenset[str]
+    """The ids of the user's messages that the client had at the request; one that comes again is replayed."""
+    begun_by: Frame | None = None
+
+
+@dataclass(slots=True)
 class _Work:
     """The foreground work of a session, as its states tell it."""
 
@@ -190,7 +199,9 @@ class _Work:
     receipts: dict[str, tuple[Exchange, bool]] = field(default_factory=dict[str, tuple[Exchange, bool]])
     """The answered prompts by their message ids, and whether work has ended since."""
     last_state: Frame | None = None
-    """The last state update since the session was opened."""
+    """The last state update since the session was opened, and since its replay was complete."""
+    replay: _LiveReplay | None = None
+    """The replay of a session that was at work when it was asked for, until it is complete."""
 
     @property
     def is_active(self) -> bool:
@@ -214,6 +225,8 @@ class States(Observer):
             self._busy.add(exchange.frame.number)
         elif exchange.method == "session/resume":
             work.last_state = None
+            is_live = work.is_active and replays_past(exchange)
+            work.replay = _LiveReplay(frozenset(work.echoed)) if is_live else None
             self._closed.pop(session_id, None)
 
     def notification(self, message: Message) -> None:
@@ -235,6 +248,7 @@ class States(Observer):
             else:
                 self._refused(exchange, frame, work)
         elif exchange.method == "session/resume" and exchange.succeeded:
+            work.replay = None
             wrong = None if work.last_state is not None else "no state_update came before the answer to session/resume"
             self.judge("lint.resume.state-told", wrong, exchange.frame, frame, session=session_id)
         elif exchange.method == "session/close" and exchange.succeeded:
@@ -258,6 +272,11 @@ class States(Observer):
             self._user_spoke(update, work, replays=replays)
         elif update.kind == "state_update":
             self._state(update, work, session_id, replays=replays)
+        elif update.kind == "replay_complete" and replays:
+            work.last_state = None
+            if work.replay is not None:
+                self.saw("lint.replay.live-held", "agent")
+            work.replay = None
         elif update.kind.startswith(("agent_message", "agent_thought")) and work.begun_by is not None and not replays:
             what = f"{update.kind} came before the session was reported to run"
             self.found("lint.work.running-first", what, work.begun_by, frame, same="output", session=session_id)
@@ -296,6 +315,8 @@ class States(Observer):
     def _user_spoke(self, update: Update, work: _Work, *, replays: bool) -> None:
         given = update.fields.get("messageId")
         is_new = isinstance(given, str) and given not in work.echoed
+        if work.replay is not None and work.replay.begun_by is None and given in work.replay.known:
+            work.replay.begun_by = update.message.frame
         if isinstance(given, str):
             work.echoed.add(given)
         if is_new and not replays and not work.is_active:
@@ -307,6 +328,9 @@ class States(Observer):
         if not isinstance(state, str):
             return
         work.last_state = frame
+        if work.replay is not None and work.replay.begun_by is not None:
+            what = f"the state {state[:60]!r} came in the middle of a replay"
+            self.found("lint.replay.live-held", what, work.replay.begun_by, frame, session=session_id)
         was_active, work.state = work.is_active, state
         if state in ACTIVE:
             work.begun_by = None

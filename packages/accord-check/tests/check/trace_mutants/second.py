@@ -47,6 +47,36 @@ mutant(
     "~agent lint.prompt.taken-while-busy",
 )
 mutant("a resumed session without a state", without("state"), "~agent lint.resume.state-told")
+mutant("a state only before the end of a replay", moved("complete", "state"), "~agent lint.resume.state-told")
+mutant("a replay without its mark", without("complete"), "agent lint.replay.complete-once")
+mutant(
+    "a replay that is marked twice",
+    says("complete", "agent", update("replay_complete")),
+    "agent lint.replay.complete-once",
+)
+mutant("a replay that goes on after its mark", moved("replayed3", "complete"), "agent lint.replay.complete-once")
+mutant(
+    "a mark after the answer",
+    moved("complete", "resume/answer"),
+    "agent lint.replay.complete-once",
+    "agent lint.replay.complete-only-asked",
+)
+mutant(
+    "a mark without a resume", says("end", "agent", update("replay_complete")), "agent lint.replay.complete-only-asked"
+)
+mutant(
+    "a mark in a replay, for a session that no answer opened",
+    says("complete", "agent", update("replay_complete", "s9")),
+    "agent lint.update.unknown-session",
+)
+mutant(
+    "a state in the replay of a session at work",
+    both(
+        says("end5", "agent", update("state_update", state="running")),
+        says("replayed", "agent", update("state_update", state="running")),
+    ),
+    "agent lint.replay.live-held",
+)
 mutant(
     "a close before the work has ended",
     moved("close/answer", "close"),
@@ -59,7 +89,12 @@ mutant(
     "agent lint.close.nothing-after",
 )
 mutant("an answer without a message id", put("prompt/answer", "result", {}), "agent lint.schema.misfit")
-mutant("a replay that was not asked for", drop("resume", "params.replayFrom"), "agent session.resume.no-replay")
+mutant(
+    "a replay that was not asked for",
+    drop("resume", "params.replayFrom"),
+    "agent session.resume.no-replay",
+    "agent lint.replay.complete-only-asked",
+)
 mutant(
     "a replay after the answer",
     moved("replayed", "resume/answer"),
