@@ -9,6 +9,7 @@ options+=(--html "$CHECK_REPORTS/report.html" --markdown "$CHECK_REPORTS/summary
 if [ -n "$CHECK_PROMPTS" ]; then options+=(--prompts "$CHECK_PROMPTS"); fi
 if [ -n "$CHECK_EXPECT" ]; then options+=(--expect "$CHECK_EXPECT"); fi
 if [ -n "$CHECK_REQUIREMENTS" ]; then options+=(--requirements "$CHECK_REQUIREMENTS"); fi
+if [ -n "$CHECK_SCHEMA" ]; then options+=(--schema "$CHECK_SCHEMA"); fi
 if [ "$CHECK_STRICT" = true ]; then options+=(--strict); fi
 
 # The agent is one input: it is divided into words as a shell would, and nothing in it is run.

@@ -33,6 +33,7 @@ def run_action(folder: Path, agent: str, **inputs: str) -> subprocess.CompletedP
         "PROMPTS": "",
         "EXPECT": "",
         "REQUIREMENTS": "",
+        "SCHEMA": "",
         "STRICT": "false",
     }
     values = variables | {"REPORTS": "reports", "AGENT": agent} | inputs
