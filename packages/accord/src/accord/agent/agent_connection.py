@@ -184,6 +184,7 @@ class AgentConnection:
             commands=self._agent.commands,
             titles_sessions=self._agent.titles_sessions,
             state_type=self._agent.state_type,
+            takes=self._offers.allow,
             can_rewind=self._agent.can_rewind,
             on_rewind=self._agent.rewound,
             system_prompts=self._agent.system_prompts,

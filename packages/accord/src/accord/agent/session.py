@@ -228,6 +228,8 @@ class SessionSurroundings(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the first prompt is the title of a session that has none."""
     state_type: type[Any] | None = None
     """The class of `session.state`, where the store keeps it."""
+    takes: Callable[[v1.ContentBlock], bool]
+    """Whether the agent takes this content in prompts."""
     can_rewind: bool
     """Whether sessions can be forked at their messages."""
     on_rewind: Callable[[Session], Awaitable[None]]
@@ -445,6 +447,47 @@ class Session(Generic[StateT]):
                 v1.AgentMessageChunk.of(title if description is None else f"{title}: {description}")
             )
         return fallback
+
+    async def suggest(self, *prompts: str | v1.ContentBlock | Sequence[str | v1.ContentBlock]) -> bool:
+        """Suggest what the user may want to send next, the likeliest first; they replace the suggestions before.
+
+        >>> async def after_the_tests(session):
+        ...     await session.suggest("Fix the failing test", "Show me the log")
+
+        A prompt of several blocks is a list. Without arguments, the suggestions are taken back. A prompt with content
+        that the client does not offer is left out. False, and nothing sent, if it offers no suggestions at all: then
+        the agent need not think of any, see `session.offers_suggestions`.
+        """
+        suggestions = [self._suggestion(prompt) for prompt in prompts]
+        if not self.offers_suggestions:
+            return False
+        fitting = [it for it in suggestions if all(map(self._offers_suggested, it.prompt))]
+        await self._updates.send(v1.PromptSuggestionsUpdate(fitting))
+        return True
+
+    @property
+    def offers_suggestions(self) -> bool:
+        """Whether the client offers the user what `suggest` sends."""
+        return self._updates.client_shows("session.prompt_suggestions")
+
+    def _suggestion(self, prompt: str | v1.ContentBlock | Sequence[str | v1.ContentBlock]) -> v1.PromptSuggestion:
+        """This prompt, as one that the user could send; raises TypeError or ValueError."""
+        parts = prompt if isinstance(prompt, list | tuple) else (cast("str | v1.ContentBlock", prompt),)
+        blocks = [content_block("session.suggest()", part) for part in parts]
+        # schema, PromptSuggestion: it can be sent unchanged, and is more than blank text.
+        if all(isinstance(block, v1.TextContent) and not block.text.strip() for block in blocks):
+            raise ValueError(f"session.suggest() takes prompts that are not empty, got {prompt!r}")
+        for block in blocks:
+            if not self._surroundings.takes(block):
+                raise ValueError(
+                    f"session.suggest() got {type(block).__name__}, which the agent does not take in prompts"
+                )
+        return v1.PromptSuggestion(blocks)
+
+    def _offers_suggested(self, block: v1.ContentBlock) -> bool:
+        """Whether the client offers suggestions with this kind of content."""
+        needed = getattr(block, "__needs__", None)
+        return needed is None or self._updates.client_shows(f"session.prompt_suggestions.{needed.rpartition('.')[2]}")
 
     def compaction(self) -> RunningCompaction:
         """A compaction of the agent's context, as a context manager, in a turn or between two.

@@ -39,6 +39,7 @@ class Client:
     is Accord's. `keep_unknown` is for a program
     that passes on what agents send: it keeps the members that our types do not know, see docs/engine.md.
     `lend_as_mcp` offers `files` and `terminals` to agents of version 2 too, as tools of an MCP server (extra `mcp`).
+    `prompt_suggestions` asks agents for prompts that the user may want to send next: `session.state.suggestions`.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Client:
         capabilities: Callable[[v1.ClientCapabilities], v1.ClientCapabilities] | None = None,
         keep_unknown: bool = False,
         lend_as_mcp: bool = False,
+        prompt_suggestions: bool = False,
     ) -> None:
         check_text("Client(name)", name)
         check_sequence("Client(services=...)", "services", services)
@@ -71,6 +73,7 @@ class Client:
             capabilities,
             keep_unknown=keep_unknown,
             lend_as_mcp=lend_as_mcp,
+            prompt_suggestions=prompt_suggestions,
         )
 
     def __repr__(self) -> str:
@@ -156,6 +159,14 @@ SHOWN = v1.ClientNesCapabilities(
 """The suggestions that a client of ours shows besides edits: its program gets all of them."""
 
 
+OFFERED = v1.PromptSuggestionsCapabilities(
+    v1.PromptSuggestionsImageCapabilities(),
+    v1.PromptSuggestionsAudioCapabilities(),
+    v1.PromptSuggestionsEmbeddedContextCapabilities(),
+)
+"""What a suggested prompt may hold: the client's program gets it whole, and can send it as it is."""
+
+
 class ClientDefinition:
     """The client's name, the services that it lends, and its handlers."""
 
@@ -167,6 +178,7 @@ class ClientDefinition:
         *,
         keep_unknown: bool = False,
         lend_as_mcp: bool = False,
+        prompt_suggestions: bool = False,
     ) -> None:
         self.info = info
         self.services = list(services)
@@ -176,6 +188,8 @@ class ClientDefinition:
         """Whether what agents send keeps the members that its types do not know."""
         self.lend_as_mcp = lend_as_mcp
         """Whether agents of version 2 get files and terminals as tools of an MCP server."""
+        self.prompt_suggestions = prompt_suggestions
+        """Whether agents are asked to suggest prompts."""
         self._change_capabilities = change_capabilities
 
     def declare(self, *, terminal_login: bool, unstable: bool) -> v1.ClientCapabilities:
@@ -185,6 +199,7 @@ class ClientDefinition:
                 compaction=v1.CompactionCapabilities(),
                 config_options=v1.SessionConfigOptionsCapabilities(v1.BooleanConfigOptionCapabilities()),
                 notices=v1.NoticeCapabilities(),
+                prompt_suggestions=OFFERED if self.prompt_suggestions else None,
                 cursors=v1.SessionCursorsCapabilities() if unstable else None,
             ),
             auth=v1.AuthCapabilities(terminal_login),
