@@ -330,7 +330,7 @@ class ChatApp(SessionActions):
         conversation = self.front
         if conversation is None:
             return NOTHING
-        commands = slash.offered_commands(conversation.state.commands)
+        commands = slash.offered_commands(slash.typed(conversation.state))
         return completions(before, commands, self._paths.get(conversation.folder, FileList()))
 
     @on(Editor.Completing)
@@ -373,12 +373,12 @@ class ChatApp(SessionActions):
         self.editor.remember(text)
         if self.options.keeps:
             self.work_on(asyncio.to_thread(chat_storage.keep_prompt, text))
-        found = slash.find(text, conversation.state.commands)
+        found = slash.find(text, slash.typed(conversation.state))
         if found is not None:
             command, argument = found
             self.run_command(command.action, argument)
             return
-        if why := slash.mistyped(text, conversation.state.commands):
+        if why := slash.mistyped(text, slash.typed(conversation.state)):
             self.editor.set_text(text)
             conversation.note(why, "", "warning")
             return

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from accord import v1
 from accord.mistakes import meant
 from accord.printable import label
+from accord.session import SessionState
 
 PREFIX = "accord:"
 
@@ -62,6 +63,11 @@ COMMANDS: tuple[SlashCommand, ...] = (
     SlashCommand("about", "about", "the agent, the session and what the agent offers"),
     SlashCommand("quit", "leave", "leave the chat"),
 )
+
+
+def typed(state: SessionState) -> list[v1.AvailableCommand]:
+    """The agent's commands that are called by a slash and their name, which skills are not."""
+    return [it for it in state.commands if isinstance(it, v1.AvailableCommand)]
 
 
 def find(text: str, offered: Sequence[v1.AvailableCommand]) -> tuple[SlashCommand, str] | None:

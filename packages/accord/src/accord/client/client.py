@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+import msgspec
+
 from accord import __version__
 from accord._internal.tasks import adapted
 from accord.engine.handlers import Handlers, MessageT, RawHandlerT, Registrar
 from accord.engine.interceptors import Interception
 from accord.mistakes import check_sequence, check_text, wrong_type
 from accord.schema import v1
+from accord.schema.unknown_members import with_unknown_members
 from accord.services.file_service import Files
 from accord.services.permission_question import Ask, allow_all, refuse
 from accord.services.permission_service import Permissions
@@ -40,6 +43,8 @@ class Client:
     that passes on what agents send: it keeps the members that our types do not know, see docs/engine.md.
     `lend_as_mcp` offers `files` and `terminals` to agents of version 2 too, as tools of an MCP server (extra `mcp`).
     `prompt_suggestions` asks agents for prompts that the user may want to send next: `session.state.suggestions`.
+    `skills` lets agents of version 2 list their skills in `session.state.commands`, as `v2.Skill`; a prompt names one
+    with `v1.SkillReference(name)`.
     """
 
     def __init__(
@@ -57,6 +62,7 @@ class Client:
         keep_unknown: bool = False,
         lend_as_mcp: bool = False,
         prompt_suggestions: bool = False,
+        skills: bool = False,
     ) -> None:
         check_text("Client(name)", name)
         check_sequence("Client(services=...)", "services", services)
@@ -74,6 +80,7 @@ class Client:
             keep_unknown=keep_unknown,
             lend_as_mcp=lend_as_mcp,
             prompt_suggestions=prompt_suggestions,
+            skills=skills,
         )
 
     def __repr__(self) -> str:
@@ -179,6 +186,7 @@ class ClientDefinition:
         keep_unknown: bool = False,
         lend_as_mcp: bool = False,
         prompt_suggestions: bool = False,
+        skills: bool = False,
     ) -> None:
         self.info = info
         self.services = list(services)
@@ -190,6 +198,8 @@ class ClientDefinition:
         """Whether agents of version 2 get files and terminals as tools of an MCP server."""
         self.prompt_suggestions = prompt_suggestions
         """Whether agents are asked to suggest prompts."""
+        self.skills = skills
+        """Whether agents of version 2 list their skills."""
         self._change_capabilities = change_capabilities
 
     def declare(self, *, terminal_login: bool, unstable: bool) -> v1.ClientCapabilities:
@@ -210,6 +220,9 @@ class ClientDefinition:
             # The older form of `auth.terminal`, which agents in the field read.
             meta={"terminal-auth": True} if terminal_login else None,
         )
+        if self.skills and declared.session is not None:
+            session = with_unknown_members(declared.session, {"commands": {"skill": {}}})
+            declared = msgspec.structs.replace(declared, session=session)
         for service in self.services:
             declared = service.declare(declared)
         return declared if self._change_capabilities is None else self._change_capabilities(declared)

@@ -79,7 +79,8 @@ class UpdateView:
             case v2.ConfigOptionUpdate():
                 return [v1.ConfigOptionUpdate([*state.config, *state.unknown_config], meta=update.meta)]
             case v2.AvailableCommandsUpdate():
-                return [v1.AvailableCommandsUpdate(list(state.commands), meta=update.meta)]
+                commands = [it for it in state.commands if isinstance(it, v1.AvailableCommand)]
+                return [v1.AvailableCommandsUpdate(commands, meta=update.meta)]
             case v2.SessionStateUpdate() | v2.TerminalUpdate() | v2.TerminalOutputChunk() | Unknown():
                 return [update]
             case _:

@@ -166,7 +166,7 @@ class EmbeddedResource(Model, tag_field="type", tag="resource"):
 
 
 @unstable
-@needs("prompt_capabilities.skill")
+@needs("session.prompt.skill")  # in the words of version 2, as version 1 has no skills
 class SkillReference(Model, tag_field="type", tag="skill"):
     """A skill for the agent to use in this prompt, by its name among the session's commands."""
 

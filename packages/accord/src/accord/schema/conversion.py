@@ -244,8 +244,12 @@ def _agent_auth_up(value: v1.AgentAuthCapabilities) -> v2.AgentAuthCapabilities:
 
 @UP.step(v1.ClientCapabilities)
 def _client_capabilities_up(value: v1.ClientCapabilities) -> v2.ClientCapabilities:
-    suggestions = value.session and value.session.prompt_suggestions
-    session = v2.ClientSessionCapabilities(prompt_suggestions=suggestions) if suggestions else None
+    session = None
+    if value.session is not None:  # skills are among its unknown members: only version 2 has them
+        unknown = unknown_members(value.session)
+        if value.session.prompt_suggestions is not None or unknown:
+            shown = v2.ClientSessionCapabilities(prompt_suggestions=value.session.prompt_suggestions)
+            session = with_unknown_members(shown, unknown)
     auth = _unless_empty(UP.one(value.auth))
     made = v2.ClientCapabilities(auth=auth, elicitation=value.elicitation, session=session, meta=value.meta)
     return with_unknown_members(made, unknown_members(value))

@@ -28,6 +28,7 @@ CONTENT_BLOCKS = (
     v1.AudioContent,
     v1.ResourceLink,
     v1.EmbeddedResource,
+    v1.SkillReference,
     Unknown,
 )
 """The classes of content; `Unknown` is a block of a newer protocol, which is passed on."""

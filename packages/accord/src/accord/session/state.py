@@ -81,8 +81,8 @@ class SessionState:
         """The id of the plan whose steps `plan` shows; None in version 1, where that plan has no id."""
         self.plans: dict[v1.PlanId, v1.PlanUpdateContent] = {}
         """The plans that have an id, as they are now; in version 2, the one that was updated last is the last."""
-        self.commands: list[v1.AvailableCommand] = []
-        """The slash commands that the agent offers."""
+        self.commands: list[v1.AvailableCommand | v2.Skill] = []
+        """The slash commands that the agent offers, and in version 2 its skills."""
         self.modes: list[v1.SessionMode] = []
         """The modes in which the agent can work, whether it offers them as a config option or as modes."""
         self.mode: v1.SessionModeId | None = None
@@ -430,7 +430,7 @@ class SessionState:
         self.plan, self.plan_id = ([], None) if latest is None else (latest.entries, latest.plan_id)
 
     def _add_commands(self, update: v1.AvailableCommandsUpdate) -> None:
-        self.commands = update.available_commands
+        self.commands = [*update.available_commands]
 
     def _add_mode(self, update: v1.CurrentModeUpdate) -> None:
         if self.mode_option is None:

@@ -205,10 +205,13 @@ def _patch_info(state: SessionState, update: v2.SessionInfoUpdate) -> None:
     state.meta = patched_meta(state.meta, update.meta)
 
 
-def _commands(update: v2.AvailableCommandsUpdate) -> v1.AvailableCommandsUpdate:
-    return v1.AvailableCommandsUpdate(
-        [it for it in _converted(update.available_commands) if not isinstance(it, Unknown)]
-    )
+def _set_commands(state: SessionState, update: v2.AvailableCommandsUpdate) -> None:
+    state.commands = []
+    for command in update.available_commands:
+        if isinstance(command, v2.Skill):  # version 1 has none
+            state.commands.append(command)
+        else:
+            state.commands += [it for it in _converted([command]) if not isinstance(it, Unknown)]
 
 
 def _config(update: v2.ConfigOptionUpdate) -> v1.ConfigOptionUpdate:
@@ -303,6 +306,7 @@ FOLDS: dict[type, Callable[[SessionState, Any], None]] = {
     v2.TerminalOutputChunk: _append_output,
     v2.PlanUpdate: _set_plan,
     v2.SessionInfoUpdate: _patch_info,
+    v2.AvailableCommandsUpdate: _set_commands,
     v2.UsageUpdate: _set_usage,
     v2.CompactionUpdate: _patch_compaction,
     v2.CompactionSummaryChunk: _append_summary,
@@ -313,7 +317,6 @@ FOLDS: dict[type, Callable[[SessionState, Any], None]] = {
 """The folds of everything else. Notices and removed plans have one class in both versions."""
 
 MEANT: dict[type, Callable[[Any], v1.SessionUpdate]] = {
-    v2.AvailableCommandsUpdate: _commands,
     v2.ConfigOptionUpdate: _config,
 }
 """For updates that version 1 has as well: how that one is made."""

@@ -302,7 +302,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     timeline: tuple[Entry, ...]
     plan: tuple[v1.PlanEntry, ...]
     plans: dict[v1.PlanId, v1.PlanUpdateContent]
-    commands: tuple[v1.AvailableCommand, ...]
+    commands: tuple[v1.AvailableCommand | v2.Skill, ...]
     modes: tuple[v1.SessionMode, ...]
     mode: v1.SessionModeId | None
     models: tuple[v1.ModelInfo, ...]

@@ -108,8 +108,8 @@ class SessionState(Face[state.SessionState]):
         return self._portal.read(lambda: copy(self._held.plans))
 
     @property
-    def commands(self) -> list[v1.AvailableCommand]:
-        """The slash commands that the agent offers."""
+    def commands(self) -> list[v1.AvailableCommand | v2.Skill]:
+        """The slash commands that the agent offers, and in version 2 its skills."""
         return self._portal.read(lambda: copy(self._held.commands))
 
     @property

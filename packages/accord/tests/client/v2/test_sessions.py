@@ -9,7 +9,8 @@ import pytest
 import accord
 from accord.errors import ConversionError
 from accord.schema import v1, v2
-from tests.client.v2.conftest import shake_hands_v2, staged_v2
+from tests.client.conftest import Scripted
+from tests.client.v2.conftest import SESSIONS, shake_hands_v2, staged_v2
 from tests.waiting import eventually
 
 OPTION = {
@@ -267,3 +268,45 @@ async def test_a_message_that_a_restart_replays_is_read_again_from_its_beginning
         update = await read
         assert isinstance(update, accord.v1.AgentMessageChunk)
         assert update.content.text == "half"
+
+
+SKILL = {"type": "skill", "name": "pdf", "description": "Reads PDFs", "path": "/skills/pdf/SKILL.md"}
+
+
+async def test_skills_stand_among_the_commands_with_their_path():
+    async with staged_v2(accord.Client(skills=True)) as stage:
+        session = await stage.session(availableCommands=[COMMAND, SKILL])
+        command, skill = session.state.commands
+        assert (command.name, skill) == ("review", v2.Skill("pdf", "Reads PDFs", "/skills/pdf/SKILL.md"))
+        assert session.state.snapshot().commands == (command, skill)
+        updates = session.updates()
+        stage.update({"sessionUpdate": "available_commands_update", "availableCommands": [SKILL]})
+        await anext(updates)
+        assert session.state.commands == [skill]
+
+
+async def test_a_client_says_that_it_takes_skills_only_if_it_does():
+    for client, declared in ((accord.Client(skills=True), {"commands": {"skill": {}}}), (accord.Client(), None)):
+        target = Scripted()
+
+        async def agent_of(target):
+            agent = await target.agents.get()
+            return agent, await shake_hands_v2(agent)
+
+        playing = asyncio.create_task(agent_of(target))
+        async with accord.connect(target, client, versions=(2,)):
+            agent, hello = await playing
+            assert hello["capabilities"].get("session") == declared
+            await agent.close()
+
+
+async def test_a_skill_is_named_in_a_prompt_for_an_agent_that_takes_skills():
+    async with staged_v2(sessions={**SESSIONS, "prompt": {"skill": {}}}) as stage:
+        session = await stage.session(availableCommands=[SKILL])
+        session.prompt(v1.SkillReference("pdf"), "Read a.pdf")
+        prompt = (await stage.agent.expect("session/prompt"))["params"]["prompt"]
+        assert prompt == [{"type": "skill", "name": "pdf"}, {"type": "text", "text": "Read a.pdf"}]
+    async with staged_v2() as stage:
+        session = await stage.session()
+        with pytest.raises(accord.CapabilityMissing):
+            session.prompt(v1.SkillReference("pdf"))
