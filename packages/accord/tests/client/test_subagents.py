@@ -224,7 +224,7 @@ async def test_a_client_that_does_not_ask_for_subagents_gets_a_tool_call(target)
 
 
 async def test_a_reply_can_be_read_with_its_subagents(target, versions):
-    async with accord.connect(target, unstable=True, versions=versions) as remote:
+    async with accord.connect(target, versions=versions) as remote:
         session = await remote.new_session("/")
         reply = session.prompt("go", subagents=True)
         told = [(subagent and subagent.title, type(update)) async for subagent, update in reply.with_subagents()]
@@ -240,7 +240,7 @@ async def test_a_reply_can_be_read_with_its_subagents(target, versions):
 
 
 async def test_iterating_such_a_reply_skips_the_subagents():
-    async with accord.connect(delegating, unstable=True) as remote:
+    async with accord.connect(delegating) as remote:
         session = await remote.new_session("/")
         read = [type(update) async for update in session.prompt("go", subagents=True)]
         assert read == [v1.SubagentUpdate, v1.SessionMessage, v1.SubagentUpdate, v1.AgentMessageChunk]

@@ -20,7 +20,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+from msgspec.structs import replace
 
 from accord import ConfigurationError
 from accord.printable import label
@@ -129,12 +132,13 @@ def run_client(options: argparse.Namespace, view: View) -> Generator[RunClient]:
             consent = UsePermissions(
                 user.permit, policy=policy, remembered=kept, while_deciding=view.question_order.stopped
             )
-            yield RunClient(_guarded(consent, writes, terminals, Elicitation(user.fill, user.visit)), writes, None)
+            fills = Elicitation(user.fill, user.visit)
+            yield RunClient(_guarded(view, consent, writes, terminals, fills), writes, None)
         return
     grants: Ask = ALLOWANCES["none" if allow == "ask" else allow]
     refusals = Refusals(grants, view.note, fails=options.non_interactive == "fail")
     try:
-        yield RunClient(_without_user(allow, policy, refusals, writes, terminals), writes, refusals)
+        yield RunClient(_without_user(view, allow, policy, refusals, writes, terminals), writes, refusals)
     finally:
         refusals.close()
 
@@ -200,19 +204,38 @@ def _opt_in_answers(note: Callable[[str], None]) -> Any:
 
 
 def _without_user(
-    allow: Allowed, policy: PermissionPolicy | None, refusals: Refusals, writes: Writes, terminals: Terminals
+    view: View,
+    allow: Allowed,
+    policy: PermissionPolicy | None,
+    refusals: Refusals,
+    writes: Writes,
+    terminals: Terminals,
 ) -> Client:
     from accord import Client, Files
     from accord.services import UsePermissions
 
     if policy is not None or allow == "ask":
-        return _guarded(UsePermissions(refusals.answer, policy=policy), writes, terminals)
+        return _guarded(view, UsePermissions(refusals.answer, policy=policy), writes, terminals)
     files = {"all": Files(on_change=writes.add), "reads": Files(write=False)}.get(allow, False)
-    return Client(files=files, terminals=terminals if allow == "all" else False, permissions=refusals.answer)
+    return Client(
+        files=files,
+        terminals=terminals if allow == "all" else False,
+        permissions=refusals.answer,
+        capabilities=partial(_shown, view),
+    )
+
+
+def _shown(view: View, declared: v1.ClientCapabilities) -> v1.ClientCapabilities:
+    """The client's capabilities, without subagents where the view does not show them: they come as tool calls then."""
+    return declared if view.shows_subagents else replace(declared, subagents=None)
 
 
 def _guarded(
-    consent: UsePermissions, writes: Writes, terminals: Terminals, elicitation: Elicitation | None = None
+    view: View,
+    consent: UsePermissions,
+    writes: Writes,
+    terminals: Terminals,
+    elicitation: Elicitation | None = None,
 ) -> Client:
     """A client that lends files and terminals, of which each use needs consent."""
     from accord import Client, Files
@@ -223,6 +246,7 @@ def _guarded(
         terminals=Guarded(terminals, consent),
         permissions=consent,
         elicitation=elicitation,
+        capabilities=partial(_shown, view),
     )
 
 
