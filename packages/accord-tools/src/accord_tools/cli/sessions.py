@@ -218,7 +218,7 @@ def _fork_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PLACE",
         nargs="?",
         const="",
-        help="copy only what comes before this place; without PLACE, show the places that the agent offers",
+        help="copy only the conversation up to this place; without PLACE, show the places that the agent offers",
     )
     _agent_arguments(parser)
 
