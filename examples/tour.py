@@ -8,7 +8,7 @@ import sys
 from tempfile import TemporaryDirectory
 
 import accord
-from accord import v1
+from accord import updates
 from accord_tools.demo import demo_agent
 
 PROMPTS = ("What is a tool call?", "/plan", "/edit", "/run ls -l", "/usage")
@@ -23,27 +23,29 @@ def coloured(text: str, colour: str) -> str:
     return f"\033[{COLOURS[colour]}m{text}\033[0m" if colour in COLOURS else text
 
 
-def show(update: v1.SessionUpdate) -> None:
+def show(update: updates.Update) -> None:
     match update:
-        case v1.AgentMessageChunk(content=v1.TextContent(text)):
+        case updates.AgentMessageChunk(content=updates.TextContent(text)):
             print(text, end="", flush=True)
-        case v1.ToolCall(title=title, kind=kind):
+        case updates.ToolCallUpdate(title=str(title), kind=kind):
             print(coloured(f"* {title} ({kind})", "cyan"))
-        case v1.ToolCallProgress(content=content, status=status):
+        case updates.ToolCallUpdate(content=content, status=status):
             for part in content or []:
                 show_content(part)
             if status in ("completed", "failed"):
                 print(coloured(f"  {status}", "green" if status == "completed" else "red"))
-        case v1.Plan(entries=steps) if all(step.status == "completed" for step in steps):
+        case updates.PlanUpdate(plan=updates.PlanItems(entries=steps)) if all(
+            step.status == "completed" for step in steps
+        ):
             print(coloured("".join(f"  [x] {step.content}\n" for step in steps), "dim"), end="")
-        case v1.UsageUpdate(used=used, size=size):
+        case updates.UsageUpdate(used=used, size=size):
             print(coloured(f"  context: {used} of {size}", "dim"))
         case _:
             pass
 
 
-def show_content(part: v1.ToolCallContent) -> None:
-    if isinstance(part, v1.Diff):
+def show_content(part: updates.ToolCallContent) -> None:
+    if isinstance(part, updates.TextDiff):
         print(coloured("".join(f"  + {line}\n" for line in part.new_text.splitlines()), "green"), end="")
 
 

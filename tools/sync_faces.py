@@ -75,7 +75,7 @@ OWN = {
             return self.outcome().text
     """,
     ("Reply", "with_subagents"): """
-        def with_subagents(self) -> Iterator[tuple[RemoteSubagent | None, v1.SessionUpdate]]:
+        def with_subagents(self) -> Iterator[tuple[RemoteSubagent | None, updates.Update]]:
             '''Iterate over the updates of the turn and its subagents, each with its subagent, None for the turn's own.
 
             The prompt must be sent with `subagents=True`.
@@ -94,7 +94,7 @@ OWN = {
             return self._portal.wait(lambda: self._held.inserted, self._session)
     """,
     ("Reply", "__anext__"): """
-        def __next__(self) -> v1.SessionUpdate:
+        def __next__(self) -> updates.Update:
             try:
                 return self._portal.wait(self._held.__anext__, self._session)
             except StopAsyncIteration:

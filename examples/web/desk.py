@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import accord
-from accord import v1
+from accord import updates, v1
 
 Event = dict[str, Any]
 
@@ -91,9 +91,9 @@ async def tell(reply: accord.Reply, events: asyncio.Queue[Event | None]) -> None
     try:
         async for update in reply:
             match update:
-                case v1.AgentMessageChunk(content=v1.TextContent(text)):
+                case updates.AgentMessageChunk(content=updates.TextContent(text)):
                     events.put_nowait({"type": "text", "text": text})
-                case v1.ToolCall(title=title, kind=kind):
+                case updates.ToolCallUpdate(title=str(title), kind=kind):
                     events.put_nowait({"type": "tool", "title": title, "kind": kind})
                 case _:
                     pass

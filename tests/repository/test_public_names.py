@@ -13,7 +13,7 @@ PUBLIC = """
 __version__ AccordError Capabilities CapabilityMissing Connection ConnectionClosed Context DecodeError EncodeError
 TraceEvent Handlers TraceFile Limits McpServerError MemoryTransport Model Notification Overflow Peer PeerError
 ProcessTransport ProtocolError Request RequestError Spans Statistics StdioTransport Timeout Unknown memory_pair run v1
-v2 Agent RemoteClient Session Turn MemoryStore SqliteStore Store StoreError Elicitation Files FormQuestion
+updates v2 Agent RemoteClient Session Turn MemoryStore SqliteStore Store StoreError Elicitation Files FormQuestion
 ServedSession LinkQuestion Permissions PermissionPolicy RememberedAnswers Service Terminal TerminalUser Terminals
 ConfigurationError load_mcp_servers Client Outcome PermissionQuestion RemoteAgent RemoteSession Reply Restart
 Restarted ask connect open sync tools ToolServer CommandResult Decision Elicited ElicitedUrl Login RemoteTerminal Tool

@@ -9,7 +9,7 @@ import pytest
 
 import accord
 import accord_adapters
-from accord import v1
+from accord import updates, v1
 from accord.session import Message
 from tests.adapters.script import READ, TODOS, WRITTEN, Call, Refuse, Say, Think, Wait
 from tests.waiting import DEADLINE, PAUSE
@@ -50,7 +50,7 @@ async def test_a_tool_call_has_its_arguments_and_its_result(opened, script):
     script.says([Call("add", {"left": 2, "right": 3})], [Say("5.")])
     async with opened(kinds={"add": "think"}) as session:
         reply = session.prompt("Add")
-        statuses = [it.status for it in [u async for u in reply] if isinstance(it, v1.ToolCall | v1.ToolCallProgress)]
+        statuses = [it.status for it in [u async for u in reply] if isinstance(it, updates.ToolCallUpdate)]
         assert (statuses[0], statuses[-1]) == ("pending", "completed")
         [call] = (await reply).tool_calls
         assert (call.name, call.kind, call.status) == ("add", "think", "completed")
@@ -128,7 +128,7 @@ async def test_a_cancel_ends_a_tool_and_the_next_turn_works(opened, script):
     async with opened() as session:
         reply = session.prompt("Wait")
         async for update in reply:
-            if isinstance(update, v1.ToolCall):
+            if isinstance(update, updates.ToolCallUpdate):
                 break
         outcome = await reply.cancel()
         assert outcome.stop_reason == "cancelled"
@@ -165,7 +165,7 @@ async def test_a_turn_is_kept_while_a_tool_runs(opened, models, script, tmp_path
     async with store, opened(store=store) as session:
         reply = session.prompt("Wait for me")
         async for update in reply:
-            if isinstance(update, v1.ToolCall):
+            if isinstance(update, updates.ToolCallUpdate):
                 break
         await kept(store, session.id, models.kept_in_a_turn)
         assert (await reply.cancel()).stop_reason == "cancelled"
@@ -180,7 +180,7 @@ async def test_a_session_that_is_taken_from_a_turn_goes_on_from_what_was_kept(op
         with suppress(accord.PeerError):  # its session is taken from it, as if it had ended
             reply = session.prompt("Wait for me")
             async for update in reply:
-                if isinstance(update, v1.ToolCall):
+                if isinstance(update, updates.ToolCallUpdate):
                     break
             await kept(store, session.id, models.kept_in_a_turn)
             async with opened(store=store, load=session.id) as again:

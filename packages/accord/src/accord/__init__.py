@@ -88,6 +88,7 @@ if TYPE_CHECKING:
     from accord.services.service import ServedSession as ServedSession, Service as Service
     from accord.services.terminal_service import Terminal as Terminal, Terminals as Terminals
     from accord.services.terminal_user import TerminalUser as TerminalUser
+    from accord.session import updates as updates
     from accord.store.memory_store import MemoryStore as MemoryStore
     from accord.store.postgres_store import PostgresStore as PostgresStore
     from accord.store.sqlite_store import SqliteStore as SqliteStore
@@ -200,6 +201,7 @@ _HOMES = {
     "run": "program",
     "sync": "sync:",
     "tools": "mcp.tool_server",
+    "updates": "session.updates:",
     "v1": "schema.v1:",
     "v2": "schema.v2:",
 }

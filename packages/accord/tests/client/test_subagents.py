@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 import accord
-from accord import CapabilityMissing, Client, v1
+from accord import CapabilityMissing, Client, updates, v1
 from accord.client.remote_subagent import KEPT
 from tests.client.conftest import staged
 from tests.client.delegating_agent import agent as delegating
@@ -227,15 +227,16 @@ async def test_a_reply_can_be_read_with_its_subagents(target, versions):
     async with accord.connect(target, versions=versions) as remote:
         session = await remote.new_session("/")
         reply = session.prompt("go", subagents=True)
-        told = [(subagent and subagent.title, type(update)) async for subagent, update in reply.with_subagents()]
-    read = [it for it in told if vars(v1).get(it[1].__name__) is it[1] and it[1] is not v1.UserMessageChunk]
+        told = [(subagent and subagent.title, update) async for subagent, update in reply.with_subagents()]
+    kinds = (updates.SubagentUpdate, updates.SessionMessage, updates.AgentMessageChunk)
+    read = [(who, kind) for who, update in told for kind in kinds if isinstance(update, kind)]
     assert read == [
-        (None, v1.SubagentUpdate),
-        (None, v1.SessionMessage),
-        ("Look for callers", v1.SessionMessage),
-        ("Look for callers", v1.AgentMessageChunk),
-        (None, v1.SubagentUpdate),
-        (None, v1.AgentMessageChunk),
+        (None, updates.SubagentUpdate),
+        (None, updates.SessionMessage),
+        ("Look for callers", updates.SessionMessage),
+        ("Look for callers", updates.AgentMessageChunk),
+        (None, updates.SubagentUpdate),
+        (None, updates.AgentMessageChunk),
     ]
 
 

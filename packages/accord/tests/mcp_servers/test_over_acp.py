@@ -12,7 +12,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import BaseModel
 
 import accord
-from accord import v1
+from accord import updates
 
 
 def add(left: int, right: int) -> int:
@@ -97,7 +97,7 @@ async def test_progress_of_a_tool_reaches_the_title_of_its_call(caller):
         session = await remote.new_session("/", mcp_servers=[accord.tools(paint)])
         reply = session.prompt("paint")
         async for update in reply:
-            if isinstance(update, v1.ToolCallProgress) and update.title == "paint: 50%":
+            if isinstance(update, updates.ToolCallUpdate) and update.title == "paint: 50%":
                 told.set()
                 go_on.set()
         assert (await reply).text == "painted"

@@ -9,7 +9,7 @@ from mcp.server.mcpserver import Context, Elicit, ElicitationResult, MCPServer, 
 from pydantic import BaseModel
 
 import accord
-from accord import v1
+from accord import updates, v1
 from tests.proxy.conftest import CONDUCT
 
 CALLER = """
@@ -171,7 +171,7 @@ async def test_progress_of_a_proxy_s_tool_reaches_the_client(caller):
         session = await remote.new_session("/")
         reply = session.prompt("paint")
         async for update in reply:
-            if isinstance(update, v1.ToolCallProgress) and update.title == "paint: 50%":
+            if isinstance(update, updates.ToolCallUpdate) and update.title == "paint: 50%":
                 go_on.set()
         assert (await reply).text == "painted"
 

@@ -17,7 +17,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Literal
 
-from accord import v1
+from accord import updates, v1
 from accord.printable import Printable, label, printable
 from accord.session.placeholders import from_base64, placeholder, png_size
 from accord.session.values import whole_part
@@ -138,7 +138,7 @@ class Display(View):
                     self.line(line)
                 await self._output.room()
 
-    async def _show(self, update: v1.SessionUpdate) -> None:
+    async def _show(self, update: updates.Update) -> None:
         """Show an update of the turn."""
         await self.question_order.may_show()
         if (said := said_of(update)) is not None:

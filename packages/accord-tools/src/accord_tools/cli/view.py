@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from accord import v1
+from accord import updates, v1
 
 if TYPE_CHECKING:
     from accord import AccordError, Outcome, RemoteSession, Reply, ServedSession, Terminal
@@ -34,7 +34,7 @@ class QuestionOrder:
         self._is_over = False
         self._change = asyncio.Event()
 
-    def arrived(self, update: v1.SessionUpdate | v1.ToolCallUpdate | None) -> None:
+    def arrived(self, update: updates.Update | updates.ToolCallUpdate | None) -> None:
         """Count an update that has arrived; other changes of the state do not count."""
         if update is not None and not _is_of_a_question(update):
             self._arrived += self._weigh(update)

@@ -55,7 +55,7 @@ class GrowingResponse(GrowingAnswer):
         """The whole answer; None if it has not come. Raises ModelError if the provider says that it failed."""
         if self._whole is not None and self._whole.error is not None:
             raise ModelError("server", f"{provider} failed: {shown(self._whole.error.message)}")
-        return self._whole and finished(self._whole)
+        return None if self._whole is None else finished(self._whole)
 
 
 class Responses(OpenAiClient):

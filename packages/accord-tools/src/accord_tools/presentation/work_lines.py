@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from accord import Unknown, v1
+from accord import Unknown, updates, v1
 from accord.printable import label, printable
 from accord.session import ToolCallState
 from accord.session.placeholders import placeholder
@@ -85,18 +85,16 @@ class Work:
         self._calls: dict[v1.ToolCallId, ToolCallState] = {}
         self._shown: dict[v1.ToolCallId, None] = {}
         """Finished calls: agents send updates about them all the same."""
-        self._plans: dict[str, list[v1.PlanEntry]] = {}
+        self._plans: dict[str, list[updates.PlanEntry]] = {}
         self._subagents: dict[v1.SessionId, str] = {}
         """The titles of subagents: an update may leave it out."""
 
-    def lines(self, update: v1.SessionUpdate) -> Iterator[Paragraph]:
+    def lines(self, update: updates.Update) -> Iterator[Paragraph]:
         """The lines that this update adds; none for what the agent says or thinks."""
         match update:
-            case v1.ToolCall() | v1.ToolCallProgress():
+            case updates.ToolCallProgress() | updates.ToolCallContentChunk():
                 yield from self._tool_call(update)
-            case v1.Plan(entries=entries):
-                yield from self._plan("", entries)
-            case v1.PlanUpdate(plan=plan):
+            case updates.PlanUpdate(plan=plan):
                 yield from self._named_plan(plan)
             case v1.PlanRemoved(plan_id=plan_id):
                 known = self._plans.pop(plan_id, None)
@@ -128,9 +126,11 @@ class Work:
 
     # Tool calls
 
-    def _tool_call(self, update: v1.ToolCall | v1.ToolCallProgress) -> Iterator[Paragraph]:
-        if isinstance(update, v1.ToolCallProgress) and update.tool_call_id in self._shown:
-            return
+    def _tool_call(self, update: updates.ToolCallUpdate | updates.ToolCallContentChunk) -> Iterator[Paragraph]:
+        if update.tool_call_id in self._shown:
+            if getattr(update, "status", None) not in ("pending", "in_progress"):
+                return
+            del self._shown[update.tool_call_id]  # it begins again
         known = self._calls.pop(update.tool_call_id, None)
         call = (known or ToolCallState(update.tool_call_id)).updated(update)
         if call.is_finished:
@@ -187,11 +187,11 @@ class Work:
 
     # Plans
 
-    def _named_plan(self, plan: v1.PlanUpdateContent) -> Iterator[Paragraph]:
+    def _named_plan(self, plan: updates.PlanUpdateContent) -> Iterator[Paragraph]:
         match plan:
-            case v1.PlanItems(plan_id=plan_id, entries=entries):
+            case updates.PlanItems(plan_id=plan_id, entries=entries):
                 yield from self._plan(plan_id, entries)
-            case v1.PlanMarkdown(plan_id=plan_id, content=content, path=path):
+            case updates.PlanMarkdown(plan_id=plan_id, content=content, path=path):
                 self._plans[plan_id] = []
                 yield line_of(("Plan", "bold"), (f" {label(path, TITLE)}" if path else "", "dim"))
                 for line in islice(printable(content[: STEPS * TITLE]).split("\n"), STEPS):
@@ -199,7 +199,7 @@ class Work:
             case _:
                 return
 
-    def _plan(self, plan_id: str, entries: Sequence[v1.PlanEntry]) -> Iterator[Paragraph]:
+    def _plan(self, plan_id: str, entries: Sequence[updates.PlanEntry]) -> Iterator[Paragraph]:
         """A plan as a whole when its steps change; afterwards each step that is begun or done."""
         before = self._plans.pop(plan_id, None)
         self._plans[plan_id] = list(entries[:STEPS])
@@ -217,7 +217,7 @@ class Work:
             else:
                 yield self._step(new)._replace(is_passing=True)
 
-    def _whole_plan(self, entries: Sequence[v1.PlanEntry]) -> Iterator[Paragraph]:
+    def _whole_plan(self, entries: Sequence[updates.PlanEntry]) -> Iterator[Paragraph]:
         if entries:
             yield line_of(("Plan", "bold"))
         for entry in entries[:STEPS]:
@@ -225,7 +225,7 @@ class Work:
         if len(entries) > STEPS:
             yield line_of((f"and {len(entries) - STEPS:,} more steps", "dim")).under(MARGIN)
 
-    def _step(self, entry: v1.PlanEntry, end: Sequence[Span] = ()) -> Paragraph:
+    def _step(self, entry: updates.PlanEntry, end: Sequence[Span] = ()) -> Paragraph:
         symbol, style = STEP_SIGNS.get(entry.status, STEP_SIGNS["pending"])
         return line_of((f"{symbol} ", style), (label(entry.content, TITLE), ""), *end)
 
@@ -277,13 +277,13 @@ def _details(lines: Sequence[Paragraph]) -> Iterator[Paragraph]:
         yield line_of(*rows_of(line._replace(wrap="crop"), DETAIL_COLUMNS)[0], wrap="crop").under(MARGIN)
 
 
-def thought_of(update: v1.SessionUpdate) -> str | None:
+def thought_of(update: updates.Update) -> str | None:
     """The text that the agent thinks aloud in this update; None for any other update."""
     content = update.content if isinstance(update, v1.AgentThoughtChunk) else None
     return content.text if isinstance(content, v1.TextContent) else None
 
 
-def said_of(update: v1.SessionUpdate) -> v1.ContentBlock | None:
+def said_of(update: updates.Update) -> v1.ContentBlock | None:
     """The content that the agent says in this update; None for any other update."""
     return update.content if isinstance(update, v1.AgentMessageChunk) else None
 
@@ -308,7 +308,7 @@ class SubagentWork:
         self._work: dict[str, Work] = {}
         self._said: dict[str, str] = {}
 
-    def lines(self, subagent: RemoteSubagent, update: v1.SessionUpdate) -> Iterator[Paragraph]:
+    def lines(self, subagent: RemoteSubagent, update: updates.Update) -> Iterator[Paragraph]:
         """The lines that an update of a subagent adds; what it says is kept."""
         if (said := said_of(update)) is not None:
             text = said.text if isinstance(said, v1.TextContent) else ""
@@ -318,7 +318,7 @@ class SubagentWork:
         for line in self._work_of(subagent.id).lines(update):
             yield line._replace(spans=[(f"{name}: ", "dim"), *line.spans]).under(MARGIN)
 
-    def ended(self, update: v1.SessionUpdate) -> Iterator[Paragraph]:
+    def ended(self, update: updates.Update) -> Iterator[Paragraph]:
         """What a subagent has said, when its session tells that it has ended."""
         if not isinstance(update, v1.SubagentUpdate) or not isinstance(update.state, v1.IdleStateUpdate):
             return

@@ -32,7 +32,7 @@ from accord.schema import codec, v1
 from accord.schema.base import Json
 from accord.schema.tolerant import convert_alone
 from accord.schema.type_tree import Tagged, node_of
-from accord.session import SessionState, ToolCallState
+from accord.session import SessionState, ToolCallState, updates
 from accord.session.replay_scan import CutPlaces, Key, Version, has_key, key_in, marked, marking, read, with_key
 from accord.session.values import Update
 from accord.store.store import NOTHING, Changes, Store, StoredSession
@@ -415,7 +415,7 @@ class SessionUpdates:
         self._tool_calls: dict[v1.ToolCallId, ToolCallState] = {}
         """The tool calls that are not finished."""
 
-    async def send(self, update: v1.SessionUpdate) -> None:
+    async def send(self, update: updates.Update) -> None:
         """Keep this update, and tell the client."""
         if update.__class__ not in self._sendable:
             await self._send_fitted(update)
@@ -487,7 +487,7 @@ class SessionUpdates:
 
     def fold(self, said: v1.ToolCallUpdate) -> ToolCallState:
         """The state of a tool call after this update, which is not sent."""
-        return (self.tool_call(said.tool_call_id) or ToolCallState(said.tool_call_id)).updated(said)
+        return (self.tool_call(said.tool_call_id) or ToolCallState(said.tool_call_id)).updated(said.as_update())
 
     def forget_tool_calls(self) -> None:
         """Forget the tool calls of a turn that was refused."""
@@ -503,6 +503,6 @@ class SessionUpdates:
             return update
         update = with_absolute_paths(update, self._cwd)
         known = self._tool_calls.pop(update.tool_call_id, None) or ToolCallState(update.tool_call_id)
-        if not (call := known.updated(update)).is_finished:
+        if not (call := known.updated(update.as_update())).is_finished:
             self._tool_calls[call.id] = call
         return update

@@ -38,7 +38,7 @@ from accord.project.roots import Roots
 from accord.schema import v1
 from accord.schema.base import Json
 from accord.schema.sendable import check_meta, check_sendable, check_update, content_block
-from accord.session import SessionState, ToolCallState
+from accord.session import SessionState, ToolCallState, updates
 
 if TYPE_CHECKING:
     from accord.agent.session_mcp import SessionServers
@@ -422,7 +422,7 @@ class Session(Generic[StateT]):
         """A tool call as it stands with what a permission request says of it; for services, see `ServedSession`."""
         return self._updates.fold(said)
 
-    async def send(self, update: v1.SessionUpdate) -> None:
+    async def send(self, update: updates.Update) -> None:
         """Tell the client something, in a turn or between two.
 
         Usually a shorter way is there: `turn.say`, `turn.plan`, `session.set_title` and the like.

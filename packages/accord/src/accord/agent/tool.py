@@ -42,6 +42,7 @@ from accord.printable import fenced
 from accord.schema import v1
 from accord.schema.base import Json, Unknown
 from accord.schema.sendable import check_sendable, content_block
+from accord.session import updates
 
 if TYPE_CHECKING:
     from accord.agent.tool_command import CommandText, ToolCommand
@@ -133,7 +134,7 @@ class ToolSurroundings(msgspec.Struct, frozen=True):
     permissions: PermissionMemory
     end_message: Callable[[], None]
     """Ends the message before the tool call."""
-    send: Callable[[v1.SessionUpdate], Awaitable[None]]
+    send: Callable[[updates.Update], Awaitable[None]]
     """Sends updates, and raises RuntimeError once the turn is over."""
     cancelled_status: str = "failed"
     """The status of a tool call that was cancelled, in the version of the connection."""

@@ -30,6 +30,7 @@ from accord.mistakes import check_extensible_word, check_text, shortened, wrong_
 from accord.schema import v1
 from accord.schema.base import Json, Request
 from accord.schema.sendable import check_sendable, check_update, content_block
+from accord.session import updates
 
 T = TypeVar("T")
 ResultT = TypeVar("ResultT")
@@ -116,7 +117,7 @@ def _each(error: BaseException) -> Iterator[BaseException]:
         yield error
 
 
-async def _too_late(_: v1.SessionUpdate) -> None:
+async def _too_late(_: updates.Update) -> None:
     # overview, Message Flow: a turn's updates come before its answer.
     raise RuntimeError("this turn is over; use session.send to tell the client something between turns")
 
@@ -236,7 +237,7 @@ class Turn(Elicits, Generic[StateT]):
         """How many ids were made."""
         self._updates = updates = updates or session._updates
         """What the session tells its client, in the turn and after it."""
-        self._send: Callable[[v1.SessionUpdate], Coroutine[Any, Any, None]] = updates.send
+        self._send: Callable[[Any], Coroutine[Any, Any, None]] = updates.send
         """Sends an update; an error once the turn is over."""
         self._dialect = updates.dialect
         self._plans = session._plans
@@ -342,7 +343,7 @@ class Turn(Elicits, Generic[StateT]):
         await self._send(v1.Notice(severity, title, description))
         return True
 
-    async def send(self, update: v1.SessionUpdate) -> None:
+    async def send(self, update: updates.Update) -> None:
         """Send an update of any kind, such as one that has no method here."""
         check_update("turn.send()", update)
         await self._send(update)
@@ -352,7 +353,7 @@ class Turn(Elicits, Generic[StateT]):
         self._speaker = speaker
         self._message_id = v1.MessageId(self._new_id("m"))
 
-    async def _send_unchecked(self, update: v1.SessionUpdate) -> None:
+    async def _send_unchecked(self, update: updates.Update) -> None:
         """Send an update of ours, whose values were checked when they were given."""
         await self._send(update)
 

@@ -310,10 +310,10 @@ class V2Methods:
             receipt.settle()
         if receipt.answer is None:
             raise RequestError.cancelled()
-        session = self._lifecycle.sessions.get(request.session_id)
+        taken = self._lifecycle.sessions.get(request.session_id)
         error = receipt.store_error
-        if session is not None and error is not None and error.reason in ("taken", "gone"):
-            await self._lifecycle.let_go(session)
+        if taken is not None and error is not None and error.reason in ("taken", "gone"):
+            await self._lifecycle.let_go(taken)
         return receipt.answer
 
     def _cancel(self, notification: v2.CancelSessionNotification) -> None:

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from accord.schema import v1
+from accord.schema import shared_updates as updates, v1
 from accord.schema.base import Unknown
 from accord.session import Message, SessionState, ToolCallState
 
@@ -104,7 +104,7 @@ def _changes(diff: v2.Diff) -> str:
     return "\n\n".join(f"*({_escaped(line)})*" for line in diff.summary)
 
 
-def _step(entry: v1.PlanEntry) -> str:
+def _step(entry: updates.PlanEntry) -> str:
     return f"- [{'x' if entry.status == 'completed' else ' '}] {entry.content}"
 
 

@@ -26,6 +26,7 @@ from msgspec import Raw
 from accord.client.remote_subagent import LiveSubagent, RemoteSubagent, Subagents, SubagentSaid, face_of
 from accord.client.reply import Outcome, PromptsDuringRestart, Reply
 from accord.client.update_buffer import UpdateBuffer
+from accord.dialects.v1_dialect import V1_ONLY
 from accord.engine.handlers import MessageT
 from accord.engine.interceptors import Registration
 from accord.errors import CapabilityMissing, ConnectionClosed, Overflow
@@ -34,7 +35,7 @@ from accord.project.roots import Roots
 from accord.schema import codec, v1
 from accord.schema.base import Json, Request
 from accord.schema.sendable import check_meta, content_block
-from accord.session import Observer, SessionState, ToolCallState, choices_of
+from accord.session import Observer, SessionState, ToolCallState, choices_of, updates
 
 if TYPE_CHECKING:
     from accord.client.lent_tools import EditorServer
@@ -206,7 +207,7 @@ class RemoteSession:
 
     # What it has come to
 
-    def updates(self) -> AsyncIterator[v1.SessionUpdate]:
+    def updates(self) -> AsyncIterator[updates.Update]:
         """Iterate over the updates outside of a turn, until the session is closed or its connection ends.
 
         The first caller also gets the latest updates that came before, at most 1,000.
@@ -404,7 +405,7 @@ class LiveSession:
         """The `_meta` of the answer that opened the session."""
         self._turns: deque[Reply] = deque()
         self._late = PromptsDuringRestart(remote, self._send)
-        self._outside: deque[tuple[v1.SessionUpdate, int]] = deque()
+        self._outside: deque[tuple[updates.Update, int]] = deque()
         self._outside_size = 0
         self._listeners: list[UpdateBuffer] = []
         self._idle_waiters: list[asyncio.Future[None]] = []
@@ -478,7 +479,7 @@ class LiveSession:
     @property
     def update_type(self) -> Any:
         """The type of the session's updates on the wire."""
-        return v1.SessionUpdate
+        return updates.Update
 
     def cancel_turn(self, turn: Reply, meta: dict[str, Json] | None = None) -> None:  # noqa: ARG002
         """Cancel this turn: in version 1 that is whatever the agent works on."""
@@ -534,9 +535,11 @@ class LiveSession:
 
     # Updates
 
-    def received(self, update: v1.SessionUpdate, params: bytes | Raw) -> None:
+    def received(self, update: updates.Update, params: bytes | Raw) -> None:
         """Take an update of this session, with the JSON of its notification's params."""
         size = len(params) if params.__class__ is bytes else len(memoryview(params))
+        if update.__class__ in V1_ONLY:
+            update = self.state.as_read(update)
         self.state.add(update, size)
         if self._turns:
             turn = self._turns[0]
@@ -562,20 +565,20 @@ class LiveSession:
         """The turns that updates belong to now."""
         return list(self._turns)[:1]
 
-    def _keep_outside(self, update: v1.SessionUpdate, size: int) -> None:
+    def _keep_outside(self, update: updates.Update, size: int) -> None:
         self._outside.append((update, size))
         self._outside_size += size
         while len(self._outside) > KEPT_OUTSIDE or self._outside_size > self.remote.limits.early:
             self._outside_size -= self._outside.popleft()[1]
 
-    def _tell_listeners(self, update: v1.SessionUpdate, size: int) -> None:
+    def _tell_listeners(self, update: updates.Update, size: int) -> None:
         for listener in list(self._listeners):
             try:
                 listener.put(update, size)
             except Overflow:
                 self._listeners.remove(listener)  # its own queue raises the error to its reader
 
-    async def updates(self) -> AsyncIterator[v1.SessionUpdate]:
+    async def updates(self) -> AsyncIterator[updates.Update]:
         """The updates outside of a turn, until the session is closed or its connection ends."""
         listener = UpdateBuffer(None, self.remote.limits.reply)
         while self._outside:
@@ -597,9 +600,10 @@ class LiveSession:
 
     def fold(self, said: v1.ToolCallUpdate) -> ToolCallState:
         """Add what a permission request says of a tool call to `state`."""
-        known = self.state.tool_calls.get(said.tool_call_id) or ToolCallState(said.tool_call_id)
-        self.state.add(said)
-        return known.updated(said)
+        update = self.state.as_read(said)
+        known = self.state.tool_calls.get(update.tool_call_id) or ToolCallState(update.tool_call_id)
+        self.state.add(update)
+        return known.updated(update)
 
     def tool_call(self, tool_call_id: v1.ToolCallId) -> ToolCallState | None:
         """The tool call with this id, as it stands."""

@@ -23,11 +23,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from msgspec import Raw
 
 from accord.client.update_buffer import UpdateBuffer
+from accord.dialects.v1_dialect import V1_ONLY
 from accord.errors import CapabilityMissing, Overflow
 from accord.mistakes import check_callable, shortened
 from accord.schema import v1
 from accord.schema.base import Unknown
-from accord.session import Observer, SessionState, SubagentState, ToolCallState
+from accord.session import Observer, SessionState, SubagentState, ToolCallState, updates
 
 if TYPE_CHECKING:
     from accord.client.live_agent import LiveAgent
@@ -109,7 +110,7 @@ class RemoteSubagent:
         """The subagents that it has started itself, by the ids of their sessions."""
         return {it.id: face_of(it, self._owner) for it in self._live.table.of(self._live)}
 
-    def updates(self) -> AsyncIterator[v1.SessionUpdate]:
+    def updates(self) -> AsyncIterator[updates.Update]:
         """Iterate over its updates from now on, until its session is closed or the connection ends."""
         return self._live.updates()
 
@@ -162,7 +163,7 @@ class SubagentSaid(NamedTuple):
     """An update of a subagent, for those who read the updates of a turn and its subagents."""
 
     subagent: LiveSubagent
-    update: v1.SessionUpdate
+    update: updates.Update
 
 
 class LiveSubagent:
@@ -210,6 +211,8 @@ class LiveSubagent:
 
     def _take(self, update: Any, size: int) -> list[Any]:
         """Fold an update into the state; returns what readers get for it."""
+        if update.__class__ in V1_ONLY:
+            update = self.state.as_read(update)
         self.state.add(update, size)
         return [update]
 
@@ -217,7 +220,7 @@ class LiveSubagent:
         """Call `observer` after every change of the state, with the update as readers get it; the result stops that."""
         return self.state.on_change(observer)
 
-    async def updates(self) -> AsyncIterator[v1.SessionUpdate]:
+    async def updates(self) -> AsyncIterator[updates.Update]:
         """The updates from now on, until the session is closed or its connection ends."""
         listener = UpdateBuffer(None, self.table.remote.limits.reply)
         if not self.is_open:
@@ -232,9 +235,10 @@ class LiveSubagent:
 
     def fold(self, said: v1.ToolCallUpdate) -> ToolCallState:
         """Add what a permission request says of a tool call to `state`."""
-        known = self.state.tool_calls.get(said.tool_call_id) or ToolCallState(said.tool_call_id)
-        self.state.add(said)
-        return known.updated(said)
+        update = self.state.as_read(said)
+        known = self.state.tool_calls.get(update.tool_call_id) or ToolCallState(update.tool_call_id)
+        self.state.add(update)
+        return known.updated(update)
 
     def tool_call(self, tool_call_id: v1.ToolCallId) -> ToolCallState | None:
         """The tool call with this id, as it stands."""

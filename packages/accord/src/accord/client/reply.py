@@ -30,9 +30,9 @@ from accord.engine.outgoing import PendingRequest
 from accord.errors import AccordError, Overflow, PeerError, Timeout
 from accord.mistakes import shortened
 from accord.schema import codec, v1
-from accord.schema.base import Json, Unknown
+from accord.schema.base import Json
 from accord.schema.sendable import check_meta
-from accord.session import Message, Speaker, ToolCallState
+from accord.session import Message, Speaker, ToolCallState, updates
 from accord.session.values import whole_part
 
 if TYPE_CHECKING:
@@ -202,18 +202,18 @@ class Reply:
 
     # Reading
 
-    def __aiter__(self) -> AsyncIterator[v1.SessionUpdate]:
+    def __aiter__(self) -> AsyncIterator[updates.Update]:
         """Iterate over the updates of the turn, in order; ends when the agent is done with it.
 
-        Updates of version 2 come in the classes of version 1, where it has them; `accord.v2` has the others.
+        They are of the classes of `accord.updates`, whichever version the agent speaks.
         """
         return self
 
-    async def __anext__(self) -> v1.SessionUpdate:
+    async def __anext__(self) -> updates.Update:
         update = await self._next_update()
         while isinstance(update, SubagentSaid):
             update = await self._next_update()
-        typed: v1.SessionUpdate = codec.decode(update, self._session.update_type) if self._keeps_wire else update
+        typed: updates.Update = codec.decode(update, self._session.update_type) if self._keeps_wire else update
         return typed
 
     async def _next_update(self) -> Any:
@@ -243,7 +243,7 @@ class Reply:
                 return
             yield cast("bytes", update)
 
-    async def with_subagents(self) -> AsyncGenerator[tuple[RemoteSubagent | None, v1.SessionUpdate]]:
+    async def with_subagents(self) -> AsyncGenerator[tuple[RemoteSubagent | None, updates.Update]]:
         """Iterate over the updates of the turn and its subagents, each with its subagent, None for the turn's own.
 
         The prompt must be sent with `subagents=True`.
@@ -443,11 +443,12 @@ class Reply:
                 until.cancel()
 
 
-_APPENDS: dict[type, Speaker] = {
-    v1.AgentMessageChunk: "agent",
-    v1.AgentThoughtChunk: "thought",
-    v1.UserMessageChunk: "user",
+_APPENDS: dict[str, Speaker] = {
+    "agent_message_chunk": "agent",
+    "agent_thought_chunk": "thought",
+    "user_message_chunk": "user",
 }
+"""The chunks of messages, by their tags."""
 _REPLACES: dict[str, Speaker] = {"agent_message": "agent", "agent_thought": "thought", "user_message": "user"}
 """The whole messages of version 2, by their tags."""
 
@@ -455,7 +456,7 @@ _REPLACES: dict[str, Speaker] = {"agent_message": "agent", "agent_thought": "tho
 class Change(msgspec.Struct, frozen=True):
     """An update of a turn, with what it means for the message that it belongs to."""
 
-    update: v1.SessionUpdate
+    update: updates.Update
     """The update."""
     speaker: Speaker | None = None
     """Whose message it changes; None if it changes no message."""
@@ -469,7 +470,7 @@ class Change(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, update: Any) -> Change:
         """The change that an update of a Reply makes."""
-        if (speaker := _APPENDS.get(update.__class__)) is not None:
+        if (speaker := _APPENDS.get(_tag_of(update))) is not None:
             return cls(update, speaker, update.message_id, _text_of([update.content]))
         if (speaker := replaced_by(update)) is not None:
             return cls(update, speaker, update.message_id, _text_of(update.content or ()), replaced=True)
@@ -478,10 +479,13 @@ class Change(msgspec.Struct, frozen=True):
 
 def replaced_by(update: Any) -> Speaker | None:
     """Whose message an update replaces; None for any other update."""
-    if isinstance(update, Unknown) or not isinstance(update, msgspec.Struct):
-        return None
-    speaker = _REPLACES.get(str(update.__struct_config__.tag))
+    speaker = _REPLACES.get(_tag_of(update))
     return None if speaker is None or getattr(update, "content", msgspec.UNSET) is msgspec.UNSET else speaker
+
+
+def _tag_of(update: Any) -> str:
+    """The kind of an update; of an unknown one nothing is known."""
+    return str(update.__struct_config__.tag) if isinstance(update, msgspec.Struct) else ""
 
 
 def _text_of(blocks: Sequence[Any]) -> str:

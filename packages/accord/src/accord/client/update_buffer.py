@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -28,6 +28,7 @@ from accord.engine.lanes import WEIGHT
 from accord.engine.outgoing import PendingRequest
 from accord.errors import Overflow
 from accord.schema import v1
+from accord.session import updates
 from accord.session.values import JoinedText
 
 CHUNKS = (v1.AgentMessageChunk, v1.AgentThoughtChunk, v1.UserMessageChunk)
@@ -52,7 +53,6 @@ class UpdateBuffer:
     """A queue for one reader."""
 
     __slots__ = (
-        "_as_read",
         "_awaiting",
         "_dropped",
         "_finished",
@@ -66,12 +66,8 @@ class UpdateBuffer:
         "size",
     )
 
-    def __init__(
-        self, intake: ReadPause | None, limit: int, as_read: Callable[[Any], Any] = lambda update: update
-    ) -> None:
+    def __init__(self, intake: ReadPause | None, limit: int) -> None:
         self.size = 0
-        self._as_read = as_read
-        """What the reader gets for an update that was put: most turns are awaited, and nobody reads their updates."""
         self._items: deque[tuple[Any, int]] = deque()
         self._intake = intake
         """What pauses reading; None if these updates must never pause it."""
@@ -110,12 +106,9 @@ class UpdateBuffer:
 
     def _merge(self, update: Any, size: int) -> int:
         """Merge this text into the last one if both are plain chunks of one message; returns the size left to add."""
-        update = self._as_read(update)
         if not _is_plain(update):
             return size
         last, last_size = self._items[-1]
-        if not isinstance(last, _Merged):
-            last = self._as_read(last)
         if isinstance(last, _Merged):
             if last.cls is not type(update) or last.message_id != update.message_id:
                 return size
@@ -167,7 +160,7 @@ class UpdateBuffer:
         self.size -= size
         if self._intake is not None:
             self._intake.unread_resized(-size)
-        return item.chunk() if isinstance(item, _Merged) else self._as_read(item)
+        return item.chunk() if isinstance(item, _Merged) else item
 
     async def get(self, pending: PendingRequest[Any] | None = None) -> Any:
         """Wait for the next update; None after the last. A handler that has made this request waits for it."""
@@ -237,9 +230,9 @@ class UnknownSessionUpdates:
     def __init__(self, limit: int) -> None:
         self.size = 0
         self._limit = limit
-        self._kept: dict[v1.SessionId, list[tuple[v1.SessionUpdate, bytes | Raw, int]]] = {}
+        self._kept: dict[v1.SessionId, list[tuple[updates.Update, bytes | Raw, int]]] = {}
 
-    def keep(self, session_id: v1.SessionId, update: v1.SessionUpdate, params: bytes | Raw) -> None:
+    def keep(self, session_id: v1.SessionId, update: updates.Update, params: bytes | Raw) -> None:
         """Keep an update, and drop those of the oldest session while there are too many."""
         size = len(memoryview(params)) + WEIGHT
         self._kept.setdefault(session_id, []).append((update, params, size))
@@ -248,7 +241,7 @@ class UnknownSessionUpdates:
             oldest = next(iter(self._kept))
             log.warning("dropped %d updates of session %s, which is not open here", len(self.take(oldest)), oldest)
 
-    def take(self, session_id: v1.SessionId) -> list[tuple[v1.SessionUpdate, bytes | Raw]]:
+    def take(self, session_id: v1.SessionId) -> list[tuple[updates.Update, bytes | Raw]]:
         """Remove and return the updates of this session, in the order in which they came."""
         kept = self._kept.pop(session_id, [])
         self.size -= sum(size for _, _, size in kept)

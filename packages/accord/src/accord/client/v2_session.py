@@ -39,11 +39,6 @@ log = logging.getLogger("accord")
 
 STREAMED: dict[type, Speaker] = {v2.AgentMessageChunk: "agent", v2.AgentThoughtChunk: "thought"}
 """The updates that make up most of the traffic, and who speaks in them."""
-READ_AS: dict[type, Any] = {
-    v2.AgentMessageChunk: v1.AgentMessageChunk,
-    v2.AgentThoughtChunk: v1.AgentThoughtChunk,
-}
-"""The classes in which readers get them."""
 PROMPT = v2.PromptRequest.__method__
 NOT_TOLD = "unknown"
 """The stop reason of work whose agent does not say why it ended."""
@@ -142,7 +137,7 @@ class LiveSessionV2(LiveSession):
         peer = self.remote.peer
         key = turn._idempotency_key = turn._idempotency_key or os.urandom(16).hex()
         posted = peer.post(v2.PromptRequest(self.id, turn._prompt, key, meta=turn._meta))
-        turn._sent(posted, UpdateBuffer(peer.connection.read_pause, self.remote.limits.reply, _as_read))
+        turn._sent(posted, UpdateBuffer(peer.connection.read_pause, self.remote.limits.reply))
         opened = _OpenTurn(turn, self._tracker.sent(len(self.state)))
         self._open.append(opened)
         self._note_only()
@@ -294,7 +289,9 @@ class LiveSessionV2(LiveSession):
             if kind is v2.SessionStateUpdate:
                 self._received_state(turn, update, size)
             elif kind is v2.ToolCallProgress:
-                self._received_tool_call(turn, update, size)
+                self._tracker.number += 1
+                self.state.add(update, size)
+                self._give(turn, update, size)
             else:
                 self._received_any(update, size, params)
             return
@@ -322,13 +319,6 @@ class LiveSessionV2(LiveSession):
             self._give(turn, update, size)
         finally:
             self._received_end(ended)
-
-    def _received_tool_call(self, turn: Reply, update: v2.ToolCallProgress, size: int) -> None:
-        """Take what changes in a tool call for the only open turn, which has no observers."""
-        self._tracker.number += 1
-        self.state.add(update, size)
-        for each in self._view.tool_call(update, self.state):
-            self._give(turn, each, size)
 
     def _received_any(self, update: Any, size: int, params: bytes | Raw) -> None:
         """Take an update for any number of open turns."""
@@ -475,13 +465,6 @@ class LiveSessionV2(LiveSession):
         self._note_only()
         self._tracker.drop_all()
         await super().ended()
-
-
-def _as_read(update: Any) -> Any:
-    """What readers get for an update that waited for them: plain text waits as it came."""
-    if (older := READ_AS.get(update.__class__)) is None:
-        return update
-    return older(v1.TextContent(update.content.text), update.message_id, meta=update.meta)
 
 
 def _result_of(end: WorkEnd) -> v1.PromptResponse | PeerError:

@@ -27,6 +27,7 @@ from accord.errors import ConversionError
 from accord.printable import fenced
 from accord.schema import v1
 from accord.schema.base import Unknown
+from accord.schema.shared_updates import MAIN_PLAN, PlanItems
 from accord.session import Compaction, Message, SessionMessageState, SessionState, SubagentState, ToolCallState
 from accord.session.replay_scan import FoldedRecord, Key
 
@@ -56,7 +57,7 @@ def tool_call(call: ToolCallState, state: SessionState) -> v1.ToolCall:
         call.kind if call.kind in _KINDS else "other",
         cast("Any", _STATUSES.get(call.status, "in_progress")),
         [fitting for item in call.content for fitting in _item(item, state)],
-        list(call.locations),
+        cast("Any", list(call.locations)),
         call.raw_input,
         call.raw_output,
         call.name,
@@ -148,22 +149,24 @@ def _session_message(it: SessionMessageState) -> v1.SessionMessage:
 
 
 def _plans(record: FoldedRecord) -> Iterator[Any]:
+    """The plans; the main plan has no id in version 1."""
     for update in record.plans.values():
-        yield update if isinstance(update, v1.PlanUpdate) else v1.PlanUpdate(_plan(update.plan), meta=update.meta)
-    if record.plan is not None:
-        yield record.plan
+        if isinstance(update.plan, PlanItems) and update.plan.plan_id == MAIN_PLAN:
+            yield v1.Plan([_step(step) for step in update.plan.entries], meta=update.meta)
+        else:
+            yield v1.PlanUpdate(_plan(update.plan), meta=update.meta)
 
 
 def plan_without_ids(record: FoldedRecord) -> v1.Plan | None:
     """The plan for a client that has no plans with ids; None if there is none, or it is replayed anyway."""
-    if record.state.plan_id is None:
+    if record.state.plan_id in (None, MAIN_PLAN):
         return None
     return v1.Plan([_step(step) for step in record.state.plan])
 
 
 def _plan(plan: Any) -> v1.PlanUpdateContent:
-    if isinstance(plan, Unknown | v1.PlanMarkdown):
-        return plan
+    if not isinstance(plan, PlanItems):
+        return plan  # type: ignore[no-any-return]
     return v1.PlanItems(plan.plan_id, [_step(step) for step in plan.entries], meta=plan.meta)
 
 

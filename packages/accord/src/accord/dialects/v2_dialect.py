@@ -61,6 +61,8 @@ class V2Dialect(Dialect):
             return self._tool_call(update)
         if kind is v2.ToolCallProgress:
             self._shown.pop(update.tool_call_id, None)
+            if update.content:
+                update = replace(update, content=[content_up(it) for it in update.content])
         if kind is v1.CurrentModeUpdate:
             return ()  # the mode is a config option, whose update is sent as well
         return (to_v2(update),)

@@ -147,17 +147,9 @@ def _session_message(it: SessionMessageState) -> v2.SessionMessage:
 # The session
 
 
-def _plans(record: FoldedRecord) -> Iterator[Any]:
-    updates = [*record.plans.values()]
-    if record.plan is not None:
-        updates.insert(len(updates) if record.state.plan_id is None else 0, record.plan)
-    for update in updates:
-        yield update if isinstance(update, v2.PlanUpdate) else to_v2(update)
-
-
 def ending(record: FoldedRecord) -> Iterator[Any]:
     """What holds for the whole session: plans, settings, usage, title."""
-    yield from _plans(record)
+    yield from record.plans.values()
     yield from _settings(record)
 
 

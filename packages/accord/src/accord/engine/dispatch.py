@@ -215,7 +215,7 @@ class Dispatch:
                     return
                 message = parse(frame)
                 if watch is None and message.__class__ is RequestFrame:
-                    self._called(message, len(frame))  # type: ignore[arg-type]
+                    self._called(message, len(frame))  # pyright: ignore[reportArgumentType]
                 else:
                     self._take(message, frame, len(frame))
         finally:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any, cast
 
 from accord.errors import CapabilityMissing
@@ -38,7 +37,6 @@ def updates_that_need(stream: type[Notification]) -> dict[type, Path]:
     return {cls: cls.__needs__ for cls in shapes if cls.__needs__ is not None}
 
 
-@functools.cache
 def updates_of(stream: Any) -> frozenset[type]:
     """The kinds of update in a stream."""
     updates = next((field.node for field in fields_of(stream) if field.name == "update"), None)

@@ -48,7 +48,7 @@ from typing import Any, Literal, TypeAlias
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from accord.schema import codec, git_patch, v1, v2
+from accord.schema import codec, git_patch, shared_updates as updates, v1, v2
 from accord.schema.base import Model, Shape, Unknown
 from accord.schema.field_conversion import Several, Way
 from accord.schema.unknown_members import unknown_members, with_unknown_members
@@ -261,7 +261,7 @@ def _client_capabilities_down(value: v2.ClientCapabilities) -> v1.ClientCapabili
         compaction=v1.CompactionCapabilities(),
         config_options=v1.SessionConfigOptionsCapabilities(boolean=v1.BooleanConfigOptionCapabilities()),
         notices=v1.NoticeCapabilities(),
-        prompt_suggestions=value.session and value.session.prompt_suggestions,
+        prompt_suggestions=None if value.session is None else value.session.prompt_suggestions,
         cursors=v1.SessionCursorsCapabilities(),
     )
     auth = DOWN.one(value.auth) or v1.AuthCapabilities()
@@ -575,7 +575,6 @@ def _diff_of(change: v2.DiffChange, files: list[git_patch.FileTexts], diff: v2.D
 # Turns: messages, plans, permissions, errors, and the end of a turn.
 
 
-MAIN_PLAN = v2.PlanId("main")
 """plan-variants: the id of the only plan of version 1."""
 
 # message-updates: a whole message becomes a chunk for each of its blocks
@@ -605,7 +604,7 @@ def _notification(value: v2.UpdateSessionNotification) -> Several:
 
 @UP.step(v1.Plan)
 def _plan_up(value: v1.Plan) -> v2.PlanUpdate:
-    return v2.PlanUpdate(v2.PlanItems(MAIN_PLAN, UP.one(value.entries)), meta=value.meta)
+    return v2.PlanUpdate(v2.PlanItems(updates.MAIN_PLAN, UP.one(value.entries)), meta=value.meta)
 
 
 @DOWN.step(v2.PlanUpdate)

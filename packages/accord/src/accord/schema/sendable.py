@@ -16,11 +16,13 @@ from pathlib import Path
 from typing import Any, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from accord.errors import DecodeError, EncodeError
 from accord.mistakes import wrong_type
 from accord.schema import codec, tolerant, v1
 from accord.schema.base import Model, Unknown, Upsert
+from accord.schema.shared_updates import ToolCallUpdate
 
 CONTENT_BLOCKS = (
     v1.TextContent,
@@ -96,7 +98,13 @@ def check_update(call: str, update: object) -> None:
     if isinstance(update, _CHUNKS | Unknown):
         return
     if not isinstance(update, Model | Upsert):
-        raise wrong_type(call, "an update of a session, such as v1.Plan", update)
+        raise wrong_type(call, "an update of a session, such as updates.PlanUpdate", update)
+    if isinstance(update, ToolCallUpdate) and update.content:
+        diffs = [it for it in update.content if isinstance(it, v1.Diff)]  # updates.TextDiff
+        for diff in diffs:
+            check_sendable(call, diff)
+        if diffs:
+            update = replace(update, content=[it for it in update.content if not isinstance(it, v1.Diff)])
     check_sendable(call, update)
 
 

@@ -9,12 +9,12 @@ The types of next edit suggestions, which few programs need, are in `v1_nes`, an
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NewType, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NewType, TypeAlias, TypeVar, cast
 
 from msgspec import UNSET, Meta, UnsetType, field
 
 from accord import redaction
-from accord.schema import updates
+from accord.schema import shared_updates as updates
 from accord.schema.base import (
     Int32,
     Int64,
@@ -59,14 +59,13 @@ from accord.schema.content import (
     TextResourceContents as TextResourceContents,
     as_block as as_block,
 )
-from accord.schema.updates import (
+from accord.schema.shared_updates import (
     AgentMessageChunk as AgentMessageChunk,
     AgentThoughtChunk as AgentThoughtChunk,
     Content as Content,
     ContentChunk as ContentChunk,
     MessageId as MessageId,
     PlanId as PlanId,
-    PlanMarkdown as PlanMarkdown,
     PlanRemoved as PlanRemoved,
     SessionId as SessionId,
     SessionReference as SessionReference,
@@ -75,6 +74,9 @@ from accord.schema.updates import (
     ToolCallId as ToolCallId,
     UserMessageChunk as UserMessageChunk,
 )
+from accord.schema.unknown_members import unknown_members, with_unknown_members
+
+_PatchT = TypeVar("_PatchT", bound=updates.ToolCallUpdate)
 
 if TYPE_CHECKING:
     from accord.schema.v1_nes import *
@@ -1343,6 +1345,11 @@ class Plan(Model, tag_field="sessionUpdate", tag="plan"):
 
     entries: Tolerant[ValidItems[PlanEntry]]
 
+    def as_update(self, *, is_known: bool = False) -> updates.PlanUpdate:  # noqa: ARG002
+        """What it says, as everyone reads it: the steps of the plan `main`, as that plan has no id here."""
+        made = updates.PlanUpdate(updates.PlanItems(updates.MAIN_PLAN, list(self.entries)), meta=self.meta)
+        return with_unknown_members(made, unknown_members(self))
+
     @classmethod
     def of(cls, *entries: str | PlanEntry) -> Plan:
         return cls([PlanEntry.of(entry) if isinstance(entry, str) else entry for entry in entries])
@@ -1352,6 +1359,12 @@ class PlanItems(updates.PlanItems):
     """A plan as a list of steps."""
 
     entries: Tolerant[ValidItems[PlanEntry]]  # type: ignore[assignment]
+
+
+class PlanMarkdown(updates.PlanMarkdown):
+    """A plan as Markdown text; `path` is the file that holds it, if there is one."""
+
+    path: Tolerant[str | None] = None
 
 
 PlanUpdateContent: TypeAlias = Open[PlanItems | PlanMarkdown]
@@ -1527,6 +1540,10 @@ class ToolCall(Model, tag_field="sessionUpdate", tag="tool_call"):
     raw_output: Tolerant[Json] = None
     name: Tolerant[str | None] = None
 
+    def as_update(self, *, is_known: bool = False) -> updates.ToolCallProgress:
+        """What it says, as everyone reads it. A call whose id `is_known` begins anew: what it leaves out is cleared."""
+        return _patch(self, updates.ToolCallProgress, clears=is_known)
+
     @classmethod
     def reading(cls, tool_call_id: ToolCallId, path: str, *, title: str | None = None) -> ToolCall:
         """A file is being read."""
@@ -1560,9 +1577,23 @@ class ToolCallUpdate(Model):
     raw_output: Tolerant[Json] = None
     name: Tolerant[str | None] = None
 
+    def as_update(self, *, is_known: bool = False) -> updates.ToolCallUpdate:  # noqa: ARG002
+        """What it says, as everyone reads it."""
+        return _patch(self, updates.ToolCallUpdate)
+
+
+def _patch(update: ToolCall | ToolCallUpdate, kind: type[_PatchT], *, clears: bool = False) -> _PatchT:
+    fields = {name: getattr(update, name) for name in update.__class__.__struct_fields__}
+    made = kind(**{name: value for name, value in fields.items() if clears or value is not None})
+    return with_unknown_members(made, unknown_members(update))
+
 
 class ToolCallProgress(ToolCallUpdate, tag_field="sessionUpdate", tag="tool_call_update"):
     """A `ToolCallUpdate` as a session update."""
+
+    def as_update(self, *, is_known: bool = False) -> updates.ToolCallProgress:  # noqa: ARG002
+        """What it says, as everyone reads it."""
+        return _patch(self, updates.ToolCallProgress)
 
 
 # Asking the user before doing something. Page: tool-calls, Requesting Permission.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Annotated, TypeAlias
 
 from accord.schema.base import Model, Notification, Open, Request, Tolerant, Uint32, unstable, words
-from accord.schema.updates import SessionId
+from accord.schema.shared_updates import SessionId
 
 
 class Position(Model):

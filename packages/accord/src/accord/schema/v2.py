@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NewType, TypeAlias, c
 
 from msgspec import UNSET, Meta, UnsetType
 
-from accord.schema import updates, v1
+from accord.schema import shared_updates as updates, v1
 from accord.schema.base import (
     Int64,
     Json,
@@ -73,7 +73,7 @@ from accord.schema.content import (
     TextResourceContents as TextResourceContents,
     as_block as as_block,
 )
-from accord.schema.updates import (
+from accord.schema.shared_updates import (
     AbsolutePath as AbsolutePath,
     AgentMessage as AgentMessage,
     AgentThought as AgentThought,

@@ -392,4 +392,4 @@ class PolicyProbe:
         return None
 
     def fold(self, said: v1.ToolCallUpdate) -> ToolCallState:
-        return ToolCallState(said.tool_call_id).updated(said)
+        return ToolCallState(said.tool_call_id).updated(said.as_update())

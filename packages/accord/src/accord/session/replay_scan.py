@@ -262,7 +262,7 @@ Place: TypeAlias = int | Key | Unknown
 _WITH_ID = {tag: row for tag, row in KINDS.items() if row[0] != "call"}
 """By the tags of updates: what has an id and stands beside the timeline."""
 
-_REPLACES = frozenset(("plan", "config_option_update", "current_mode_update"))
+_REPLACES = frozenset(("config_option_update", "current_mode_update"))
 """The tags of updates that replace the one before."""
 
 
@@ -282,6 +282,8 @@ class FoldedRecord:
 
     def add(self, update: Update) -> None:
         """Fold in the next entry."""
+        if (as_update := getattr(update, "as_update", None)) is not None:
+            update = as_update(is_known=getattr(update, "tool_call_id", None) in self.state.tool_calls)
         before = len(self.state)
         self.state.add(update)
         if len(self.state) > before:
@@ -308,13 +310,6 @@ class FoldedRecord:
             self.plans[plan_id] = update
         elif tag == "plan_removed":
             self.plans.pop(update.plan_id, None)
-
-    @property
-    def plan(self) -> v1.Plan | None:
-        """The plan without an id, unless plans with ids have taken its place and are gone."""
-        plan: v1.Plan | None = self.latest.get("plan")
-        is_current = plan is not None and (self.state.plan_id is not None or self.state.plan == plan.entries)
-        return plan if is_current else None
 
 
 def _plan_id(plan: Any) -> v1.PlanId:

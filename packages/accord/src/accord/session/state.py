@@ -24,8 +24,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
-from accord.schema import v1
+from accord.schema import shared_updates as updates, v1
 from accord.schema.base import Json, Unknown
 from accord.session.timeline import Timeline
 from accord.session.values import (
@@ -75,12 +76,12 @@ class SessionState:
         self._timeline = Timeline()
         if self._replacement_observers:
             self._timeline.on_replacement = self._tell_of_replacement
-        self.plan: list[v1.PlanEntry] = []
-        """The steps of the current plan; in version 2, of the plan with steps that was updated last."""
-        self.plan_id: v1.PlanId | None = None
-        """The id of the plan whose steps `plan` shows; None in version 1, where that plan has no id."""
-        self.plans: dict[v1.PlanId, v1.PlanUpdateContent] = {}
-        """The plans that have an id, as they are now; in version 2, the one that was updated last is the last."""
+        self.plan: list[updates.PlanEntry] = []
+        """The steps of the plan with steps that was updated last."""
+        self.plan_id: updates.PlanId | None = None
+        """The id of the plan whose steps `plan` shows; `main` for the plan of version 1, which has no id there."""
+        self.plans: dict[updates.PlanId, updates.PlanUpdateContent] = {}
+        """The plans as they are now; the one that was updated last is the last."""
         self.commands: list[v1.AvailableCommand | v2.Skill] = []
         """The slash commands that the agent offers, and in version 2 its skills."""
         self.modes: list[v1.SessionMode] = []
@@ -163,17 +164,31 @@ class SessionState:
         for update in updates:
             self.add(update)
 
-    def _add_other(self, update: Update) -> None:
-        """Fold an update of version 2 whose folds are not loaded yet; keep one of an unknown kind."""
-        if not isinstance(update, Unknown):
+    def _add_other(self, update: Any) -> None:
+        """Fold an update that only one version has, by what it says; keep one of an unknown kind."""
+        if getattr(update, "as_update", None) is not None:
+            self._fold(self.as_read(update))
+        elif not isinstance(update, Unknown):
             self._load_upserts()
             self._fold(update)
-            return
-        meant = self._load_upserts().meant_by(self, update) if update.tag in _MEANT_OTHERWISE else None
-        if meant is None:
-            self.unknown.append(update)
         else:
-            self._fold(meant)
+            meant = self._load_upserts().meant_by(self, update) if update.tag in _MEANT_OTHERWISE else None
+            if meant is None:
+                self.unknown.append(update)
+            else:
+                self.add(meant)
+
+    def as_read(self, update: Any) -> Any:
+        """What an update that only version 1 has says to this session, in the classes in which everyone reads updates.
+
+        A call that was unfinished when its turn was cancelled stays `cancelled` unless it completes: an agent of
+        version 1 has no such word, and says `failed`.
+        """
+        known = self._timeline.tool_calls.get(getattr(update, "tool_call_id", v1.ToolCallId("")))
+        read = update.as_update(is_known=known is not None)
+        if known is None or known.status != "cancelled" or update.__struct_config__.tag == "tool_call":
+            return read
+        return read if read.status in (UNSET, "completed") else replace(read, status="cancelled")
 
     def _fold(self, update: Update) -> None:
         """Fold an update of a known class."""
@@ -409,24 +424,20 @@ class SessionState:
 
     # Settings and the rest
 
-    def _add_plan(self, update: v1.Plan) -> None:
-        self.plan, self.plan_id = update.entries, None
-
-    def _add_plan_update(self, update: v1.PlanUpdate) -> None:
-        if isinstance(update.plan, Unknown):
-            plan_id = v1.PlanId(str(update.plan.raw.get("planId", "")))
-        else:
-            plan_id = update.plan.plan_id
-        self.plans[plan_id] = update.plan
+    def _add_plan(self, update: updates.PlanUpdate) -> None:
+        plan = update.plan
+        plan_id = updates.PlanId(str(plan.raw.get("planId", ""))) if isinstance(plan, Unknown) else plan.plan_id
+        self.plans.pop(plan_id, None)
+        self.plans[plan_id] = plan
+        self.show_latest_plan()
 
     def _remove_plan(self, update: v1.PlanRemoved) -> None:
         self.plans.pop(update.plan_id, None)
-        if self.plan_id is not None:
-            self.show_latest_plan()
+        self.show_latest_plan()
 
     def show_latest_plan(self) -> None:
-        """Let `plan` be the steps of the plan with an id that was updated last, in version 2."""
-        latest = next((plan for plan in reversed(self.plans.values()) if isinstance(plan, v1.PlanItems)), None)
+        """Let `plan` be the steps of the plan that was updated last."""
+        latest = next((plan for plan in reversed(self.plans.values()) if isinstance(plan, updates.PlanItems)), None)
         self.plan, self.plan_id = ([], None) if latest is None else (latest.entries, latest.plan_id)
 
     def _add_commands(self, update: v1.AvailableCommandsUpdate) -> None:
@@ -520,8 +531,8 @@ class SessionState:
         self.suggestions = update.suggestions
 
     _folds: ClassVar[dict[type, Callable[[SessionState, Any], None]]] = {
-        v1.Plan: _add_plan,
-        v1.PlanUpdate: _add_plan_update,
+        updates.PlanUpdate: _add_plan,
+        v1.PlanUpdate: _add_plan,
         v1.PlanRemoved: _remove_plan,
         v1.AvailableCommandsUpdate: _add_commands,
         v1.CurrentModeUpdate: _add_mode,
@@ -555,8 +566,8 @@ _IN_TIMELINE: dict[type, Callable[[Timeline, Any], None]] = {
     v1.AgentMessageChunk: Timeline.add_chunk,
     v1.AgentThoughtChunk: Timeline.add_chunk,
     v1.UserMessageChunk: Timeline.add_chunk,
-    v1.ToolCall: Timeline.add_tool_call,
-    v1.ToolCallProgress: Timeline.update_tool_call,
-    v1.ToolCallUpdate: Timeline.update_tool_call,
+    updates.ToolCallProgress: Timeline.update_tool_call,
+    updates.ToolCallUpdate: Timeline.update_tool_call,
+    updates.ToolCallContentChunk: Timeline.append_content,
 }
 """The folds of messages and tool calls."""

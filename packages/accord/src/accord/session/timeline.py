@@ -17,16 +17,13 @@ entry, and only the entries that have changed since the last time become values 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from accord.schema import v1
 from accord.schema.base import Json
+from accord.schema.shared_updates import ToolCallContent, ToolCallContentChunk, ToolCallUpdate
 from accord.session.values import WEIGHT, Entry, GrowingContent, Message, Speaker, ToolCallState, oldest_beyond, size_of
-
-if TYPE_CHECKING:
-    from accord.schema import v2
 
 
 class GrowingMessage(GrowingContent):
@@ -68,7 +65,7 @@ class Timeline:
         self._by_id: dict[tuple[Speaker, v1.MessageId], GrowingMessage] = {}
         self._places: dict[v1.ToolCallId, int] = {}
         self._unfinished: dict[v1.ToolCallId, None] = {}
-        self._appended: dict[v1.ToolCallId, list[v1.ToolCallContent | v2.ToolCallContent]] = {}
+        self._appended: dict[v1.ToolCallId, list[v1.ToolCallContent | ToolCallContent]] = {}
         """Content that was appended to tool calls since they were last read: it joins them when they are."""
         self._not_echoed: list[GrowingMessage] = []
         """Prompts as they were sent, whose ids are not known yet, in version 2."""
@@ -192,16 +189,9 @@ class Timeline:
 
     # Tool calls
 
-    def add_tool_call(self, call: v1.ToolCall) -> None:
-        """Add a tool call. One with an id that was used before begins again, at its place."""
-        self._appended.pop(call.tool_call_id, None)
-        self.put_tool_call(ToolCallState(call.tool_call_id).updated(call))
-
-    def update_tool_call(self, update: v1.ToolCallUpdate) -> None:
+    def update_tool_call(self, update: ToolCallUpdate) -> None:
         """Change a tool call; one that is unknown begins now."""
-        if self._appended:
-            self._join_appended()
-        known = self._calls.get(update.tool_call_id) or ToolCallState(update.tool_call_id)
+        known = self.tool_calls.get(update.tool_call_id) or ToolCallState(update.tool_call_id)
         self.put_tool_call(known.updated(update))
 
     def put_tool_call(self, call: ToolCallState) -> None:
@@ -290,11 +280,12 @@ class Timeline:
             after = message.message()
             self.on_replacement(msgspec.structs.replace(after, content=before), after)
 
-    def append_to_tool_call(self, tool_call_id: v1.ToolCallId, item: v1.ToolCallContent | v2.ToolCallContent) -> None:
+    def append_content(self, chunk: ToolCallContentChunk) -> None:
         """Append an item to the content of a tool call; one that is unknown begins now."""
+        tool_call_id = chunk.tool_call_id
         if tool_call_id not in self._calls:
             self.put_tool_call(ToolCallState(tool_call_id))
-        self._appended.setdefault(tool_call_id, []).append(item)
+        self._appended.setdefault(tool_call_id, []).append(chunk.content)
         self._changed.add(self._places[tool_call_id])
 
     def _join_appended(self) -> None:

@@ -1,6 +1,6 @@
-"""The folds of version 2: an upsert says what changes, and leaves out what stays. PURE.
+"""The folds of what only version 2 has: messages as a whole, terminals, states, and patches of settings. PURE.
 
-They are loaded with the first update of version 2. Readers see one set of classes, of version 1 where it has them.
+They are loaded with the first such update.
 """
 
 from __future__ import annotations
@@ -18,30 +18,13 @@ from accord.schema.conversion import to_v1
 from accord.session.state import SessionState
 from accord.session.terminal_state import TerminalState
 from accord.session.timeline import Timeline
-from accord.session.values import (
-    Compaction,
-    SessionMessageState,
-    Speaker,
-    SubagentState,
-    ToolCallState,
-    given,
-    patched_meta,
-)
+from accord.session.values import Compaction, SessionMessageState, Speaker, SubagentState, given, patched_meta
 
-# Values of version 2 as the classes of version 1 in which a session's state shows them. PURE.
-#
-# A state has one set of classes, so that a program reads it in the same way in both versions. Content has the same
-# classes in both; those of plans and of states differ only in which words they allow. So a value moves field by field,
-# and a word that version 1 lacks stays as it came. Nothing is lost:
-#
-# - a diff stays a `v2.Diff`: version 1 needs the whole texts of the file, which a patch rarely has;
-# - an unknown variant stays the `Unknown` that it is.
+# The states of subagents in the classes of version 1, which has the same with fewer words. A word that it lacks stays
+# as it came, and an unknown variant stays as well.
 
 
 _SAME_FIELDS: tuple[tuple[type, type], ...] = (
-    (v2.ToolCallLocation, v1.ToolCallLocation),
-    (v2.PlanEntry, v1.PlanEntry),
-    (v2.PlanItems, v1.PlanItems),
     (v2.RunningStateUpdate, v1.RunningStateUpdate),
     (v2.RequiresActionStateUpdate, v1.RequiresActionStateUpdate),
     (v2.UnknownStateUpdate, v1.UnknownStateUpdate),
@@ -71,18 +54,15 @@ def shown(value: Any) -> Any:
     return value if show is None else show(value)
 
 
-# Folds of the updates of version 2: whole messages, patches, terminals, states. PURE.
+# An update creates what it names or changes the fields that it carries: a field left out stays, `null` clears it, a
+# value replaces it. Of `_meta` each key is patched by itself. Chunks append. Ids of messages stay valid for the whole
+# session, and user messages, agent messages and thoughts have ids of their own.
 #
-# In version 2 an update creates what it names or changes the fields that it carries: a field left out stays, `null`
-# clears it, a value replaces it. Of `_meta` each key is patched by itself. Chunks append. Ids of messages stay valid
-# for the whole session, and user messages, agent messages and thoughts have ids of their own.
-#
-#     class of the update ──▶ IN_TIMELINE: messages and tool calls, in the order of their first update
-#                         ├──▶ FOLDS: terminals, plans and the state of the session
+#     class of the update ──▶ IN_TIMELINE: messages, in the order of their first update
+#                         ├──▶ FOLDS: terminals and the state of the session
 #                         └──▶ MEANT: what the agent offers
 #
-# The state shows values in the classes of version 1 (`shown`). Where an update means the same as one of version 1,
-# `MEANT` makes that one, and the fold of version 1 does the rest.
+# Where an update means the same as one of version 1, `MEANT` makes that one, and its fold does the rest.
 
 
 # Messages
@@ -111,36 +91,6 @@ def _put_message(timeline: Timeline, update: v2.UserMessage | v2.AgentMessage | 
         message.meta = patched_meta(message.meta, update.meta)
     if update.content is not UNSET:
         timeline.replace(message, update.content or ())
-
-
-# Tool calls
-
-
-def _patch_tool_call(timeline: Timeline, update: v2.ToolCallUpdate) -> None:
-    known = timeline.tool_calls.get(update.tool_call_id) or ToolCallState(update.tool_call_id)
-    timeline.put_tool_call(_patched(known, update))
-
-
-def _patched(call: ToolCallState, update: v2.ToolCallUpdate) -> ToolCallState:
-    kind: Any = update.kind  # also a word that version 1 lacks
-    return ToolCallState(
-        call.id,
-        call.title if (title := update.title) is UNSET else "" if title is None else title,
-        call.kind if kind is UNSET else "other" if kind is None else kind,
-        call.status if (status := update.status) is UNSET else "pending" if status is None else status,
-        call.content if (content := update.content) is UNSET else () if content is None else content,
-        call.locations if (locations := update.locations) is UNSET else () if locations is None else shown(locations),
-        call.raw_input if update.raw_input is UNSET else update.raw_input,
-        call.raw_output if update.raw_output is UNSET else update.raw_output,
-        call.name if update.name is UNSET else update.name,
-        call.meta if update.meta is UNSET else patched_meta(call.meta, update.meta),
-        call.refused,
-        call.capabilities if update.capabilities is UNSET else update.capabilities,
-    )
-
-
-def _append_to_tool_call(timeline: Timeline, chunk: v2.ToolCallContentChunk) -> None:
-    timeline.append_to_tool_call(chunk.tool_call_id, chunk.content)
 
 
 # Terminals
@@ -180,14 +130,6 @@ def _set_state(state: SessionState, update: v2.SessionStateUpdate) -> None:
 
 def _end_replay(state: SessionState, _: v2.ReplayComplete) -> None:
     state.history_length = len(state)
-
-
-def _set_plan(state: SessionState, update: v2.PlanUpdate) -> None:
-    plan = shown(update.plan)
-    plan_id = v1.PlanId(str(plan.raw.get("planId", ""))) if isinstance(plan, Unknown) else plan.plan_id
-    state.plans.pop(plan_id, None)
-    state.plans[plan_id] = plan
-    state.show_latest_plan()
 
 
 def _set_usage(state: SessionState, update: v2.UsageUpdate) -> None:
@@ -293,9 +235,6 @@ IN_TIMELINE: dict[type, Callable[[Timeline, Any], None]] = {
     v2.UserMessage: _put_message,
     v2.AgentMessage: _put_message,
     v2.AgentThought: _put_message,
-    v2.ToolCallProgress: _patch_tool_call,
-    v2.ToolCallUpdate: _patch_tool_call,
-    v2.ToolCallContentChunk: _append_to_tool_call,
 }
 """The folds of messages and tool calls."""
 
@@ -304,7 +243,6 @@ FOLDS: dict[type, Callable[[SessionState, Any], None]] = {
     v2.ReplayComplete: _end_replay,
     v2.TerminalUpdate: _patch_terminal,
     v2.TerminalOutputChunk: _append_output,
-    v2.PlanUpdate: _set_plan,
     v2.SessionInfoUpdate: _patch_info,
     v2.AvailableCommandsUpdate: _set_commands,
     v2.UsageUpdate: _set_usage,

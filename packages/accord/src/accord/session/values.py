@@ -11,6 +11,16 @@ from msgspec import UNSET, UnsetType
 
 from accord.schema import codec, v1
 from accord.schema.base import Json, Unknown, Upsert, words
+from accord.schema.shared_updates import (
+    PlanEntry,
+    PlanId,
+    PlanUpdateContent,
+    ToolCallContent,
+    ToolCallContentChunk,
+    ToolCallLocation,
+    ToolCallUpdate,
+)
+from accord.session import updates
 
 if TYPE_CHECKING:
     from accord.schema import v2
@@ -180,9 +190,9 @@ class ToolCallState(msgspec.Struct, frozen=True):
     title: str = ""
     kind: v1.ToolKind = "other"
     status: Status = "pending"
-    content: Sequence[v1.ToolCallContent | v2.Diff] = ()
+    content: Sequence[v1.ToolCallContent | ToolCallContent] = ()
     """What it produced. An agent that speaks version 2 sends a `v2.Diff` for a change of files."""
-    locations: Sequence[v1.ToolCallLocation] = ()
+    locations: Sequence[ToolCallLocation] = ()
     raw_input: Json = None
     raw_output: Json = None
     name: str | None = None
@@ -225,26 +235,24 @@ class ToolCallState(msgspec.Struct, frozen=True):
         why = next(filter(None, map(failure_of, terminals)), None)
         return (self.status, "") if why is None else ("failed", why)
 
-    def updated(self, update: v1.ToolCallUpdate | v1.ToolCall) -> ToolCallState:
-        """This tool call after an update; fields that the update leaves out stay as they were.
-
-        A call that was unfinished when its turn was cancelled stays `cancelled` unless it completes: an agent of
-        version 1 has no such word, and says `failed`.
-        """
-        is_cancelled = self.status == "cancelled" and update.status != "completed"
+    def updated(self, update: ToolCallUpdate | ToolCallContentChunk) -> ToolCallState:
+        """This tool call after an update: what it leaves out stays, and what it clears is as at the beginning."""
+        if isinstance(update, ToolCallContentChunk):
+            return msgspec.structs.replace(self, content=[*self.content, update.content])
+        kind: Any = update.kind  # also a word that nobody knows
         return ToolCallState(
             self.id,
-            self.title if update.title is None else update.title,
-            update.kind or self.kind,
-            self.status if is_cancelled else update.status or self.status,
-            self.content if update.content is None else update.content,
-            self.locations if update.locations is None else update.locations,
-            self.raw_input if update.raw_input is None else update.raw_input,
-            self.raw_output if update.raw_output is None else update.raw_output,
-            update.name or self.name,
-            _merged(self.meta, update.meta) if update.meta else self.meta,
+            self.title if (title := update.title) is UNSET else "" if title is None else title,
+            self.kind if kind is UNSET else "other" if kind is None else kind,
+            self.status if (status := update.status) is UNSET else "pending" if status is None else status,
+            self.content if (content := update.content) is UNSET else () if content is None else content,
+            self.locations if (locations := update.locations) is UNSET else () if locations is None else locations,
+            self.raw_input if update.raw_input is UNSET else update.raw_input,
+            self.raw_output if update.raw_output is UNSET else update.raw_output,
+            self.name if update.name is UNSET else update.name,
+            self.meta if update.meta is UNSET else patched_meta(self.meta, update.meta),
             self.refused,
-            self.capabilities,
+            self.capabilities if update.capabilities is UNSET else update.capabilities,
         )
 
 
@@ -283,14 +291,11 @@ Entry: TypeAlias = Message | ToolCallState
 ConfigOption: TypeAlias = v1.SessionConfigSelect | v1.SessionConfigBoolean
 """A config option of a known type."""
 
-Update: TypeAlias = "v1.SessionUpdate | v1.ToolCallUpdate | v2.SessionUpdate | v2.ToolCallUpdate"
+Update: TypeAlias = "updates.Update | v1.ToolCallUpdate | ToolCallUpdate"
 """A session update of either version, or what a permission request says of a tool call."""
 
-Observer: TypeAlias = Callable[[v1.SessionUpdate | v1.ToolCallUpdate | None], object]
-"""Called after a change, with the update that made it; None for a change that the client itself made.
-
-With an agent that speaks version 2 the update is one of version 2.
-"""
+Observer: TypeAlias = Callable[["updates.Update | ToolCallUpdate | None"], object]
+"""Called after a change, with the update that made it; None for a change that the client itself made."""
 
 ReplacementObserver: TypeAlias = Callable[[Message, Message], object]
 """Called with a message as it was and as it is, after an update has replaced what it said."""
@@ -300,8 +305,8 @@ class Snapshot(msgspec.Struct, frozen=True):
     """A session's state at one moment; it never changes."""
 
     timeline: tuple[Entry, ...]
-    plan: tuple[v1.PlanEntry, ...]
-    plans: dict[v1.PlanId, v1.PlanUpdateContent]
+    plan: tuple[PlanEntry, ...]
+    plans: dict[PlanId, PlanUpdateContent]
     commands: tuple[v1.AvailableCommand | v2.Skill, ...]
     modes: tuple[v1.SessionMode, ...]
     mode: v1.SessionModeId | None

@@ -22,7 +22,7 @@ from accord.project.roots import Roots
 from accord.schema import v1
 from accord.schema.base import Json, Notification, Request, Unknown
 from accord.schema.capabilities import AgentOffers
-from accord.session import state
+from accord.session import state, updates
 from accord.session.values import (
     Compaction,
     ConfigOption,
@@ -93,18 +93,18 @@ class SessionState(Face[state.SessionState]):
     """A session's updates folded into messages, tool calls, plans and settings."""
 
     @property
-    def plan(self) -> list[v1.PlanEntry]:
-        """The steps of the current plan; in version 2, of the plan with steps that was updated last."""
+    def plan(self) -> list[updates.PlanEntry]:
+        """The steps of the plan with steps that was updated last."""
         return self._portal.read(lambda: copy(self._held.plan))
 
     @property
-    def plan_id(self) -> v1.PlanId | None:
-        """The id of the plan whose steps `plan` shows; None in version 1, where that plan has no id."""
+    def plan_id(self) -> updates.PlanId | None:
+        """The id of the plan whose steps `plan` shows; `main` for the plan of version 1, which has no id there."""
         return self._portal.read(lambda: self._held.plan_id)
 
     @property
-    def plans(self) -> dict[v1.PlanId, v1.PlanUpdateContent]:
-        """The plans that have an id, as they are now; in version 2, the one that was updated last is the last."""
+    def plans(self) -> dict[updates.PlanId, updates.PlanUpdateContent]:
+        """The plans as they are now; the one that was updated last is the last."""
         return self._portal.read(lambda: copy(self._held.plans))
 
     @property
@@ -226,6 +226,14 @@ class SessionState(Face[state.SessionState]):
         """`add` for a chunk of version 2 that is known to be plain text."""
         self._portal.read(lambda: self._held.append_text(speaker, chunk, size))
 
+    def as_read(self, update: Any) -> Any:
+        """What an update that only version 1 has says to this session, in the classes in which everyone reads updates.
+
+        A call that was unfinished when its turn was cancelled stays `cancelled` unless it completes: an agent of
+        version 1 has no such word, and says `failed`.
+        """
+        return self._portal.read(lambda: self._held.as_read(update))
+
     def set_models(self, models: v1.SessionModelState | None) -> None:
         """Set the models that the session was opened with; those of a config option count more."""
         self._portal.read(lambda: self._held.set_models(models))
@@ -338,14 +346,14 @@ class Reply(Face[reply.Reply]):
         """
         return self._portal.wait(lambda: self._held.inserted, self._session)
 
-    def __iter__(self) -> Iterator[v1.SessionUpdate]:
+    def __iter__(self) -> Iterator[updates.Update]:
         """Iterate over the updates of the turn, in order; ends when the agent is done with it.
 
-        Updates of version 2 come in the classes of version 1, where it has them; `accord.v2` has the others.
+        They are of the classes of `accord.updates`, whichever version the agent speaks.
         """
         return self
 
-    def __next__(self) -> v1.SessionUpdate:
+    def __next__(self) -> updates.Update:
         try:
             return self._portal.wait(self._held.__anext__, self._session)
         except StopAsyncIteration:
@@ -355,7 +363,7 @@ class Reply(Face[reply.Reply]):
         """Iterate over the updates as JSON, byte for byte as they came; the prompt must be sent with `wire=True`."""
         return self._portal.iterate(self._held.wire, self._session)
 
-    def with_subagents(self) -> Iterator[tuple[RemoteSubagent | None, v1.SessionUpdate]]:
+    def with_subagents(self) -> Iterator[tuple[RemoteSubagent | None, updates.Update]]:
         """Iterate over the updates of the turn and its subagents, each with its subagent, None for the turn's own.
 
         The prompt must be sent with `subagents=True`.
@@ -481,7 +489,7 @@ class RemoteSubagent(Face[remote_subagent.RemoteSubagent]):
         held = self._portal.read(lambda: self._held.subagents)
         return {key: face_of(self._portal, RemoteSubagent, subagent, key) for key, subagent in held.items()}
 
-    def updates(self) -> Iterator[v1.SessionUpdate]:
+    def updates(self) -> Iterator[updates.Update]:
         """Iterate over its updates from now on, until its session is closed or the connection ends."""
         return self._portal.iterate(self._held.updates, self._session)
 
@@ -618,7 +626,7 @@ class RemoteSession(Face[remote_session.RemoteSession]):
         """
         self._portal.wait(lambda: self._held.cancel_terminal(terminal_id), self._session)
 
-    def updates(self) -> Iterator[v1.SessionUpdate]:
+    def updates(self) -> Iterator[updates.Update]:
         """Iterate over the updates outside of a turn, until the session is closed or its connection ends.
 
         The first caller also gets the latest updates that came before, at most 1,000.

@@ -32,7 +32,7 @@ async def test_a_reply_has_the_text_the_tool_calls_and_the_usage_of_its_work():
         assert (outcome.usage, outcome.meta) == (v1.Usage(3, 1, 2), {"cost": 1})
 
 
-async def test_the_text_streams_in_the_classes_of_version_1():
+async def test_the_text_streams_in_the_classes_that_both_versions_share():
     async with staged_v2() as stage:
         session = await stage.session()
         reply = session.prompt("Hi")

@@ -61,8 +61,8 @@ async def test_the_updates_of_a_turn_have_the_same_classes(version):
     async with connecting(an_agent(work), version) as remote:
         session = await remote.new_session("/")
         kinds = [type(update).__name__ async for update in session.prompt("Hi")]
-        seen = set(kinds) & {"AgentMessageChunk", "ToolCall", "UsageUpdate"}
-        assert seen == {"AgentMessageChunk", "ToolCall", "UsageUpdate"}
+        seen = set(kinds) & {"AgentMessageChunk", "ToolCallProgress", "PlanUpdate", "UsageUpdate"}
+        assert seen == {"AgentMessageChunk", "ToolCallProgress", "PlanUpdate", "UsageUpdate"}
         assert [entry.content for entry in session.state.plan] == ["one", "two"]
         assert session.state.usage is not None
         assert (session.state.usage.used, session.state.usage.size) == (10, 100)

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 import accord
-from accord.schema import v1, v2
+from accord.schema import shared_updates as updates, v1, v2
 from tests.client.v2.conftest import staged_v2
 from tests.waiting import eventually
 
@@ -91,7 +91,7 @@ async def test_messages_of_one_id_and_different_kinds_are_different_messages():
         assert [it.text for it in session.state.messages] == ["Hi", "hm", "yes"]
 
 
-async def test_a_tool_call_begins_once_and_its_updates_have_the_values_that_it_has_now():
+async def test_what_is_said_of_a_tool_call_comes_as_it_was_said():
     async with turn() as (stage, session, reply):
         stage.update({"sessionUpdate": "tool_call_update", "toolCallId": "t", "title": "Look", "kind": "read"})
         chunk = {"type": "content", "content": {"type": "text", "text": "found"}}
@@ -99,12 +99,9 @@ async def test_a_tool_call_begins_once_and_its_updates_have_the_values_that_it_h
         stage.update({"sessionUpdate": "tool_call_update", "toolCallId": "t", "status": "completed", "title": None})
         stage.idle()
         began, piece, ended = [it async for it in reply if "ToolCall" in type(it).__name__]
-        assert isinstance(began, v1.ToolCall)
-        assert (began.title, began.kind, began.status) == ("Look", "read", "pending")
-        assert isinstance(piece, v2.ToolCallContentChunk)
-        assert isinstance(ended, v1.ToolCallProgress)
-        assert (ended.title, ended.status) == ("", "completed")
-        assert ended.content == [v1.Content(v1.TextContent("found"))], "also what came in pieces"
+        assert began == updates.ToolCallProgress("t", "Look", "read")
+        assert piece == updates.ToolCallContentChunk("t", v1.Content.of("found"))
+        assert ended == updates.ToolCallProgress("t", None, status="completed")
         assert session.state.tool_calls["t"].text == "found"
 
 

@@ -36,6 +36,18 @@ AbsolutePath: TypeAlias = Annotated[str, "AbsolutePath"]
 """A whole path, in the words of the agent's machine; no URI."""
 
 
+class _InBothVersions(Model):
+    """A value of which each version has a class of its own, with its own conditions; equal values of both are equal."""
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, type(self)) or isinstance(self, type(other)):
+            return all(getattr(self, name) == getattr(other, name) for name in self.__struct_fields__)
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(tuple(getattr(self, name) for name in self.__struct_fields__))
+
+
 # Messages, whole and as they stream: what the user, the agent and its thinking say.
 #
 # A whole message replaces what was there. User messages, agent messages and thoughts have id spaces of their own.
@@ -44,7 +56,7 @@ AbsolutePath: TypeAlias = Annotated[str, "AbsolutePath"]
 MessageId = NewType("MessageId", str)
 
 
-class ContentChunk(Model):
+class ContentChunk(_InBothVersions):
     """Part of a message; parts with the same `message_id` belong together."""
 
     content: ContentBlock
@@ -109,11 +121,14 @@ class AgentThought(Upsert, tag_field="sessionUpdate", tag="agent_thought"):
 
 
 PlanId = NewType("PlanId", str)
+
+MAIN_PLAN = PlanId("main")
+"""The id of the plan of an agent that has only one, without an id."""
 PlanEntryPriority: TypeAlias = Annotated[str, words("high", "medium", "low")]
 PlanEntryStatus: TypeAlias = Annotated[str, words("pending", "in_progress", "completed", "cancelled")]
 
 
-class PlanEntry(Model):
+class PlanEntry(_InBothVersions):
     """One step of a plan."""
 
     content: str
@@ -125,14 +140,14 @@ class PlanEntry(Model):
         return cls(content, priority, status)
 
 
-class PlanItems(Model, tag_field="type", tag="items"):
+class PlanItems(_InBothVersions, tag_field="type", tag="items"):
     """A plan as a list of steps."""
 
     plan_id: PlanId
     entries: ValidItems[PlanEntry]
 
 
-class PlanMarkdown(Model, tag_field="type", tag="markdown"):
+class PlanMarkdown(_InBothVersions, tag_field="type", tag="markdown"):
     """A plan as Markdown text; `path` is the file that holds it, if there is one."""
 
     plan_id: PlanId
@@ -143,7 +158,7 @@ class PlanMarkdown(Model, tag_field="type", tag="markdown"):
 PlanUpdateContent: TypeAlias = Annotated[Open[PlanItems | PlanMarkdown], every("planId")]
 
 
-class PlanUpdate(Model, tag_field="sessionUpdate", tag="plan_update"):
+class PlanUpdate(_InBothVersions, tag_field="sessionUpdate", tag="plan_update"):
     """A plan in its present state; it replaces the one with the same id."""
 
     plan: PlanUpdateContent
@@ -227,8 +242,9 @@ class Diff(Model, tag_field="type", tag="diff"):
     @classmethod
     def of(cls, path: AbsolutePath, new_text: str, old_text: str | None = None) -> Diff:
         """The diff of one text file: its whole text before (None for a new file) and after."""
+        from accord.schema import git_patch  # loads difflib, which few programs need
+
         change = DiffAdd(path, "text") if old_text is None else DiffModify(path, "text")
-        from accord.schema import git_patch  # loads difflib and hashlib, which few agents need
 
         return cls([change], DiffPatch("git_patch", git_patch.write(path, old_text, new_text)))
 
@@ -302,7 +318,7 @@ class SessionReference(Model, tag_field="type", tag="session"):
 ToolCallContent: TypeAlias = Open[Content | Diff | Terminal | SessionReference]
 
 
-class ToolCallLocation(Model):
+class ToolCallLocation(_InBothVersions):
     """A place in a file that a tool works on, which an editor can follow."""
 
     path: AbsolutePath
