@@ -60,7 +60,8 @@ def test_each_message_names_the_neighbours_that_it_passed_between(folder):
     lines = recorded(folder, "shout.py", "shout.py", "echo.py", said="HELLO")
     there = [("Client", "Proxy(0)"), ("Proxy(0)", "Proxy(1)"), ("Proxy(1)", "Agent")]
     assert shown(lines, "initialize") == shown(lines, "session/prompt") == there
-    assert shown(lines, "session/update")[-3:] == [(to, sender) for sender, to in reversed(there)]
+    said = [it for it in lines if "agent_message_chunk" in str(it.get("params"))]
+    assert shown(said, "session/update") == [(to, sender) for sender, to in reversed(there)]
     assert {it["protocol"] for it in lines if it["type"] != "response"} == {"acp"}
     assert lines[0]["params"]["protocolVersion"] == 1
     times = [it["ts"] for it in lines]

@@ -282,8 +282,8 @@ class FoldedRecord:
 
     def add(self, update: Update) -> None:
         """Fold in the next entry."""
-        if (as_update := getattr(update, "as_update", None)) is not None:
-            update = as_update(is_known=getattr(update, "tool_call_id", None) in self.state.tool_calls)
+        if getattr(update, "as_update", None) is not None:
+            update = self.state.as_read(update)
         before = len(self.state)
         self.state.add(update)
         if len(self.state) > before:
