@@ -49,7 +49,7 @@ class Spans:
 
     @contextlib.contextmanager
     def asking(self, request: Any, role: str) -> Generator[tuple[Any, Callable[[Any], None]]]:
-        """A span around a request of ours.
+        """Open a span around a request that we send.
 
         Gives the request with the span's context in its `_meta`, and a function to call with the answer.
         """
