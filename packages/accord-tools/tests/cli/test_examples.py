@@ -20,6 +20,9 @@ from typing import NamedTuple
 
 import pytest
 
+from accord import v1
+from accord.schema import codec
+from accord.session.replay_scan import marked
 from accord.store.sqlite_store import SqliteStore
 from accord.store.store import StoredSession
 from accord_tools.cli import _options, main  # pyright: ignore[reportPrivateUsage]
@@ -146,7 +149,10 @@ class Desk:
     async def _remember(self, path: Path) -> None:
         async with SqliteStore(path) as store:
             for name in ("3f2a11", "77b122"):
-                store.release(await store.create(StoredSession(id=name, cwd=str(self.folder))))
+                stored = await store.create(StoredSession(id=name, cwd=str(self.folder)))
+                said = (v1.UserMessageChunk.of("Fix it", "u"), v1.AgentMessageChunk.of("It is fixed.", "a"))
+                await store.write(stored, [marked(codec.encode(update), 1) for update in said])
+                store.release(stored)
 
     def prepare(self, command: str) -> None:
         """What these commands need and others must not have."""

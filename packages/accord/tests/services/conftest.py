@@ -31,7 +31,7 @@ class Asking:
 
     def fold(self, said):
         before = self.tool_calls.get(said.tool_call_id) or ToolCallState(said.tool_call_id)
-        self.tool_calls[said.tool_call_id] = before.updated(said)
+        self.tool_calls[said.tool_call_id] = before.updated(said.as_update())
         return self.tool_calls[said.tool_call_id]
 
 

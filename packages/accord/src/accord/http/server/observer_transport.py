@@ -55,7 +55,7 @@ RIGHTS = {
     "session/close": Right.LEAVE,
     **dict.fromkeys(("authenticate", "logout", "auth/login", "auth/logout", "auth/status"), Right.OWNER),
     **dict.fromkeys(("providers/list", "providers/set", "providers/disable"), Right.OWNER),
-    **dict.fromkeys(("session/new", "session/fork", "session/delete"), Right.OWNER),
+    **dict.fromkeys(("session/new", "session/options", "session/fork", "session/delete"), Right.OWNER),
     **dict.fromkeys(("session/archive", "session/unarchive", "session/status", "session/set_title"), Right.OWNER),
     **dict.fromkeys(("session/set_mode", "session/set_config_option", "session/set_model"), Right.OWNER),
     **dict.fromkeys(("session/prompt", "session/cancel", "tool_call/cancel", "terminal/cancel"), Right.OWNER),
