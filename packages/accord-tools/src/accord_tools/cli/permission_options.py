@@ -23,8 +23,6 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from msgspec.structs import replace
-
 from accord import ConfigurationError
 from accord.printable import label
 from accord_tools.cli.console import has_user
@@ -227,6 +225,8 @@ def _without_user(
 
 def _shown(view: View, declared: v1.ClientCapabilities) -> v1.ClientCapabilities:
     """The client's capabilities, without subagents where the view does not show them: they come as tool calls then."""
+    from msgspec.structs import replace  # here, because help loads this module
+
     return declared if view.shows_subagents else replace(declared, subagents=None)
 
 
