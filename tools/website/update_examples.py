@@ -22,6 +22,12 @@ BOTH: dict[str, Wire] = {
     "subagent_update": {"sessionId": "child-1", "title": "Search the tests", "state": {"state": "running"}},
     "session_message": {"messageId": "m4", "recipientSessionId": "child-1", "content": [HELLO]},
     "session_message_chunk": {"messageId": "m4", "content": HELLO},
+    "cursor_update": {
+        "cursorId": "after-m2",
+        "anchor": {"type": "agent_message", "messageId": "m2", "position": "after"},
+        "capabilities": {"fork": {}},
+    },
+    "prompt_suggestions_update": {"suggestions": [{"prompt": [{"type": "text", "text": "Run the tests."}]}]},
 }
 """Updates that are the same in both versions."""
 
@@ -63,6 +69,7 @@ V2: dict[str, Wire] = {
     "agent_message": {"messageId": "m2", "content": [HELLO]},
     "agent_thought": {"messageId": "m3", "content": [{"type": "text", "text": "First the notes."}]},
     "state_update": {"state": "idle", "stopReason": "end_turn"},
+    "replay_complete": {},
     "tool_call_update": {"toolCallId": "t1", "title": "Look around", "kind": "search", "status": "in_progress"},
     "tool_call_content_chunk": {"toolCallId": "t1", "content": {"type": "content", "content": HELLO}},
     "terminal_update": {"terminalId": "term-1", "command": "make test", "cwd": "/work"},

@@ -262,7 +262,7 @@ async def test_a_cancel_ends_a_command_and_its_call_is_closed_for_the_model(open
     async with opened(mode="auto") as session:
         prompt = session.prompt("Sleep")
         async for update in prompt:
-            if isinstance(update, accord.v1.ToolCallProgress) and update.status == "in_progress":
+            if isinstance(update, accord.updates.ToolCallUpdate) and update.status == "in_progress":
                 break
         await session.cancel()
         assert (await prompt).stop_reason == "cancelled"

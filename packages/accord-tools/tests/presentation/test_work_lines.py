@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from accord import v1
+from accord import updates, v1
 from accord.printable import columns
 from accord.session.placeholders import placeholder
 from accord_tools.cli.display import MOST_BYTES, drawn
@@ -19,18 +19,18 @@ from accord_tools.presentation.work_lines import Work, line_of, usage_lines
 PLAIN = Appearance(is_terminal=False)
 
 
-def lines(*updates: v1.SessionUpdate, details: bool = False) -> list[str]:
+def lines(*said: updates.Update, details: bool = False) -> list[str]:
     work = Work("/srv/project", details=details)
-    shown = [line for update in updates for line in work.lines(update)]
+    shown = [line for update in said for line in work.lines(update)]
     return [("… " if line.is_passing else "") + text_of(line.first) + line.text for line in (*shown, *work.rest())]
 
 
-def tool(call_id: str, **fields: object) -> v1.ToolCall:
-    return v1.ToolCall(v1.ToolCallId(call_id), **{"title": "Edit notes.md", **fields})
+def tool(call_id: str, **fields: object) -> updates.ToolCallProgress:
+    return v1.ToolCall(v1.ToolCallId(call_id), **{"title": "Edit notes.md", **fields}).as_update()
 
 
-def progress(call_id: str, **fields: object) -> v1.ToolCallProgress:
-    return v1.ToolCallProgress(v1.ToolCallId(call_id), **fields)
+def progress(call_id: str, **fields: object) -> updates.ToolCallProgress:
+    return v1.ToolCallProgress(v1.ToolCallId(call_id), **fields).as_update()
 
 
 def test_a_tool_call_passes_while_it_runs_and_is_one_line_with_its_change_when_it_is_done() -> None:
@@ -92,8 +92,9 @@ def test_a_call_that_never_ends_is_shown_at_the_end() -> None:
 
 
 def test_a_plan_is_shown_once_and_then_each_step_when_it_is_done() -> None:
-    def plan(*statuses: v1.PlanEntryStatus) -> v1.Plan:
-        return v1.Plan([v1.PlanEntry.of(f"step {number}", status=it) for number, it in enumerate(statuses, 1)])
+    def plan(*statuses: v1.PlanEntryStatus) -> updates.PlanUpdate:
+        steps = [updates.PlanEntry.of(f"step {number}", status=it) for number, it in enumerate(statuses, 1)]
+        return updates.PlanUpdate(updates.PlanItems(updates.MAIN_PLAN, steps))
 
     shown = lines(plan("pending", "pending"), plan("in_progress", "pending"), plan("completed", "in_progress"))
     assert shown == [
@@ -107,7 +108,11 @@ def test_a_plan_is_shown_once_and_then_each_step_when_it_is_done() -> None:
 
 
 def test_a_plan_with_other_steps_is_shown_as_a_whole_again() -> None:
-    assert lines(v1.Plan.of("one"), v1.Plan.of("one", "two"))[2:] == ["Plan", "  ○ one", "  ○ two"]
+    assert lines(v1.Plan.of("one").as_update(), v1.Plan.of("one", "two").as_update())[2:] == [
+        "Plan",
+        "  ○ one",
+        "  ○ two",
+    ]
 
 
 def test_notices_and_modes_are_lines() -> None:
@@ -120,7 +125,7 @@ def test_no_text_of_an_agent_acts_on_the_terminal_or_makes_a_line_of_its_own() -
     change = v1.Diff(f"/srv/{evil}", f"{evil}\n", f"old {evil}\n")
     updates: list[v1.SessionUpdate] = [
         tool("t", title=evil, status="failed", content=[change, v1.Content(v1.TextContent(evil))]),
-        v1.Plan.of(evil),
+        v1.Plan.of(evil).as_update(),
         v1.Notice("error", evil, evil),
         v1.CurrentModeUpdate(v1.SessionModeId(evil)),
         v1.CompactionUpdate(v1.CompactionId("c"), "failed", error=evil),
