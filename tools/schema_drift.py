@@ -22,7 +22,7 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from accord.schema import v1, v1_nes
 from accord.schema.base import public_names
@@ -176,10 +176,11 @@ def legacy_names(version: int) -> set[str]:
 def differences(theirs: Any, ours: Any, place: str) -> set[str]:
     """The places at which two facts differ."""
     if isinstance(theirs, dict) and isinstance(ours, dict):
-        found = {f"{place}: theirs has {key}" for key in theirs.keys() - ours.keys()}
-        found |= {f"{place}: ours has {key}" for key in ours.keys() - theirs.keys()}
-        for key in theirs.keys() & ours.keys():
-            found |= differences(theirs[key], ours[key], f"{place}.{key}")
+        there, here = cast("Facts", theirs), cast("Facts", ours)
+        found = {f"{place}: theirs has {key}" for key in there.keys() - here.keys()}
+        found |= {f"{place}: ours has {key}" for key in here.keys() - there.keys()}
+        for key in there.keys() & here.keys():
+            found |= differences(there[key], here[key], f"{place}.{key}")
         return found
     return set() if theirs == ours else {f"{place}: differs"}
 
@@ -304,8 +305,9 @@ def _missing_names(version: int, theirs: Facts) -> set[str]:
     named = {row.name for row in methods(version)}
     found = {f"methods: theirs has {method}" for method in theirs["methods"] if method not in named}
     for name, described in theirs["types"].items():
-        described_here = ours["types"].get(name)
-        if isinstance(described_here, dict) and (fields := described_here.get("fields")) is not None:
+        described_here: Any = ours["types"].get(name)
+        if isinstance(described_here, dict) and "fields" in described_here:
+            fields = cast("Facts", described_here["fields"])
             here = {*fields, "field_meta", "_meta", "sessionUpdate", "type", "action", "outcome", "state", "mode"}
             found |= {f"types.{name}.fields: theirs has {it}" for it in described["fields"] if it not in here}
     return found

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 CRATE = "agent-client-protocol-schema"
 VERSION = "1.20.0"
@@ -50,17 +50,17 @@ def _normal(schema: Any) -> Schema:
     """The same schema with one way to include another: `allOf`; a schema that is only `true` is an empty one."""
     if not isinstance(schema, dict):
         return {}
-    normal = dict(schema)
+    normal = dict(cast("Schema", schema))
     for name in ("properties", "not", "items", "additionalProperties", "anyOf", "oneOf", "allOf"):
-        match schema.get(name):
-            case dict(inner) if name == "properties":
-                normal[name] = {field: _normal(value) for field, value in inner.items()}
-            case list(inner):
-                normal[name] = [_normal(variant) for variant in inner]
-            case None | False:
-                pass
-            case inner:
-                normal[name] = _normal(inner)
+        inner: Any = normal.get(name)
+        if inner is None or inner is False:
+            continue
+        if isinstance(inner, list):
+            normal[name] = [_normal(variant) for variant in cast("list[Any]", inner)]
+        elif name == "properties":
+            normal[name] = {field: _normal(value) for field, value in inner.items()}
+        else:
+            normal[name] = _normal(inner)
     if "$ref" in normal and "properties" in normal:
         normal["allOf"] = [{"$ref": normal.pop("$ref")}]
     return normal

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from accord.schema import shared_updates
 from accord.schema.base import Unknown
 from accord.schema.content import (
     AudioContent,
@@ -74,7 +75,7 @@ if TYPE_CHECKING:
 Update: TypeAlias = "v1.SessionUpdate | v2.SessionUpdate"
 """An update, as readers get it."""
 
-ToolCallContent: TypeAlias = Content | Diff | TextDiff | Terminal | Unknown
+ToolCallContent: TypeAlias = shared_updates.ToolCallContent | TextDiff
 """What a tool call produced. A `TextDiff` has the whole texts of one file, as agents of version 1 send them."""
 
 _OF_VERSION_2 = ("SessionStateUpdate", "TerminalOutputChunk", "TerminalUpdate")
