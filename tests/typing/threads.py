@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import assert_type
 
 import accord
-from accord import v1
+from accord import updates, v1
 
 
 def may_it(question: accord.PermissionQuestion) -> bool:
@@ -18,7 +18,7 @@ with accord.sync.connect(["agent"], accord.Client(permissions=may_it), timeout=5
     reply = session.prompt("Hello", timeout=60)
     assert_type(reply, accord.sync.Reply)
     for update in reply:
-        assert_type(update, v1.SessionUpdate)
+        assert_type(update, updates.Update)
     for text in reply.iter_text():
         assert_type(text, str)
     assert_type(reply.outcome(), accord.Outcome)
