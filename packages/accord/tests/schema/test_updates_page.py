@@ -7,6 +7,7 @@ import pytest
 
 import accord
 from accord.schema.base import tag_of
+from accord.schema.type_tree import node_of
 
 ROOT = Path(__file__).parents[4]
 specification = importlib.util.spec_from_file_location("update_tables", ROOT / "tools" / "update_tables.py")
@@ -34,3 +35,28 @@ def test_the_page_names_every_field_of_an_update(cls):
     for name, wire in zip(cls.__struct_fields__, cls.__struct_encode_fields__, strict=True):
         assert name == "meta" or f"| `{name}` | `{wire}` |" in section
     assert getattr(accord.v1, cls.__name__) is cls
+
+
+@pytest.mark.parametrize("version", [accord.v1, accord.v2])
+def test_accord_updates_has_each_update_of_either_version_as_it_is_read(version):
+    for _, cls in node_of(version.SessionUpdate).variants:
+        if not hasattr(cls, "as_update"):
+            assert cls.__name__ in accord.updates.__all__
+            assert getattr(accord.updates, cls.__name__) is not None
+
+
+@pytest.mark.parametrize("version", [accord.v1, accord.v2])
+async def test_what_is_no_update_by_itself_is_refused_with_what_to_send(version):
+    refusals = []
+    agent = accord.Agent("patching")
+
+    @agent.on_prompt
+    async def work(turn: accord.Turn) -> None:
+        for value in (version.ToolCallUpdate(version.ToolCallId("t"), "Look"), version.TextContent("Hi")):
+            with pytest.raises(TypeError) as refused:
+                await turn.send(value)
+            refusals.append(str(refused.value))
+
+    async with accord.connect(agent) as remote:
+        await (await remote.new_session("/")).prompt("go")
+    assert [text.endswith("; send a ToolCallProgress") for text in refusals] == [True, False]

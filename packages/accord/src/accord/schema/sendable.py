@@ -97,8 +97,9 @@ def check_update(call: str, update: object) -> None:
     """Raise TypeError or ValueError unless this is a valid update of a session; chunks of messages are not checked."""
     if isinstance(update, _CHUNKS | Unknown):
         return
-    if not isinstance(update, Model | Upsert):
-        raise wrong_type(call, "an update of a session, such as updates.PlanUpdate", update)
+    if not isinstance(update, Model | Upsert) or update.__struct_config__.tag_field != "sessionUpdate":
+        hint = "send a ToolCallProgress" if isinstance(update, ToolCallUpdate | v1.ToolCallUpdate) else ""
+        raise wrong_type(call, "an update of a session, such as updates.PlanUpdate", update, hint)
     if isinstance(update, ToolCallUpdate) and update.content:
         diffs = [it for it in update.content if isinstance(it, v1.Diff)]  # updates.TextDiff
         for diff in diffs:

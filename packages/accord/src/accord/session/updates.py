@@ -1,6 +1,6 @@
 """`accord.updates`: one set of classes for all that a session says and does, whichever version the agent speaks.
 
-A client iterates over these, `session.state` holds them, and an agent sends them:
+A client iterates over these:
 
     async for update in session.prompt("What is in here?"):
         match update:
@@ -10,7 +10,8 @@ A client iterates over these, `session.state` holds them, and an agent sends the
                 print(f"[{title}]")
 
 A `ToolCallUpdate` begins a tool call or changes it, and holds only what changes: a field that it leaves out is `UNSET`,
-and `session.state.tool_calls` has the whole. A plan without an id, as version 1 has it, is the plan `main`.
+and `session.state.tool_calls` has the whole. An agent that makes one by hand sends a `ToolCallProgress`. A plan without
+an id, as version 1 has it, is the plan `main`.
 """
 
 from __future__ import annotations
@@ -60,8 +61,10 @@ from accord.schema.v1 import (
     CompactionUpdate,
     ConfigOptionUpdate,
     CurrentModeUpdate,
+    CursorUpdate,
     Diff as TextDiff,
     Notice,
+    PromptSuggestionsUpdate,
     SessionInfoUpdate,
     SessionMessage,
     SessionMessageChunk,
@@ -71,6 +74,7 @@ from accord.schema.v1 import (
 
 if TYPE_CHECKING:
     from accord.schema import v1, v2
+    from accord.schema.v2 import ReplayComplete, SessionStateUpdate, TerminalOutputChunk, TerminalUpdate
 
 Update: TypeAlias = "v1.SessionUpdate | v2.SessionUpdate"
 """An update, as readers get it."""
@@ -78,7 +82,7 @@ Update: TypeAlias = "v1.SessionUpdate | v2.SessionUpdate"
 ToolCallContent: TypeAlias = shared_updates.ToolCallContent | TextDiff
 """What a tool call produced. A `TextDiff` has the whole texts of one file, as agents of version 1 send them."""
 
-_OF_VERSION_2 = ("SessionStateUpdate", "TerminalOutputChunk", "TerminalUpdate")
+_OF_VERSION_2 = ("ReplayComplete", "SessionStateUpdate", "TerminalOutputChunk", "TerminalUpdate")
 """Only agents that speak version 2 send these, so their types are loaded when they are first named."""
 
 
@@ -97,6 +101,7 @@ __all__ = [
     "ContentBlock",
     "ContentChunk",
     "CurrentModeUpdate",
+    "CursorUpdate",
     "Diff",
     "EmbeddedResource",
     "ImageContent",
@@ -109,13 +114,18 @@ __all__ = [
     "PlanRemoved",
     "PlanUpdate",
     "PlanUpdateContent",
+    "PromptSuggestionsUpdate",
+    "ReplayComplete",
     "ResourceLink",
     "SessionInfoUpdate",
     "SessionMessage",
     "SessionMessageChunk",
+    "SessionStateUpdate",
     "SubagentUpdate",
     "Terminal",
     "TerminalId",
+    "TerminalOutputChunk",
+    "TerminalUpdate",
     "TextContent",
     "TextDiff",
     "ToolCallContent",

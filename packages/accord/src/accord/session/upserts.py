@@ -1,4 +1,4 @@
-"""The folds of what only version 2 has: messages as a whole, terminals, states, and patches of settings. PURE.
+"""Folds of updates that only version 2 has: messages as a whole, terminals, states, and patches of settings. PURE.
 
 They are loaded with the first such update.
 """

@@ -1009,8 +1009,8 @@ class RemoteAgent(Face[remote_agent.RemoteAgent]):
     ) -> RemoteSession:
         """Open a session again, with a replay of its past, which is in `state` when this returns.
 
-        `state.history_length` says where the past ends. It is None if an agent of version 2 did not say that its
-        replay is complete: then the past may be cut off.
+        `state.history_length` is the number of entries that the replay brought. It is None if an agent of version 2
+        did not say that its replay is complete: then the past may be cut off.
 
         Agents need not keep what `new_session` was given: pass the folders, servers and `system_prompt` again.
         `config` changes config options.
