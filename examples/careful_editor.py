@@ -15,13 +15,13 @@ async def edit(turn: accord.Turn) -> None:
     if wish is None:
         await turn.say("Tell me what to replace: `notes.txt: colour -> color`")
         return
-    text = await turn.client.read_text_file(wish["file"])
+    text = await turn.files.read(wish["file"])
     async with turn.tool(f"Replace {wish['old']} in {wish['file']}", kind="edit", locations=[wish["file"]]) as tool:
         await tool.diff(wish["file"], text, changed := text.replace(wish["old"], wish["new"]))
         if not await tool.ask():  # the tool call is marked as failed, and the turn goes on
             await turn.say("I left it as it was.")
             return
-        await turn.client.write_text_file(wish["file"], changed)
+        await turn.files.write(wish["file"], changed)
     await turn.say(f"I replaced {text.count(wish['old'])} of them.")
 
 

@@ -97,19 +97,19 @@ async def use_tool(turn: accord.Turn, call: Json) -> Json:
 
 async def read_file(turn: accord.Turn, path: str) -> str:
     async with turn.tool(f"Read {path}", kind="read", locations=[path]):
-        return await turn.client.read_text_file(path)
+        return await turn.files.read(path)
 
 
 async def write_file(turn: accord.Turn, path: str, text: str) -> str:
     async with turn.tool(f"Write {path}", kind="edit", locations=[path]) as tool:
         try:
-            old = await turn.client.read_text_file(path)
+            old = await turn.files.read(path)
         except accord.PeerError:
             old = None
         await tool.diff(path, old, text)
         if not await tool.ask():
             return "The user does not allow this."
-        await turn.client.write_text_file(path, text)
+        await turn.files.write(path, text)
         return "Written."
 
 
@@ -117,9 +117,8 @@ async def run(turn: accord.Turn, command: str) -> str:
     async with turn.tool(command, kind="execute") as tool:
         if not await tool.ask():
             return "The user does not allow this."
-        async with turn.client.terminal("sh", ["-c", command], cwd=turn.cwd) as terminal:
-            await tool.terminal(terminal)
-            result = await terminal.run_out(timeout=120)
+        async with tool.command(["sh", "-c", command]) as running:
+            result = await running.wait(timeout=120)
         return f"{result.output}\n[exit code {result.exit_code}]"
 
 

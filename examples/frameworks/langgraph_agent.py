@@ -27,7 +27,7 @@ async def read_file(path: str, config: RunnableConfig) -> str:
     turn: accord.Turn = config["configurable"]["turn"]
     async with turn.tool(f"Read {path}", kind="read", locations=[path]) as call:
         try:
-            return await turn.client.read_text_file(path)
+            return await turn.files.read(path)
         except accord.AccordError as error:
             await call.fail(str(error))
             return f"Error: {error}"
@@ -41,7 +41,7 @@ async def write_file(path: str, text: str, config: RunnableConfig) -> str:
         await call.diff(path, None, text)
         if not await call.ask():
             return "The user does not allow this."
-        await turn.client.write_text_file(path, text)
+        await turn.files.write(path, text)
         return "Written."
 
 

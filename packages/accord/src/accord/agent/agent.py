@@ -63,8 +63,9 @@ class Agent(Generic[StateT]):
         agent.run()
 
     `versions` are the versions of the protocol that it serves; each client gets the highest that it knows, too.
-    `accepts` names what prompts may hold besides text and links: `image`, `audio`, `embedded`. With `local`, files and
-    terminals that a client does not lend are those of the machine that the agent runs on. `second_prompt` says
+    `accepts` names what prompts may hold besides text and links: `image`, `audio`, `embedded`. `local` is a list of the
+    services of this machine that stand in for what a client does not lend; with True, `turn.client` has them as
+    `turn.files` and `tool.command` always do. `second_prompt` says
     what becomes of a prompt in a session that works on one. `remember` says how far a user's "always" reaches.
     `store` keeps the sessions: in memory (`:memory:`), in a `Store`, in a file, by its path, or in PostgreSQL or the
     store of a plug-in, by its URL. None is what the variable `ACCORD_STORE` says, which `accord serve --store` sets,

@@ -23,7 +23,7 @@ from accord.dialects.dialect import Dialect
 from accord.dialects.v1_dialect import V1Dialect
 from accord.engine.interceptors import Interceptors
 from accord.engine.peer import Peer
-from accord.errors import AccordError, RequestError
+from accord.errors import AccordError, CapabilityMissing, RequestError
 from accord.project.roots import is_unicode
 from accord.schema import v1
 from accord.schema.base import Json, Notification, Request
@@ -149,6 +149,11 @@ class ConnectedClient(msgspec.Struct):
     def lends(self, capability: str) -> bool:
         """Whether requests that need this capability are answered, by the client or by this machine."""
         return self.capabilities.has(capability) or (self.local is not None and self.local.capabilities.has(capability))
+
+    def check_local(self, capability: str, action: str) -> None:
+        """Raise CapabilityMissing if `Agent(local=[...])` leaves out this machine's service for this capability."""
+        if self.local is not None and not self.local.capabilities.has(capability):
+            raise CapabilityMissing(capability, action)
 
     def lines(self) -> LinesToClient:
         """What connects with MCP servers that the client itself offers."""

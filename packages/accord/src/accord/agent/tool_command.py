@@ -147,6 +147,7 @@ class ToolCommand:
 
     async def _begin_here(self) -> None:
         stage = self._stage
+        stage.session.client.check_local("terminal", "tool.command()")
         terminal = Terminal(v1.TerminalId(f"term_{os.urandom(8).hex()}"), self.command, self._cwd, LIMIT)
         await terminal.start({**os.environ, **self._env})
         self._local = terminal

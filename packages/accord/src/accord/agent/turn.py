@@ -271,7 +271,7 @@ class Turn(Elicits, Generic[StateT]):
         """The session's files: the client's where it lends them, else those of this machine inside its folders."""
         from accord.agent.turn_files import TurnFiles  # loads what reads and writes files here
 
-        return TurnFiles(self.session, self.client)
+        return TurnFiles(self.session, self.client, self._link.client.check_local)
 
     async def prompts(self) -> AsyncGenerator[AddedPrompt]:
         """The prompts that the user has sent since the turn began, with `Agent(second_prompt="steer")`.

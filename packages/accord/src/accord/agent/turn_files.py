@@ -6,7 +6,7 @@ read and written by the same service that a client would lend: only inside the s
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from os import PathLike
 from typing import Any, TypeVar
 
@@ -32,9 +32,10 @@ class TurnFiles:
     ...     await turn.files.write("notes.txt", text.upper())
     """
 
-    def __init__(self, session: ServedSession, client: RemoteClient) -> None:
+    def __init__(self, session: ServedSession, client: RemoteClient, check_local: Callable[[str, str], None]) -> None:
         self._session = session
         self._client = client
+        self._check_local = check_local
 
     async def read(self, path: str | PathLike[str], *, line: int | None = None, limit: int | None = None) -> str:
         """A file's text, or `limit` lines of it from `line` (1-based) on.
@@ -45,6 +46,7 @@ class TurnFiles:
         if self._client.can_read_files:
             return await self._client.read_text_file(path, line=line, limit=limit)
         check_line(line)
+        self._check_local("fs.read_text_file", "turn.files.read()")
         reading = _DISK.read(self._session, self._resolve(path), line, limit)
         return await _as_answered(v1.ReadTextFileRequest, reading)
 
@@ -54,6 +56,7 @@ class TurnFiles:
         if self._client.can_write_files:
             await self._client.write_text_file(path, text)
         else:
+            self._check_local("fs.write_text_file", "turn.files.write()")
             await _as_answered(v1.WriteTextFileRequest, _DISK.write(self._session, self._resolve(path), text))
 
     def _resolve(self, path: str | PathLike[str]) -> str:

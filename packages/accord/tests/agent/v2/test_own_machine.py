@@ -206,3 +206,27 @@ async def test_a_command_in_the_background_is_listed_as_long_as_it_runs(speak, t
         seen = await client.until("state_update", background=[])
         assert [it["status"] for it in seen if "status" in it] == ["completed"]
         await asyncio.wait_for(done.wait(), 30)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_local_services_that_are_listed_limit_what_is_done_on_this_machine(tmp_path, version):
+    (tmp_path / "a.txt").write_text("one")
+    missing = []
+    agent = Agent("reader", local=[accord.Files(write=False)])
+
+    @agent.on_prompt
+    async def work(turn):
+        await turn.say(await turn.files.read("a.txt"))
+        with pytest.raises(accord.CapabilityMissing) as writing:
+            await turn.files.write("a.txt", "two")
+        with pytest.raises(accord.CapabilityMissing) as running:
+            async with turn.tool("Run it") as tool, tool.command(["touch", "b.txt"]):
+                pass
+        missing.extend((writing.value.capability, running.value.capability))
+
+    async with accord.connect(agent, versions=(version,)) as remote:
+        session = await remote.new_session(tmp_path)
+        assert (await session.prompt("go")).text == "one"
+    assert missing == ["fs.write_text_file", "terminal"]
+    assert [it.name for it in tmp_path.iterdir()] == ["a.txt"]
+    assert (tmp_path / "a.txt").read_text() == "one"
