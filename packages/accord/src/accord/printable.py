@@ -115,6 +115,8 @@ def printable(text: str) -> str:
     >>> printable("ok\\x1b]0;title\\x07\\r\\nnext \\u202eexe.jpg")
     'ok␛]0;title␇\\nnext <U+202E>exe.jpg'
     """
+    if _HARMLESS.fullmatch(text):
+        return text
     cleaned = Printable()
     return cleaned.add(text) + cleaned.rest()
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 
 from accord.printable import CUT, printable
 from accord_tools.presentation.styled_text import LATER, LONGEST_LINE, TAB, Paragraph, Span, plain, printed
@@ -94,9 +96,9 @@ def _line(line: str, style: str) -> tuple[list[Span], str]:
         elif len(piece) > 1 and piece[0] == "\x1b":
             continue
         else:
-            for character in printable(piece).expandtabs(TAB):
-                cells[cursor : cursor + 1] = [(character, style)]
-                cursor += 1
+            written = [(character, style) for character in printable(piece).expandtabs(TAB)]
+            cells[cursor : cursor + len(written)] = written
+            cursor += len(written)
     if (more := len(line) - LONGEST) > 0:
         cells.append((f"{CUT} ({more:,} more characters)", ""))
     return list(_joined(cells)), style
@@ -104,11 +106,8 @@ def _line(line: str, style: str) -> tuple[list[Span], str]:
 
 def _joined(cells: list[Span]) -> Iterator[Span]:
     """Neighbours of one style as one span."""
-    start = 0
-    for place in range(1, len(cells) + 1):
-        if place == len(cells) or cells[place][1] != cells[start][1]:
-            yield "".join(text for text, _ in cells[start:place]), cells[start][1]
-            start = place
+    for style, group in groupby(cells, itemgetter(1)):
+        yield "".join([text for text, _ in group]), style
 
 
 def _changed(style: str, codes: str) -> str:

@@ -30,7 +30,7 @@ LONGEST = 400
 """Characters of lines whose words are compared."""
 OFTEN = 4
 """How often a line may come in the new text to be looked for in the old one."""
-SHOWN = 2_000
+SHOWN = 1_000
 """Removed and added lines of one place that are shown; the others are counted."""
 WORDS = 100_000
 """Pairs of words of one diff that are compared."""

@@ -3,8 +3,8 @@
 A message that grows is rendered many times a second, so what is finished must not be rendered again. Markdown is cut at
 its last top-level block: all before is final, only the tail is parsed again. A tail that grows without end would make
 that quadratic, so it is cut as well: an open code fence line by line, a long list between its items, anything else at
-a line's end. A message that comes as a whole is parsed in slices, `WORK` characters at a time, so that the screen
-answers keys in between.
+a line's end. The rows after the cut of a table are parsed below its header again. A message that comes as a whole is
+parsed in slices of some lines, so that the screen answers keys in between.
 
     "# A\n\nSome te" ──▶ final: the heading      tail: the paragraph
 
@@ -69,20 +69,21 @@ def code_line(spans: Sequence[Span]) -> Paragraph:
     return Paragraph([(text, f"code {style}".strip()) for text, style in spans], _CODE, _CODE, "fold", "code")
 
 
-MOST_COLUMNS, MOST_ROWS = 30, 500
-"""Of a table; a larger one is shown as it was written."""
+MOST_COLUMNS = 30
+"""Of a table; a wider one is shown as it was written."""
 DEEPEST = 18
 """Levels of blocks within blocks; the parser leaves out what is in deeper ones than twenty."""
 CELL = 60
 """Columns that a cell of a table takes at most."""
-
+MOST_BARS = 100
+"""Of the character `|` in a line; the parser knows no tables in a text with more, because each cell is dear."""
 
 MOST_MARKS = 300
 """Characters of one text that may begin emphasis, a link, code or an entity; a text with more is shown as written."""
 MARK_WORK = 500_000
 """The squares of those numbers, added up over what is parsed at once: the parser takes quadratic time for them."""
 
-MOST_STOPS = 2_000
+MOST_STOPS = 1_000
 """Characters at which the parser stops to look at what begins there, in the texts that are parsed at once."""
 
 _MARKS = re.compile(r"[\[\]!*_~`<&\\]")
@@ -90,9 +91,9 @@ _STOPS = re.compile(r"[!#$%&*+\-:<=>@\[\\\]^_`{}~]")
 
 
 @cache
-def parser() -> MarkdownIt:
+def parser(*, tables: bool = True) -> MarkdownIt:
     """The parser of Markdown."""
-    made = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    made = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"] if tables else "strikethrough")
     made.disable("reference")  # a definition would be text that is not shown
     made.core.ruler.at("inline", _parse_inline)
     return made
@@ -102,7 +103,7 @@ def _parse_inline(state: StateCore) -> None:
     """Parse the texts within blocks, as long as that is not too dear."""
     left, stops = MARK_WORK, MOST_STOPS
     for token in state.tokens:
-        if token.type != "inline":
+        if token.type != "inline" or not token.content:
             continue
         children = token.children = token.children or []
         marks = len(_MARKS.findall(token.content))
@@ -118,7 +119,7 @@ def _parse_inline(state: StateCore) -> None:
 
 def parsed(text: str) -> list[Sequence[Token]]:
     """The top-level blocks of a text. One that is nested too deeply is a block of plain text: the parser drops it."""
-    tokens = parser().parse(text)
+    tokens = parser(tables=all(line.count("|") <= MOST_BARS for line in text.split("\n"))).parse(text)
     if any(token.level >= DEEPEST for token in tokens):
         return [[Token("deep", "", 0, map=[0, text.count("\n")], content=text.rstrip("\n"))]]
     return list(_blocks(tokens))
@@ -151,7 +152,7 @@ def rendered(tokens: Sequence[Token]) -> list[Paragraph]:
             bar: Row = (("│ ", "dim"),)
             return [it.under(bar) for it in _together(inside)]
         case "table_open":
-            return _table(inside)
+            return _table(_cells(inside))
         case "hr":
             return [Paragraph([("─" * 24, "dim")], wrap="cut")]
         case _:  # a text of a kind that is not known is shown as it was written
@@ -244,19 +245,31 @@ def _show_target(line: list[Span], target: str, start: int) -> None:
 # Tables
 
 
-def _table(tokens: Sequence[Token]) -> list[Paragraph]:
-    rows: list[list[list[Span]]] = []
+_Cells = list[list[Span]]
+
+
+def _cells(tokens: Sequence[Token]) -> list[_Cells]:
+    """The rows of a table; the first is its header. The empty cells that end the others are left out."""
+    rows: list[_Cells] = []
+    empty = 0
     for token in tokens:
         if token.type == "tr_open":
             rows.append([])
+            empty = 0
+        elif token.type == "inline" and not token.content and len(rows) > 1:
+            empty += 1
         elif token.type == "inline":
-            rows[-1].append([span for line in _inline(token) for span in (*line.spans, (" ", ""))][:-1])
-    if not rows or len(rows) > MOST_ROWS or len(rows[0]) > MOST_COLUMNS:
+            cell = [span for line in _inline(token) for span in (*line.spans, (" ", ""))][:-1]
+            rows[-1] += [*([] for _ in range(empty)), cell]
+            empty = 0
+    return rows
+
+
+def _table(rows: Sequence[_Cells], widths: Sequence[int] = ()) -> list[Paragraph]:
+    """A table, its columns at least so wide: a line for each row, and one below the header."""
+    if not rows or len(rows[0]) > MOST_COLUMNS:
         return [Paragraph([(" | ".join("".join(text for text, _ in cell) for cell in row), "")]) for row in rows]
-    widths = [0] * len(rows[0])
-    for row in rows:
-        for place, cell in enumerate(row[: len(widths)]):
-            widths[place] = max(widths[place], min(CELL, sum(cell_len(text) for text, _ in cell)))
+    widths = _widths(rows, widths)
     shown: list[Paragraph] = []
     for number, row in enumerate(rows):
         spans: list[Span] = []
@@ -271,14 +284,47 @@ def _table(tokens: Sequence[Token]) -> list[Paragraph]:
     return shown
 
 
+def _widths(rows: Sequence[_Cells], least: Sequence[int] = ()) -> list[int]:
+    """How many columns of the screen each column of a table takes."""
+    widths = [*least, *[0] * len(rows[0])][: len(rows[0])]
+    for row in rows:
+        for place, cell in enumerate(row[: len(widths)]):
+            widths[place] = max(widths[place], min(CELL, sum(cell_len(text) for text, _ in cell)))
+    return widths
+
+
+class OpenTable:
+    """A table that was cut: rows that come later belong below its header, and into its columns."""
+
+    def __init__(self, table: Sequence[Token], text: str, later: str) -> None:
+        """Begin a table with the rows that are known, which a text ends with; `later` is what comes after it."""
+        start = _line_start(text, table[0])
+        self.header = text[start : text.index("\n", text.index("\n", start) + 1) + 1]
+        """Its first two lines."""
+        rows = _cells(table)
+        lines = later.partition("\n\n")[0].split("\n")[: LOOK_AHEAD // len(rows[0])]
+        seen = [it.strip().strip("|").split("|") for it in lines]
+        self._widths = _widths([*rows, *([[(cell.strip(), "")] for cell in row] for row in seen)])
+        self.first = _table(rows, self._widths)
+        """The header and those rows."""
+
+    def rows(self, table: Sequence[Token]) -> list[Paragraph]:
+        """More rows of it, parsed below its header."""
+        rows = _cells(table)
+        self._widths = _widths(rows, self._widths)
+        return _table(rows, self._widths)[2:]
+
+
+LOOK_AHEAD = 300
+"""Cells after the cut of a table that its columns are made wide enough for."""
 LIST_TAIL = 1_000
 """Characters of an unfinished list; a longer one is cut between its items."""
-TAIL = 8_000
+TAIL = 4_000
 """Characters of any other unfinished block; a longer one is cut at a line's end."""
 
-LINES = 200
+LINES = 60
 """Lines that are parsed at once, fewer of a table or with many stops: many short lines are as dear as a few long."""
-CELLS = 5
+CELLS = 7
 """As how many cells of a table a line counts. A row has as many as the widest line before it: the parser pads it."""
 LINE_STOPS = 10
 """As how many stops a line counts."""
@@ -313,6 +359,7 @@ class GrowingMarkdown:
         self._place = 0
         """How many characters of the source are final."""
         self._fence: CodeFence | None = None
+        self._table: OpenTable | None = None
         self._needs_gap = False
         self._spent = 0
         self.is_behind = False
@@ -322,7 +369,8 @@ class GrowingMarkdown:
         """Take the text as it is now; returns False if it has not only grown, so that everything was made again."""
         has_grown = text.startswith(self._source) if len(text) < 4 * TAIL else self._continues(text)
         if not has_grown:
-            self.final, self.tail, self._place, self._fence, self._needs_gap = [], [], 0, None, False
+            self.final, self.tail, self._place, self._needs_gap = [], [], 0, False
+            self._fence = self._table = None
         self._source = text
         self.tail = []
         self._spent = 0
@@ -344,6 +392,8 @@ class GrowingMarkdown:
         """Go on after what is final; returns whether more is to be done."""
         if self._fence is not None:
             return self._in_fence(self._fence)
+        if self._table is not None:
+            return self._in_table(self._table)
         window, lines = _first_lines(self._source[self._place : self._place + 2 * TAIL])
         is_all = self._place + len(window) == len(self._source)
         self._spent += len(window) + int(LINE * lines)
@@ -388,10 +438,38 @@ class GrowingMarkdown:
         if blocks is None:
             self._spent += end
             blocks = parsed(window[:end])
-        for block in blocks:
-            self._finish(rendered(block))
-        self._needs_gap = False
         self._place += end
+        *whole, last = blocks
+        for block in whole:
+            self._finish(rendered(block))
+        if last[0].type == "table_open":
+            self._table = OpenTable(last, window[:end], self._source[self._place : self._place + 2 * TAIL])
+        self._finish(self._table.first if self._table is not None else rendered(last))
+        self._needs_gap = False
+        return True
+
+    def _in_table(self, table: OpenTable) -> bool:
+        """Rows of a table that was cut."""
+        head = len(table.header)
+        window, lines = _first_lines(
+            self._source[self._place : self._place + 2 * TAIL], max(map(_bars, table.header.split("\n")))
+        )
+        is_all = self._place + len(window) == len(self._source)
+        self._spent += head + len(window) + int(LINE * lines)
+        text = table.header + window
+        block, *others = parsed(text)
+        rows = table.rows(block)
+        end = block[0].map[1] if block[0].map else 0
+        if is_all and (end >= text.count("\n") or (others and not _is_settled(text, _line_start(text, others[-1][0])))):
+            self.tail = [*rows, *(it for other in others for it in (Paragraph(), *rendered(other)))]
+            return False
+        self.final += rows
+        if others:
+            self._place += _line_start(text, others[0][0]) - head
+        else:
+            self._place += len(window)
+        if others or text.endswith("\n\n"):
+            self._table, self._needs_gap = None, True
         return True
 
     def _in_fence(self, fence: CodeFence) -> bool:
@@ -431,9 +509,16 @@ class GrowingMarkdown:
         return [Paragraph(), *paragraphs] if self._needs_gap else paragraphs
 
 
-def _first_lines(window: str) -> tuple[str, float]:
-    """The beginning of a text, with no more lines than are parsed at once, and as how many lines it counts."""
-    place, lines, widest = 0, 0.0, 0
+def _bars(line: str) -> int:
+    return line.count("|")
+
+
+def _first_lines(window: str, widest: int = 0) -> tuple[str, float]:
+    """The beginning of a text, with no more lines than are parsed at once, and as how many lines it counts.
+
+    `widest` is how many bars the header of the table has that the text goes on with.
+    """
+    place, lines = 0, 0.0
     while place < len(window):
         end = window.find("\n", place) + 1 or len(window)
         pipes = window.count("|", place, end)

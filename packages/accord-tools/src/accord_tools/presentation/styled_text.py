@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import Literal, NamedTuple, TypeAlias
 
 from accord.printable import CUT, columns, printable
@@ -142,6 +143,9 @@ def _pieces(paragraph: Paragraph, text: str) -> list[tuple[int, int]]:
 def _breaks(paragraph: Paragraph, first: int, rest: int, measure: Measure) -> Iterator[tuple[int, int]]:
     """Where the rows of a paragraph begin and end; blanks at a break belong to no row unless it is broken anywhere."""
     text, by_words = paragraph.text, paragraph.wrap != "fold"
+    if text.isascii() and not by_words:
+        yield from pairwise([0, *range(first, len(text), rest), *[len(text)] * bool(text)])
+        return
     most, start, used, place = first, 0, 0, 0
     for begin, end in _pieces(paragraph, text):
         word = text[begin:end]

@@ -28,7 +28,7 @@ FOLDED_DIFF, FOLDED_TEXT, FOLDED_TERMINAL, FOLDED_FAILURE = 12, 3, 6, 8
 ASKED_DIFF = 40
 """Rows of a diff that is not done yet: the user may be asked about it."""
 """Rows of each kind that a folded call shows."""
-OPEN_ROWS = 1_000
+OPEN_ROWS = 600
 """Rows of each kind that an open call shows."""
 MOST_PARTS = 50
 """Parts of a call's content that are shown."""
