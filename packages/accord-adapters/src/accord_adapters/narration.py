@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, Self, cast
 import msgspec
 from msgspec import Meta, Struct, field
 
-from accord import Tool, Turn, v1
+from accord import Tool, Turn, updates, v1
 from accord.schema.base import Json
 
 REFUSED = "The user does not allow this."
@@ -186,7 +186,7 @@ class Step(Struct):
     step: Annotated[str, Meta(min_length=1)] | None = None
 
 
-def plan_in(name: str, arguments: Json) -> list[v1.PlanEntry]:
+def plan_in(name: str, arguments: Json) -> list[updates.PlanEntry]:
     """The steps that a call of this tool writes down; empty for any other tool."""
     member = LISTS.get(name)
     if member is None or not isinstance(arguments, dict):
@@ -196,4 +196,4 @@ def plan_in(name: str, arguments: Json) -> list[v1.PlanEntry]:
     except msgspec.ValidationError:
         return []
     named = [(step, step.content or step.step) for step in steps]
-    return [v1.PlanEntry(text, priority="medium", status=step.status) for step, text in named if text]
+    return [updates.PlanEntry(text, priority="medium", status=step.status) for step, text in named if text]

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from accord import AccordError, PeerError, Turn, v1
+from accord import AccordError, PeerError, Turn, updates, v1
 from accord.mcp import McpTool
 from accord.project.search import MOST_RESULTS, Found, find_files, find_lines
 from accord_tools.coder.api_keys import without_secrets
@@ -166,7 +166,7 @@ class ShowPlan(Struct):
 
 
 async def show_plan(use: ToolUse, asked: ShowPlan) -> ToolOutput:
-    entries = [v1.PlanEntry(step.text, priority="medium", status=step.status) for step in asked.steps]
+    entries = [updates.PlanEntry(step.text, priority="medium", status=step.status) for step in asked.steps]
     await use.turn.plan(*entries)
     return ToolOutput("The plan is shown.")
 

@@ -13,19 +13,19 @@ import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path, PurePath
-from typing import Any, cast, get_args
+from typing import Any, cast
 
 import msgspec
 
 from accord.mistakes import check_word, wrong_type
-from accord.schema import v1
-from accord.schema.base import Unknown
+from accord.schema.base import Unknown, words_of
 from accord.schema.sendable import check_sendable
+from accord.session import updates
 
 _ITEM = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+(?:\[(?P<mark>[ xX])\]\s+)?(?P<text>\S.*?)\s*$", re.MULTILINE)
 _HEADING = re.compile(r"^[#>\s]*(?P<text>\S.*?)\s*$", re.MULTILINE)
 
-PlanChange = v1.Plan | v1.PlanUpdate | v1.PlanRemoved
+PlanChange = updates.PlanUpdate | updates.PlanRemoved
 
 
 class SessionPlans:
@@ -33,44 +33,40 @@ class SessionPlans:
 
     def __init__(self, client_shows: Callable[[str], bool]) -> None:
         self._client_shows = client_shows
-        self._steps: dict[str | None, list[v1.PlanEntry]] = {}
-        """The steps of each plan by its id, for a client that takes one plan; the plan without an id is None."""
+        self._steps: dict[str, list[updates.PlanEntry]] = {}
+        """The steps of each plan by its id, for a client that takes one plan."""
 
     def fitted(self, change: PlanChange) -> PlanChange:
         """The update that tells this client of the change."""
         # rfd-plan-operations, Client Capabilities: without `plan`, the agent falls back to the update `plan`.
         if self._client_shows("plan"):
             return change
-        if isinstance(change, v1.PlanRemoved):
+        if isinstance(change, updates.PlanRemoved):
             self._steps.pop(change.plan_id, None)
-        elif isinstance(change, v1.PlanUpdate):
-            plan = change.plan
-            if not isinstance(plan, Unknown):
-                self._steps[plan.plan_id] = steps_of(plan)
-        else:
-            self._steps[None] = change.entries
-        return v1.Plan([step for steps in self._steps.values() for step in steps])
+        elif not isinstance(change.plan, Unknown):
+            self._steps[change.plan.plan_id] = steps_of(change.plan)
+        return updates.PlanUpdate.of(updates.MAIN_PLAN, *(step for steps in self._steps.values() for step in steps))
 
 
-def steps_of(plan: v1.PlanItems | v1.PlanMarkdown) -> list[v1.PlanEntry]:
+def steps_of(plan: updates.PlanItems | updates.PlanMarkdown) -> list[updates.PlanEntry]:
     """A plan as a list of steps.
 
-    >>> plan = v1.PlanMarkdown(v1.PlanId("p"), "# Plan\\n- [x] Read\\n- [ ] Write")
+    >>> plan = updates.PlanMarkdown(updates.PlanId("p"), "# Plan\\n- [x] Read\\n- [ ] Write")
     >>> [(it.content, it.status) for it in steps_of(plan)]
     [('Read', 'completed'), ('Write', 'pending')]
     """
-    if isinstance(plan, v1.PlanItems):
+    if isinstance(plan, updates.PlanItems):
         return plan.entries
     items = [
-        v1.PlanEntry.of(it["text"], status="completed" if it["mark"] in ("x", "X") else "pending")
+        updates.PlanEntry.of(it["text"], status="completed" if it["mark"] in ("x", "X") else "pending")
         for it in _ITEM.finditer(plan.content)
     ]
     heading = _HEADING.search(plan.content)
-    return items or ([] if heading is None else [v1.PlanEntry.of(heading["text"])])
+    return items or ([] if heading is None else [updates.PlanEntry.of(heading["text"])])
 
 
-PRIORITIES: tuple[str, ...] = get_args(v1.PlanEntryPriority)
-STATUSES: tuple[str, ...] = get_args(v1.PlanEntryStatus)
+PRIORITIES = words_of(updates.PlanEntryPriority)
+STATUSES = words_of(updates.PlanEntryStatus)
 
 
 class TurnPlan:
@@ -85,12 +81,12 @@ class TurnPlan:
     def __init__(
         self,
         send: Callable[[PlanChange], Awaitable[None]],
-        entries: Iterable[str | v1.PlanEntry],
+        entries: Iterable[str | updates.PlanEntry],
         plan_id: str | None = None,
     ) -> None:
         self._send = send
-        self.id = None if plan_id is None else v1.PlanId(plan_id)
-        """The plan's id among the plans of the session; None for the plan that has none."""
+        self.id = updates.PlanId(plan_id or updates.MAIN_PLAN)
+        """The plan's id among the plans of the session."""
         self.entries = [_entry("turn.plan()", it) for it in entries]
         """The steps as they are now."""
 
@@ -102,14 +98,14 @@ class TurnPlan:
         """This step is done."""
         await self.mark(step, "completed")
 
-    async def mark(self, step: int | str, status: v1.PlanEntryStatus) -> None:
-        """Give a step, by its place or its words, this status: `pending`, `in_progress` or `completed`."""
+    async def mark(self, step: int | str, status: updates.PlanEntryStatus) -> None:
+        """Give a step, by its place or its words, this status: `pending`, `in_progress`, `completed` or `cancelled`."""
         check_word("status", status, STATUSES)
         place = self._place(step)
         self.entries[place] = msgspec.structs.replace(self.entries[place], status=status)
         await self.send()
 
-    async def add(self, *entries: str | v1.PlanEntry) -> None:
+    async def add(self, *entries: str | updates.PlanEntry) -> None:
         """More steps, at the end."""
         self.entries += [_entry("plan.add()", it) for it in entries]
         await self.send()
@@ -124,13 +120,12 @@ class TurnPlan:
     async def send(self) -> None:
         """Send the whole plan to the client."""
         # agent-plan, Updating Plans: every update holds all entries.
-        entries = list(self.entries)
-        await self._send(v1.Plan(entries) if self.id is None else v1.PlanUpdate(v1.PlanItems(self.id, entries)))
+        await self._send(updates.PlanUpdate.of(self.id, *self.entries))
 
     async def remove(self) -> None:
         """Take the plan away, because it no longer applies."""
         self.entries.clear()
-        await self._send(v1.Plan([]) if self.id is None else v1.PlanRemoved(self.id))
+        await self._send(updates.PlanRemoved(self.id))
 
     def _place(self, step: int | str) -> int:
         if isinstance(step, int):
@@ -151,7 +146,7 @@ class PlanDocument:
     ...     await document.replace("# A better plan")
     """
 
-    def __init__(self, send: Callable[[PlanChange], Awaitable[None]], plan_id: v1.PlanId, cwd: PurePath) -> None:
+    def __init__(self, send: Callable[[PlanChange], Awaitable[None]], plan_id: updates.PlanId, cwd: PurePath) -> None:
         self.id = plan_id
         """The plan's id among the plans of the session."""
         self._send = send
@@ -162,23 +157,23 @@ class PlanDocument:
         if isinstance(content, PurePath):
             path = Path(self._cwd / content)
             text = await asyncio.to_thread(path.read_text, "utf-8")
-            plan = v1.PlanMarkdown(self.id, text, str(path))
+            plan = updates.PlanMarkdown(self.id, text, str(path))
         elif isinstance(cast("object", content), str):
-            plan = v1.PlanMarkdown(self.id, content)
+            plan = updates.PlanMarkdown(self.id, content)
         else:
             raise wrong_type("turn.plan_document()", "Markdown as text, or a Path", content)
-        await self._send(v1.PlanUpdate(plan))
+        await self._send(updates.PlanUpdate(plan))
 
     async def remove(self) -> None:
         """Take the plan away, because it no longer applies."""
-        await self._send(v1.PlanRemoved(self.id))
+        await self._send(updates.PlanRemoved(self.id))
 
 
-def _entry(call: str, entry: Any) -> v1.PlanEntry:
+def _entry(call: str, entry: Any) -> updates.PlanEntry:
     """A step that an author gave; raises TypeError or ValueError for an invalid one."""
     if isinstance(entry, str):
-        return v1.PlanEntry.of(entry)
-    if not isinstance(entry, v1.PlanEntry):
+        return updates.PlanEntry.of(entry)
+    if not isinstance(entry, updates.PlanEntry):
         hint = "pass each step by itself: *steps" if isinstance(entry, list | tuple) else ""
         raise wrong_type(call, "steps, each text or a PlanEntry", cast("object", entry), hint)
     check_word(f"{call}: priority", entry.priority, PRIORITIES)

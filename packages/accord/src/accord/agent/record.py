@@ -427,7 +427,9 @@ class SessionUpdates:
             await self._peer.breathe()
 
     async def _send_fitted(self, update: Any) -> None:
-        for fitted in map(self._checked, self.dialect.fitted(self._checked(update))):
+        for fitted in self.dialect.fitted(self._folded(update)):
+            if fitted.__needs__ is not None:
+                self._peer.capabilities.require(fitted.__needs__, fitted.__class__.__name__)
             if self.tell(self._record.keep_now(fitted) or await self._record.keep(fitted)):
                 await self._peer.breathe()
 
@@ -493,16 +495,14 @@ class SessionUpdates:
         """Forget the tool calls of a turn that was refused."""
         self._tool_calls.clear()
 
-    def _checked(self, update: Any) -> Any:
-        """This update as it may be sent, in the version in which it was made."""
-        needed = update.__needs__
-        if needed is not None:
-            self._peer.capabilities.require(needed, update.__class__.__name__)
-            return update
-        if not isinstance(update, v1.ToolCall | v1.ToolCallProgress):
+    def _folded(self, update: Any) -> Any:
+        """This update as everyone reads it; what it says of a tool call is folded."""
+        if (as_update := getattr(update, "as_update", None)) is not None:  # only version 1 has it
+            update = as_update(is_known=getattr(update, "tool_call_id", None) in self._tool_calls)
+        if update.__class__ is not updates.ToolCallProgress:
             return update
         update = with_absolute_paths(update, self._cwd)
         known = self._tool_calls.pop(update.tool_call_id, None) or ToolCallState(update.tool_call_id)
-        if not (call := known.updated(update.as_update())).is_finished:
+        if not (call := known.updated(update)).is_finished:
             self._tool_calls[call.id] = call
         return update

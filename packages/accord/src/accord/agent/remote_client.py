@@ -30,6 +30,7 @@ from accord.schema.base import Json, Notification, Request
 from accord.schema.capabilities import Capabilities
 from accord.schema.sendable import check_sendable
 from accord.services.service import ServedSession
+from accord.session import updates
 
 if TYPE_CHECKING:
     from accord.mcp.mcp_line import LinesToClient
@@ -50,7 +51,7 @@ class Requester(Protocol):
 # Paths
 
 
-Call = TypeVar("Call", bound="v1.ToolCall | v1.ToolCallUpdate")
+Call = TypeVar("Call", bound="updates.ToolCallUpdate | v1.ToolCallUpdate")
 
 
 def checked_folders(cwd: str, additional: Sequence[str] = ()) -> tuple[Path, ...]:
@@ -73,20 +74,20 @@ def with_absolute_paths(call: Call, cwd: Path) -> Call:
     """What is told of a tool call, its relative paths as they are meant: from `cwd` on."""
     # overview, Argument requirements: every path is absolute.
     content: Sequence[Any] = call.content or ()
-    locations: Sequence[v1.ToolCallLocation] = call.locations or ()
+    locations: Sequence[updates.ToolCallLocation] = call.locations or ()
     paths = [it.path for it in _diffs(content)] + [it.path for it in locations]
     if all(map(os.path.isabs, paths)):
         return call
     changed: dict[str, Any] = {}
     if content:
-        changed["content"] = [_from(cwd, it) if isinstance(it, v1.Diff) else it for it in content]
+        changed["content"] = [_from(cwd, it) if isinstance(it, updates.TextDiff) else it for it in content]
     if locations:
         changed["locations"] = [_from(cwd, it) for it in locations]
     return msgspec.structs.replace(call, **changed)
 
 
-def _diffs(content: Sequence[Any]) -> list[v1.Diff]:
-    return [it for it in content if isinstance(it, v1.Diff)]
+def _diffs(content: Sequence[Any]) -> list[updates.TextDiff]:
+    return [it for it in content if isinstance(it, updates.TextDiff)]
 
 
 def _from(cwd: Path, place: Any) -> Any:

@@ -15,6 +15,7 @@ from accord.mcp.servers import McpServers
 from accord.mcp.surroundings import Surroundings
 from accord.schema import v1
 from accord.schema.base import Json
+from accord.session import updates
 
 
 class MakesTools(Protocol):
@@ -101,7 +102,8 @@ class SessionServers(McpServers):
             return
         tool_call_id = v1.ToolCallId(f"mcp-{failure.server}")
         title = f"Connect to the MCP server {failure.server}"
-        await self._updates.send(v1.ToolCall(tool_call_id, title, "other", "failed", [v1.Content.of(failure.problem)]))
+        content: list[updates.ToolCallContent] = [updates.Content.of(failure.problem)]
+        await self._updates.send(updates.ToolCallProgress(tool_call_id, title, "other", "failed", content))
 
 
 def _amount(progress: float, total: float | None) -> str:

@@ -40,6 +40,7 @@ from accord.schema import v1
 from accord.schema.base import Request
 from accord.schema.sendable import content_block
 from accord.schema.v1 import ContentBlock, SessionUpdate
+from accord.session import updates
 from accord.session.values import Update
 
 ResultT = TypeVar("ResultT")
@@ -159,7 +160,7 @@ class OneToolCall:
     async def send(self, update: SessionUpdate) -> None:
         if isinstance(update, v1.AgentMessageChunk):
             await self._grow(update.content)
-        elif isinstance(update, v1.ToolCall | v1.ToolCallProgress | v1.Notice):
+        elif isinstance(update, updates.Notice) or hasattr(update, "tool_call_id"):
             await self._parent._send(update)
 
     async def _grow(self, content: ContentBlock) -> None:

@@ -20,7 +20,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from os import PathLike, fspath
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
 import msgspec
 
@@ -40,7 +40,7 @@ from accord.errors import AccordError, CapabilityMissing, ConnectionClosed
 from accord.mistakes import check_extensible_word, check_text
 from accord.printable import fenced
 from accord.schema import v1
-from accord.schema.base import Json, Unknown
+from accord.schema.base import Json, Unknown, words_of
 from accord.schema.sendable import check_sendable, content_block
 from accord.session import updates
 
@@ -59,7 +59,9 @@ PAUSE = 0.1
 class TerminalText:
     """What a terminal shows, as content of a tool call; `on_growth` is called with how much longer it has become."""
 
-    def __init__(self, session: SessionClient, terminal_id: v1.TerminalId, on_growth: Callable[[int], None]) -> None:
+    def __init__(
+        self, session: SessionClient, terminal_id: updates.TerminalId, on_growth: Callable[[int], None]
+    ) -> None:
         self._session = session
         self._request = v1.TerminalOutputRequest(session.session_id, terminal_id)
         self._on_growth = on_growth
@@ -67,9 +69,9 @@ class TerminalText:
         self._following: asyncio.Task[None] | None = None
 
     @property
-    def content(self) -> v1.Content:
+    def content(self) -> updates.Content:
         """The output so far, in a block that Markdown leaves as it is."""
-        return v1.Content.of(fenced(self._output))
+        return updates.Content.of(fenced(self._output))
 
     async def begin(self) -> None:
         """Read the output now, and again while the command runs; raises what the request raises."""
@@ -107,9 +109,9 @@ FREE = 64 * 1024
 FACTOR = 3
 """How many times what it produced may be sent, all in all, once that is used up."""
 
-KINDS: tuple[str, ...] = get_args(v1.ToolKind)
+KINDS = words_of(updates.ToolKind)
 
-Location: TypeAlias = str | PathLike[str] | tuple[str | PathLike[str], int] | v1.ToolCallLocation
+Location: TypeAlias = str | PathLike[str] | tuple[str | PathLike[str], int] | updates.ToolCallLocation
 """A file, or a file and a line (1-based)."""
 
 
@@ -136,10 +138,6 @@ class ToolSurroundings(msgspec.Struct, frozen=True):
     """Ends the message before the tool call."""
     send: Callable[[updates.Update], Awaitable[None]]
     """Sends updates, and raises RuntimeError once the turn is over."""
-    cancelled_status: str = "failed"
-    """The status of a tool call that was cancelled, in the version of the connection."""
-    can_pause: bool = False
-    """Whether that version has a status for a tool call that is paused."""
     command: CommandParts | None = None
     """What its commands need beside that; None for tool calls that show no commands."""
     detached: DetachedTool | None = None
@@ -152,10 +150,10 @@ class Tool(Elicits):
     def __init__(
         self,
         surroundings: ToolSurroundings,
-        tool_call_id: v1.ToolCallId,
+        tool_call_id: updates.ToolCallId,
         title: str,
         *,
-        kind: v1.ToolKind | None = None,
+        kind: updates.ToolKind | None = None,
         name: str | None = None,
         locations: Sequence[Location] = (),
         raw_input: Json = None,
@@ -166,9 +164,9 @@ class Tool(Elicits):
         """The tool call's id, which the client knows as well."""
         self.title = title
         """What the user reads; `retitle` changes it."""
-        self.kind: v1.ToolKind | None = kind
+        self.kind: updates.ToolKind | None = kind
         """What kind of work it is, such as `edit` or `execute`."""
-        self.status: v1.ToolCallStatus = "pending"
+        self.status: updates.ToolCallStatus = "pending"
         """How it stands for the client."""
         self._client = surroundings.client
         self._session = surroundings.session
@@ -177,12 +175,10 @@ class Tool(Elicits):
         self._permissions = surroundings.permissions
         self._end_message = surroundings.end_message
         self._send = surroundings.send
-        self._cancelled_status = surroundings.cancelled_status
-        self._can_pause = surroundings.can_pause
         self._detached = surroundings.detached
         self._command = surroundings.command
         self._name = name
-        self._content: list[v1.ToolCallContent | TerminalText | CommandText] = []
+        self._content: list[updates.ToolCallContent | TerminalText | CommandText] = []
         self._text: list[str] = []
         self._shown_as_text: list[TerminalText] = []
         self._locations = [self._location(it) for it in locations]
@@ -227,31 +223,31 @@ class Tool(Elicits):
         self._text.append(text)
         self._grown(len(text))
 
-    async def content(self, *content: str | v1.ContentBlock | v1.ToolCallContent) -> None:
+    async def content(self, *content: str | updates.ContentBlock | updates.ToolCallContent) -> None:
         """More content: text, an image, a diff and so on."""
         for it in content:
-            if isinstance(it, v1.Terminal):
+            if isinstance(it, updates.Terminal):
                 await self.terminal(it.terminal_id)
-            elif isinstance(it, v1.Content | v1.Diff | v1.SessionReference):
+            elif isinstance(it, updates.Content | updates.Diff | updates.TextDiff | updates.SessionReference):
                 check_sendable("tool.content()", it)
                 self._add(it)
             else:
-                self._add(v1.Content(content_block("tool.content()", it)))
+                self._add(updates.Content(content_block("tool.content()", it)))
 
     async def diff(self, path: str | PathLike[str], old: str | None, new: str | None) -> None:
         """A file's change, by its whole text before (None for a new file) and after (None for a deleted file)."""
         for name, text in (("old", old), ("new", new)):
             if text is not None:
                 check_text(f"tool.diff({name})", text)
-        self._add(v1.Diff(self._session.resolve(path), new or "", old, deleted=new is None))
+        self._add(updates.TextDiff(self._session.resolve(path), new or "", old, deleted=new is None))
 
-    async def terminal(self, terminal: RemoteTerminal | v1.TerminalId) -> None:
+    async def terminal(self, terminal: RemoteTerminal | updates.TerminalId) -> None:
         """Show this terminal's output as it grows: by its id, or as text to a client that has no terminals."""
         if isinstance(terminal, RemoteTerminal) and terminal.is_released:
             raise ValueError("the terminal was already released; show it inside its `async with` block")
         terminal_id = terminal.id if isinstance(terminal, RemoteTerminal) else terminal
         if self._session.client.capabilities.has("terminal"):
-            self._add(v1.Terminal(terminal_id))
+            self._add(updates.Terminal(terminal_id))
         else:
             await self._add_as_text(terminal_id, terminal if isinstance(terminal, RemoteTerminal) else None)
         await self._flush()
@@ -289,16 +285,16 @@ class Tool(Elicits):
         )
         return ToolCommand(stage, command, cwd=cwd, env=env)
 
-    async def _show_command(self, shown: v1.Terminal | CommandText) -> None:
+    async def _show_command(self, shown: updates.Terminal | CommandText) -> None:
         self._require_block()
-        if isinstance(shown, v1.Terminal):
+        if isinstance(shown, updates.Terminal):
             self._add(shown)
         else:
             self._end_text()
             self._content.append(shown)
         await self._flush()
 
-    async def _add_as_text(self, terminal_id: v1.TerminalId, terminal: RemoteTerminal | None) -> None:
+    async def _add_as_text(self, terminal_id: updates.TerminalId, terminal: RemoteTerminal | None) -> None:
         if not self._session.client.lends("terminal"):
             raise CapabilityMissing("terminal", "showing a terminal")
         shown = TerminalText(self._session, terminal_id, self._grown)
@@ -356,9 +352,8 @@ class Tool(Elicits):
         await self._become("in_progress")
 
     async def pause(self) -> None:
-        """It stands still until `start` is called; clients of version 1 have no word for that and are told nothing."""
-        if self._can_pause:
-            await self._become(cast("v1.ToolCallStatus", "paused"))
+        """It stands still until `start` is called; version 1 has no word for that, and says `in_progress`."""
+        await self._become("paused")
 
     async def fail(self, reason: str | None = None) -> None:
         """It did not work."""
@@ -371,10 +366,7 @@ class Tool(Elicits):
     async def __aenter__(self) -> Self:
         self._has_begun = True
         self._end_message()
-        call = v1.ToolCall(
-            self.id, self.title, self.kind, "pending", [], self._locations, self._raw_input, name=self._name
-        )
-        await self._send(call)
+        await self._send(updates.ToolCallProgress(self.id, **self._described()))
         if self._detached is not None:
             self._detached.begins(self.id)
         self._change(status="in_progress")
@@ -393,7 +385,8 @@ class Tool(Elicits):
             if self.status != "failed":
                 if kind is None:
                     await self._flush(everything=True)
-                self.status = "completed" if kind is None else self._status_after(kind)
+                is_cancelled = kind is not None and issubclass(kind, asyncio.CancelledError)
+                self.status = "completed" if kind is None else "cancelled" if is_cancelled else "failed"
                 self._unsent["status"] = self.status
             await self._flush(everything=True)
         except ConnectionClosed:
@@ -407,18 +400,13 @@ class Tool(Elicits):
             return cast("None", True)
         return None
 
-    def _status_after(self, error: type[BaseException]) -> v1.ToolCallStatus:
-        """The status of a tool call whose block ended with this kind of error."""
-        is_cancelled = issubclass(error, asyncio.CancelledError)
-        return cast("v1.ToolCallStatus", self._cancelled_status if is_cancelled else "failed")
-
-    async def _become(self, status: v1.ToolCallStatus) -> None:
+    async def _become(self, status: updates.ToolCallStatus) -> None:
         self._unsent["status"] = self.status = status
         await self._flush()
 
     # Telling
 
-    def _add(self, content: v1.ToolCallContent) -> None:
+    def _add(self, content: updates.ToolCallContent) -> None:
         self._end_text()
         self._content.append(content)
         self._grown(_size(content))
@@ -471,44 +459,47 @@ class Tool(Elicits):
         if update:
             self._sent_at = asyncio.get_running_loop().time()
             self.status = update.get("status", self.status)
-            await self._send(v1.ToolCallProgress(self.id, **update))
+            await self._send(updates.ToolCallProgress(self.id, **update))
 
-    def _all_content(self) -> list[v1.ToolCallContent]:
+    def _all_content(self) -> list[updates.ToolCallContent]:
         content = [it if isinstance(it, msgspec.Struct | Unknown) else it.content for it in self._content]
         if self._text:
             self._text = ["".join(self._text)]
-            content.append(v1.Content.of(self._text[0]))
+            content.append(updates.Content.of(self._text[0]))
         return content
 
     def _end_text(self) -> None:
         if self._text:
-            self._content.append(v1.Content.of("".join(self._text)))
+            self._content.append(updates.Content.of("".join(self._text)))
             self._text = []
 
+    def _described(self) -> dict[str, Any]:
+        """The fields of the tool call that have a value, but its content."""
+        fields = {
+            "title": self.title,
+            "kind": self.kind,
+            "status": "pending",
+            "locations": self._locations or None,
+            "raw_input": self._raw_input,
+            "name": self._name,
+        }
+        return {name: value for name, value in fields.items() if value is not None}
+
     def _as_it_is(self) -> v1.ToolCallUpdate:
-        call = v1.ToolCallUpdate(
-            self.id,
-            self.title,
-            self.kind,
-            "pending",
-            self._all_content() or None,
-            self._locations or None,
-            self._raw_input,
-            name=self._name,
-        )
+        call = v1.ToolCallUpdate(self.id, content=cast("Any", self._all_content() or None), **self._described())
         return with_absolute_paths(call, self._session.cwd)
 
-    def _location(self, location: Location) -> v1.ToolCallLocation:
-        if not isinstance(location, v1.ToolCallLocation):
+    def _location(self, location: Location) -> updates.ToolCallLocation:
+        if not isinstance(location, updates.ToolCallLocation):
             path, line = location if isinstance(location, tuple) else (location, None)
-            location = v1.ToolCallLocation(self._session.resolve(fspath(path)), line)
+            location = updates.ToolCallLocation(self._session.resolve(fspath(path)), line)
         check_line(location.line)
         return location
 
 
-def _size(content: v1.ToolCallContent) -> int:
+def _size(content: updates.ToolCallContent) -> int:
     """About how much room it takes on the wire."""
-    if isinstance(content, v1.Diff):
+    if isinstance(content, updates.TextDiff):
         return len(content.new_text) + len(content.old_text or "")
-    block = content.content if isinstance(content, v1.Content) else None
+    block = content.content if isinstance(content, updates.Content) else None
     return len(getattr(block, "text", "") or getattr(block, "data", "")) + 100

@@ -359,7 +359,7 @@ class Turn(Elicits, Generic[StateT]):
 
     # Working
 
-    async def plan(self, *steps: str | v1.PlanEntry, id: str | None = None) -> TurnPlan:  # noqa: A002
+    async def plan(self, *steps: str | updates.PlanEntry, id: str | None = None) -> TurnPlan:  # noqa: A002
         """Show what you mean to do; what is returned marks its steps.
 
         A plan with an `id` stands beside the others of the session. A client that takes one plan gets the steps of all.
@@ -377,7 +377,7 @@ class Turn(Elicits, Generic[StateT]):
         """
         if id is not None:
             check_text("turn.plan_document(id)", id)
-        plan_id = v1.PlanId(id or self._new_id("p"))
+        plan_id = updates.PlanId(id or self._new_id("p"))
         document = PlanDocument(self._send_plan, plan_id, self.cwd)
         await document.replace(content)
         return document
@@ -389,7 +389,7 @@ class Turn(Elicits, Generic[StateT]):
         self,
         title: str,
         *,
-        kind: v1.ToolKind | None = None,
+        kind: updates.ToolKind | None = None,
         name: str | None = None,
         id: str | None = None,  # noqa: A002
         locations: Sequence[Location] = (),
@@ -408,7 +408,7 @@ class Turn(Elicits, Generic[StateT]):
         clients of version 2; those of version 1 see an ordinary tool call.
         """
         check_text("turn.tool()", title)
-        tool_call_id = v1.ToolCallId(id or self._new_id("t"))
+        tool_call_id = updates.ToolCallId(id or self._new_id("t"))
         session = self.session
         detached = None
         if background or cancellable:
@@ -422,15 +422,13 @@ class Turn(Elicits, Generic[StateT]):
             permissions=self.session.permissions,
             end_message=self.end_message,
             send=self._updates.send if background else self._send_unchecked,
-            cancelled_status=self._dialect.cancelled_status,
-            can_pause=self._dialect.can_pause,
             command=CommandParts(self.client, self._dialect, session._cancels, self._updates.send),
             detached=detached,
         )
         return Tool(surroundings, tool_call_id, title, kind=kind, name=name, locations=locations, raw_input=raw_input)
 
     async def ask(
-        self, title: str, *options: Offered, kind: v1.ToolKind | None = None, about: str | None = None
+        self, title: str, *options: Offered, kind: updates.ToolKind | None = None, about: str | None = None
     ) -> Decision:
         """Ask the user's permission for something that is not a tool call; see `Tool.ask`."""
         async with self.tool(title, kind=kind) as tool:

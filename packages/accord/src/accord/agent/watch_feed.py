@@ -163,11 +163,12 @@ class _ToSecond:
         self._dialect = V2Dialect()
 
     def seen(self, update: Any) -> None:
-        if isinstance(update, v1.ToolCall | v1.ToolCallProgress):  # the only updates that need a memory
+        if hasattr(update, "tool_call_id"):  # the only updates that need a memory
             self.told(update)
 
     def told(self, update: Any) -> Sequence[Any]:
-        return self._dialect.fitted(update)
+        as_update = getattr(update, "as_update", None)
+        return self._dialect.fitted(update if as_update is None else as_update())
 
 
 log = logging.getLogger("accord")

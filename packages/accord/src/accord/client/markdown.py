@@ -79,13 +79,13 @@ def _tool_call(call: ToolCallState) -> str:
     return heading if not details else f"{heading}\n\n{_indented(details)}"
 
 
-def _result(content: v1.ToolCallContent | v2.Diff) -> str:
+def _result(content: updates.ToolCallContent) -> str:
     match content:
         case v1.Content(content=block):
             return _block(block)
-        case v1.Diff(path=path, deleted=True, old_text=None):
+        case updates.TextDiff(path=path, deleted=True, old_text=None):
             return f"*(deleted {_escaped(path)})*"
-        case v1.Diff() as diff:
+        case updates.TextDiff() as diff:
             return fenced(diff.unified(), "diff")
         case v1.Terminal(terminal_id=terminal):
             return f"*(terminal {terminal})*"

@@ -26,6 +26,9 @@ Activity = Literal["running", "requires_action", "idle"]
 """What a session does: it works, it waits for its user, or it does nothing."""
 
 
+ENDED = ("completed", "failed", "cancelled")
+"""The statuses with which a tool call ends."""
+
 Kind = Literal["tool_call", "terminal"]
 """What can run beside the turns, and be cancelled by itself."""
 
@@ -63,10 +66,6 @@ class Dialect(ABC):
     """How one session speaks in one version of the protocol."""
 
     version: ClassVar[Version]
-    cancelled_status: ClassVar[str]
-    """The status of a tool call that was cancelled."""
-    can_pause: ClassVar[bool]
-    """Whether it has a word for a tool call that is paused."""
     replaces_messages: ClassVar[bool]
     """Whether a message that was sent can be replaced or taken back."""
     commands_come_with_answers: ClassVar[bool]

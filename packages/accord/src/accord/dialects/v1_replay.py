@@ -1,41 +1,32 @@
 """Replays a record to a client that speaks version 1.
 
 Each message comes as one chunk for each of its blocks, each tool call as one `tool_call`. What version 1 cannot say is
-said in other words, or left out:
+said in other words, as `v1_dialect` lists them, or left out:
 
 | in the record | in version 1 |
 |---|---|
 | a message without content; `_meta` of a message; icons of a link | left out |
-| the statuses `paused`, `cancelled`, and unknown ones | `in_progress`, `failed`, `in_progress` |
-| a kind of tool that version 1 lacks | `other` |
-| a diff whose patch does not have the whole texts | its patch as text |
 | a terminal of the agent in a tool call | its command, its output and its end as text |
-| a terminal that no tool call shows; the capabilities of tool calls; what runs in the background | left out |
+| a terminal that no tool call shows; what runs in the background | left out |
 | several plans, for a client without the capability `plan` | the plan that was updated last |
-| a cancelled step of a plan; an unknown status of one | `completed`; `pending` |
 | a config option of a type that version 1 lacks | left out |
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, cast, get_args
+from typing import Any, cast
 
 from msgspec import UNSET
 
-from accord.errors import ConversionError
+from accord.dialects.v1_dialect import STATUSES, plan, steps, tool_content, tool_kind
 from accord.printable import fenced
 from accord.schema import v1
-from accord.schema.base import Unknown
-from accord.schema.shared_updates import MAIN_PLAN, PlanItems
-from accord.session import Compaction, Message, SessionMessageState, SessionState, SubagentState, ToolCallState
+from accord.schema.shared_updates import MAIN_PLAN
+from accord.session import Compaction, Message, SessionMessageState, SessionState, SubagentState, ToolCallState, updates
 from accord.session.replay_scan import FoldedRecord, Key
 
 _CHUNKS = {"user": v1.UserMessageChunk, "agent": v1.AgentMessageChunk, "thought": v1.AgentThoughtChunk}
-_KINDS = frozenset(get_args(v1.ToolKind))
-_STATUSES = {word: word for word in get_args(v1.ToolCallStatus)} | {"cancelled": "failed"}
-_STEP_STATUSES = {word: word for word in get_args(v1.PlanEntryStatus)} | {"cancelled": "completed"}
-_PRIORITIES = frozenset(get_args(v1.PlanEntryPriority))
 
 
 def message(told: Message, content: Sequence[v1.ContentBlock], *, first: bool) -> Iterator[Any]:  # noqa: ARG001
@@ -54,8 +45,8 @@ def tool_call(call: ToolCallState, state: SessionState) -> v1.ToolCall:
     return v1.ToolCall(
         call.id,
         call.title,
-        call.kind if call.kind in _KINDS else "other",
-        cast("Any", _STATUSES.get(call.status, "in_progress")),
+        cast("Any", tool_kind(call.kind)),
+        cast("Any", STATUSES.get(call.status, "in_progress")),
         [fitting for item in call.content for fitting in _item(item, state)],
         cast("Any", list(call.locations)),
         call.raw_input,
@@ -65,14 +56,10 @@ def tool_call(call: ToolCallState, state: SessionState) -> v1.ToolCall:
     )
 
 
-def _item(item: Any, state: SessionState) -> list[v1.ToolCallContent]:
-    match item:
-        case v1.Terminal(terminal_id=terminal_id) if terminal_id in state.terminals:
-            return [v1.Content.of(_terminal(state, terminal_id))]
-        case v1.Content() | v1.Diff() | v1.Terminal() | v1.SessionReference() | Unknown():
-            return [item]
-        case changed:
-            return _diff(changed)
+def _item(item: Any, state: SessionState) -> list[Any]:
+    if isinstance(item, updates.Terminal) and item.terminal_id in state.terminals:
+        return [updates.Content.of(_terminal(state, item.terminal_id))]
+    return tool_content(item)
 
 
 def _terminal(state: SessionState, terminal_id: v1.TerminalId) -> str:
@@ -85,15 +72,6 @@ def _terminal(state: SessionState, terminal_id: v1.TerminalId) -> str:
         elif end.exit_code is not None:
             shown.append(f"(exit code {end.exit_code})")
     return fenced("\n".join(filter(None, shown)))
-
-
-def _diff(diff: Any) -> list[v1.ToolCallContent]:
-    from accord.schema.conversion import all_to_v1
-
-    try:
-        return all_to_v1(diff)
-    except ConversionError:
-        return [v1.Content.of(fenced("\n".join(diff.summary) if diff.patch is None else diff.patch.text))]
 
 
 # What else has an id
@@ -148,40 +126,16 @@ def _session_message(it: SessionMessageState) -> v1.SessionMessage:
 # The session
 
 
-def _plans(record: FoldedRecord) -> Iterator[Any]:
-    """The plans; the main plan has no id in version 1."""
-    for update in record.plans.values():
-        if isinstance(update.plan, PlanItems) and update.plan.plan_id == MAIN_PLAN:
-            yield v1.Plan([_step(step) for step in update.plan.entries], meta=update.meta)
-        else:
-            yield v1.PlanUpdate(_plan(update.plan), meta=update.meta)
-
-
 def plan_without_ids(record: FoldedRecord) -> v1.Plan | None:
     """The plan for a client that has no plans with ids; None if there is none, or it is replayed anyway."""
     if record.state.plan_id in (None, MAIN_PLAN):
         return None
-    return v1.Plan([_step(step) for step in record.state.plan])
-
-
-def _plan(plan: Any) -> v1.PlanUpdateContent:
-    if not isinstance(plan, PlanItems):
-        return plan  # type: ignore[no-any-return]
-    return v1.PlanItems(plan.plan_id, [_step(step) for step in plan.entries], meta=plan.meta)
-
-
-def _step(step: Any) -> v1.PlanEntry:
-    return v1.PlanEntry(
-        step.content,
-        step.priority if step.priority in _PRIORITIES else "medium",
-        cast("Any", _STEP_STATUSES.get(step.status, "pending")),
-        meta=step.meta,
-    )
+    return v1.Plan(steps(record.state.plan))
 
 
 def ending(record: FoldedRecord) -> Iterator[Any]:
     """What holds for the whole session: plans, settings, usage, title."""
-    yield from _plans(record)
+    yield from map(plan, record.plans.values())
     yield from _settings(record)
 
 

@@ -15,15 +15,14 @@ from typing import Any
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from accord.dialects.dialect import Activity, Background, Dialect, End, Kind
+from accord.dialects.dialect import ENDED, Activity, Background, Dialect, End, Kind
 from accord.schema import codec, v1, v2
 from accord.schema.base import Unknown
 from accord.schema.capabilities import updates_of, updates_that_need
 from accord.schema.conversion import to_v2
+from accord.session import updates
 
 CHUNKS = (v1.AgentMessageChunk, v1.AgentThoughtChunk, v1.UserMessageChunk)
-
-ENDED = ("completed", "failed", "cancelled")
 
 
 @functools.cache
@@ -37,8 +36,6 @@ class V2Dialect(Dialect):
     """How a session speaks in version 2."""
 
     version = 2
-    cancelled_status = "cancelled"
-    can_pause = True
     replaces_messages = True
     commands_come_with_answers = True
 
@@ -48,7 +45,7 @@ class V2Dialect(Dialect):
         self.user_chunk = v2.UserMessageChunk
         self.sendable = sendable()
         self._shown: dict[v1.ToolCallId, list[Any]] = {}
-        """The content that the client has of each unfinished tool call, as values of version 1."""
+        """The content that the client has of each unfinished tool call, as it was given."""
         self._unnamed: tuple[type[Any], v2.MessageId] | None = None
         """The message that chunks without an id belong to."""
 
@@ -57,12 +54,8 @@ class V2Dialect(Dialect):
         if kind in CHUNKS:
             return (to_v2(self._with_id(update)),)
         self._unnamed = None
-        if kind is v1.ToolCall or kind is v1.ToolCallProgress:
+        if kind is updates.ToolCallProgress:
             return self._tool_call(update)
-        if kind is v2.ToolCallProgress:
-            self._shown.pop(update.tool_call_id, None)
-            if update.content:
-                update = replace(update, content=[content_up(it) for it in update.content])
         if kind is v1.CurrentModeUpdate:
             return ()  # the mode is a config option, whose update is sent as well
         return (to_v2(update),)
@@ -81,21 +74,18 @@ class V2Dialect(Dialect):
 
     # Tool calls
 
-    def _tool_call(self, update: v1.ToolCall | v1.ToolCallProgress) -> Sequence[Any]:
-        begins = isinstance(update, v1.ToolCall)
-        given: list[Any] | None = update.content or None if begins else update.content
-        shown = self._shown.get(update.tool_call_id, [])
-        if given is not None:
-            self._shown[update.tool_call_id] = list(given)
-        if update.status in ENDED:
-            self._shown.pop(update.tool_call_id, None)
-        patch = _plain_patch(update) or to_v2(replace(update, content=[] if begins else None))
-        if given is None:
-            return (patch,)
-        if (not shown and given) or given[: len(shown)] != shown:
-            return (replace(patch, content=[content_up(it) for it in given]),)
-        added = [v2.ToolCallContentChunk(update.tool_call_id, content_up(it)) for it in given[len(shown) :]]
-        return added if patch == v2.ToolCallProgress(update.tool_call_id) else (*added, patch)
+    def _tool_call(self, update: updates.ToolCallProgress) -> Sequence[Any]:
+        tool_call_id, given = update.tool_call_id, update.content
+        shown = self._shown.pop(tool_call_id, [])
+        if update.status not in ENDED:
+            self._shown[tool_call_id] = shown if given is UNSET else list(given or ())
+        if not given:
+            return (update,)
+        if not shown or given[: len(shown)] != shown:
+            return (replace(update, content=[content_up(it) for it in given]),)
+        added = [updates.ToolCallContentChunk(tool_call_id, content_up(it)) for it in given[len(shown) :]]
+        patch = replace(update, content=UNSET)
+        return added if patch == updates.ToolCallProgress(tool_call_id) else (*added, patch)
 
     def told(self, tool_call: v1.ToolCallUpdate) -> None:
         """The client has learnt this of a tool call from another message, such as a question."""
@@ -156,31 +146,6 @@ def state_of(activity: Activity, background: Sequence[Background]) -> v2.StateUp
 def _plain_state(activity: Activity, stop_reason: str | None) -> bytes:
     """The JSON of a state that says nothing else, which is made once."""
     return codec.encode(v2.SessionStateUpdate(activity, stop_reason))
-
-
-_PLAIN = frozenset({str, type(None)})
-
-
-def _plain_patch(update: v1.ToolCall | v1.ToolCallProgress) -> v2.ToolCallProgress | None:
-    """A tool call of words and raw values, without its content; None if it needs a conversion field by field."""
-    title, kind, status, name = update.title, update.kind, update.status, update.name
-    if update.__class__ is v1.ToolCall:
-        is_plain = title is not None and not update.locations
-    else:
-        is_plain = update.locations is None  # an empty list clears them
-    if not is_plain or update.meta is not None or update.tool_call_id.__class__ is not str:
-        return None
-    if not _PLAIN.issuperset(map(type, (title, kind, status, name))):
-        return None
-    return v2.ToolCallProgress(
-        update.tool_call_id,
-        UNSET if title is None else title,
-        UNSET if kind is None else kind,
-        UNSET if status is None else status,
-        raw_input=UNSET if update.raw_input is None else update.raw_input,
-        raw_output=UNSET if update.raw_output is None else update.raw_output,
-        name=UNSET if name is None else name,
-    )
 
 
 def content_up(item: Any) -> Any:

@@ -86,6 +86,11 @@ def words(*known: str) -> Words:
     return Words(known)
 
 
+def words_of(type: Any) -> tuple[str, ...]:
+    """The words of such a set."""
+    return typing.get_args(type)[1].known  # type: ignore[no-any-return]
+
+
 class Every(msgspec.Struct, frozen=True):
     """Texts that every variant of an open union has, known or not, by their names on the wire."""
 

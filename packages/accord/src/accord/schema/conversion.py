@@ -522,7 +522,7 @@ def _tool_call_down(value: v2.ToolCallUpdate) -> Any:
 # diff-file-states: version 1 has a file's whole text before and after, version 2 a list of changes and a patch
 
 
-@UP.step(v1.Diff)
+@UP.step(v1.Diff, updates.TextDiff)
 def _diff_up(value: v1.Diff) -> v2.Diff:
     if value.deleted:
         return _deletion_up(value)

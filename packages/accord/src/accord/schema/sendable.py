@@ -22,7 +22,7 @@ from accord.errors import DecodeError, EncodeError
 from accord.mistakes import wrong_type
 from accord.schema import codec, tolerant, v1
 from accord.schema.base import Model, Unknown, Upsert
-from accord.schema.shared_updates import ToolCallUpdate
+from accord.schema.shared_updates import TextDiff, ToolCallUpdate
 
 CONTENT_BLOCKS = (
     v1.TextContent,
@@ -101,11 +101,11 @@ def check_update(call: str, update: object) -> None:
         hint = "send a ToolCallProgress" if isinstance(update, ToolCallUpdate | v1.ToolCallUpdate) else ""
         raise wrong_type(call, "an update of a session, such as updates.PlanUpdate", update, hint)
     if isinstance(update, ToolCallUpdate) and update.content:
-        diffs = [it for it in update.content if isinstance(it, v1.Diff)]  # updates.TextDiff
+        diffs = [it for it in update.content if isinstance(it, TextDiff)]
         for diff in diffs:
             check_sendable(call, diff)
         if diffs:
-            update = replace(update, content=[it for it in update.content if not isinstance(it, v1.Diff)])
+            update = replace(update, content=[it for it in update.content if not isinstance(it, TextDiff)])
     check_sendable(call, update)
 
 

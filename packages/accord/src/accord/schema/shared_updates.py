@@ -13,7 +13,7 @@ removes it.
 
 from __future__ import annotations
 
-from typing import Annotated, NewType, Self, TypeAlias
+from typing import TYPE_CHECKING, Annotated, NewType, Self, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType
 
@@ -24,6 +24,7 @@ from accord.schema.base import (
     Patch,
     Tolerant,
     Unknown,
+    Unstable,
     Upsert,
     ValidItems,
     every,
@@ -315,7 +316,36 @@ class SessionReference(Model, tag_field="type", tag="session"):
     session_id: SessionId
 
 
-ToolCallContent: TypeAlias = Open[Content | Diff | Terminal | SessionReference]
+class TextDiff(_InBothVersions, tag_field="type", tag="diff"):
+    """A changed file: its whole text before (None for a new file) and after (empty for a `deleted` file)."""
+
+    path: str
+    new_text: str
+    old_text: Tolerant[str | None] = None
+    deleted: Unstable[Tolerant[bool]] = False
+
+    def unified(self) -> str:
+        """The change as a unified diff, for showing it as text; empty if nothing differs.
+
+        >>> print(TextDiff("a.txt", "one\\n2\\n", "one\\ntwo\\n").unified())
+        --- a.txt
+        +++ a.txt
+        @@ -1,2 +1,2 @@
+         one
+        -two
+        +2
+        """
+        import difflib  # here, so that agents that only send diffs do not load it
+
+        old, new = (self.old_text or "").splitlines(), self.new_text.splitlines()
+        return "\n".join(difflib.unified_diff(old, new, self.path, self.path, lineterm=""))
+
+
+if TYPE_CHECKING:
+    # A `TextDiff` stands for the `Diff` that the dialect of version 2 makes of it, and is what version 1 sends.
+    ToolCallContent: TypeAlias = Content | Diff | TextDiff | Terminal | SessionReference | Unknown
+else:
+    ToolCallContent = Open[Content | Diff | Terminal | SessionReference]
 
 
 class ToolCallLocation(_InBothVersions):

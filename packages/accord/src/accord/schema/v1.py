@@ -1492,29 +1492,8 @@ ToolKind = Literal["read", "edit", "delete", "move", "search", "execute", "think
 ToolCallStatus = Literal["pending", "in_progress", "completed", "failed"]
 
 
-class Diff(Model, tag_field="type", tag="diff"):
+class Diff(updates.TextDiff):
     """A changed file: its whole text before (None for a new file) and after (empty for a `deleted` file)."""
-
-    path: str
-    new_text: str
-    old_text: Tolerant[str | None] = None
-    deleted: Unstable[Tolerant[bool]] = False
-
-    def unified(self) -> str:
-        """The change as a unified diff, for showing it as text; empty if nothing differs.
-
-        >>> print(Diff("a.txt", "one\\n2\\n", "one\\ntwo\\n").unified())
-        --- a.txt
-        +++ a.txt
-        @@ -1,2 +1,2 @@
-         one
-        -two
-        +2
-        """
-        import difflib  # here, so that agents that only send diffs do not load it
-
-        old, new = (self.old_text or "").splitlines(), self.new_text.splitlines()
-        return "\n".join(difflib.unified_diff(old, new, self.path, self.path, lineterm=""))
 
 
 ToolCallContent: TypeAlias = Open[Content | Diff | Terminal | SessionReference]

@@ -35,7 +35,7 @@ from accord.services.permission_question import Ask, PermissionQuestion
 from accord.services.permission_service import Permissions, RememberedAnswers
 from accord.services.service import ServedSession, Service, SessionOf
 from accord.services.terminal_service import Terminals
-from accord.session import ToolCallState
+from accord.session import ToolCallState, updates
 
 ALWAYS = "always"
 OPTIONS = (
@@ -232,7 +232,7 @@ class Guarded(Service):
             old = await self._lent.read(session, message.path)
         except RequestError:  # a new file, or one that is not text
             old = None
-        diff = v1.Diff(path, message.content, old)
+        diff = updates.TextDiff(path, message.content, old)
         call = ToolCallState(v1.ToolCallId("write"), f"write {_short(session, path)}", "edit", content=(diff,))
         return UseRequest(call, _written(path, message.content), "write")
 
@@ -241,7 +241,7 @@ async def _reading(session: ServedSession, message: v1.ReadTextFileRequest) -> U
     path = await asyncio.to_thread(_real, session, message.path)
     if not await asyncio.to_thread(os.path.exists, path):
         return None  # the service says so, and there is nothing to allow
-    place = v1.ToolCallLocation(path)
+    place = updates.ToolCallLocation(path)
     call = ToolCallState(v1.ToolCallId("read"), f"read {_short(session, path)}", "read", locations=(place,))
     return UseRequest(call, ("read", path), "read")
 

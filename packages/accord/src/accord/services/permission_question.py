@@ -21,7 +21,7 @@ from accord.errors import RequestError
 from accord.project.roots import LONGEST, is_unicode
 from accord.schema import v1
 from accord.services.service import ServedSession
-from accord.session import ToolCallState
+from accord.session import ToolCallState, updates
 
 if TYPE_CHECKING:
     from accord.schema import v2
@@ -44,7 +44,7 @@ def must_be_judgeable(tool_call: ToolCallState, options: Sequence[v1.PermissionO
     if len(options) > MOST_OPTIONS:
         raise _too_much("options", len(options), MOST_OPTIONS, "offer fewer")
     files = len(tool_call.locations) + sum(
-        isinstance(part, v1.Diff) or len(list(_changed(part))) for part in tool_call.content
+        isinstance(part, updates.TextDiff) or len(list(_changed(part))) for part in tool_call.content
     )
     if files > FILES:
         raise _too_much("files", files, FILES, "ask about fewer files at once")
@@ -97,7 +97,7 @@ def _named(tool_call: ToolCallState) -> Iterator[str]:
     for location in tool_call.locations:
         yield location.path
     for part in tool_call.content:
-        if isinstance(part, v1.Diff):
+        if isinstance(part, updates.TextDiff):
             yield part.path
         else:
             yield from _changed(part)

@@ -65,7 +65,7 @@ class Timeline:
         self._by_id: dict[tuple[Speaker, v1.MessageId], GrowingMessage] = {}
         self._places: dict[v1.ToolCallId, int] = {}
         self._unfinished: dict[v1.ToolCallId, None] = {}
-        self._appended: dict[v1.ToolCallId, list[v1.ToolCallContent | ToolCallContent]] = {}
+        self._appended: dict[v1.ToolCallId, list[ToolCallContent]] = {}
         """Content that was appended to tool calls since they were last read: it joins them when they are."""
         self._not_echoed: list[GrowingMessage] = []
         """Prompts as they were sent, whose ids are not known yet, in version 2."""

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from accord.schema import shared_updates
 from accord.schema.base import Unknown
 from accord.schema.content import (
     AudioContent,
@@ -39,19 +38,26 @@ from accord.schema.shared_updates import (
     Diff,
     MessageId,
     PlanEntry,
+    PlanEntryPriority,
+    PlanEntryStatus,
     PlanId,
     PlanItems,
     PlanMarkdown,
     PlanRemoved,
     PlanUpdate,
     PlanUpdateContent,
+    SessionReference,
     Terminal,
     TerminalId,
+    TextDiff,
+    ToolCallContent,
     ToolCallContentChunk,
     ToolCallId,
     ToolCallLocation,
     ToolCallProgress,
+    ToolCallStatus,
     ToolCallUpdate,
+    ToolKind,
     UserMessage,
     UserMessageChunk,
 )
@@ -62,7 +68,6 @@ from accord.schema.v1 import (
     ConfigOptionUpdate,
     CurrentModeUpdate,
     CursorUpdate,
-    Diff as TextDiff,
     Notice,
     PromptSuggestionsUpdate,
     SessionInfoUpdate,
@@ -78,9 +83,6 @@ if TYPE_CHECKING:
 
 Update: TypeAlias = "v1.SessionUpdate | v2.SessionUpdate"
 """An update, as readers get it."""
-
-ToolCallContent: TypeAlias = shared_updates.ToolCallContent | TextDiff
-"""What a tool call produced. A `TextDiff` has the whole texts of one file, as agents of version 1 send them."""
 
 _OF_VERSION_2 = ("ReplayComplete", "SessionStateUpdate", "TerminalOutputChunk", "TerminalUpdate")
 """Only agents that speak version 2 send these, so their types are loaded when they are first named."""
@@ -108,6 +110,8 @@ __all__ = [
     "MessageId",
     "Notice",
     "PlanEntry",
+    "PlanEntryPriority",
+    "PlanEntryStatus",
     "PlanId",
     "PlanItems",
     "PlanMarkdown",
@@ -120,6 +124,7 @@ __all__ = [
     "SessionInfoUpdate",
     "SessionMessage",
     "SessionMessageChunk",
+    "SessionReference",
     "SessionStateUpdate",
     "SubagentUpdate",
     "Terminal",
@@ -133,7 +138,9 @@ __all__ = [
     "ToolCallId",
     "ToolCallLocation",
     "ToolCallProgress",
+    "ToolCallStatus",
     "ToolCallUpdate",
+    "ToolKind",
     "Unknown",
     "Update",
     "UsageUpdate",

@@ -190,7 +190,7 @@ class ToolCallState(msgspec.Struct, frozen=True):
     title: str = ""
     kind: v1.ToolKind = "other"
     status: Status = "pending"
-    content: Sequence[v1.ToolCallContent | ToolCallContent] = ()
+    content: Sequence[ToolCallContent] = ()
     """What it produced. An agent that speaks version 2 sends a `v2.Diff` for a change of files."""
     locations: Sequence[ToolCallLocation] = ()
     raw_input: Json = None
@@ -213,9 +213,9 @@ class ToolCallState(msgspec.Struct, frozen=True):
         return self.status in ("completed", "failed", "cancelled")
 
     @property
-    def diffs(self) -> list[v1.Diff]:
+    def diffs(self) -> list[updates.TextDiff]:
         """The changes of files in its content."""
-        return [part for part in self.content if isinstance(part, v1.Diff)]
+        return [part for part in self.content if isinstance(part, updates.TextDiff)]
 
     @property
     def text(self) -> str:

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from accord import Agent, CapabilityMissing, connect, v1, v2
+from accord import Agent, CapabilityMissing, connect, updates, v1, v2
 from accord.errors import ConversionError
 
 
@@ -396,20 +396,25 @@ async def test_a_tool_call_is_paused_and_goes_on(speak):
         assert statuses == ["pending", "in_progress", "paused", "in_progress", "completed"]
 
 
-async def test_a_client_of_version_1_is_not_told_of_a_pause():
-    agent = Agent("pauser")
+async def test_a_client_of_version_1_sees_a_paused_tool_call_in_progress():
+    agent, paused = Agent("pauser"), asyncio.Event()
 
     @agent.on_prompt
     async def work(turn):
         async with turn.tool("Wait for a slot") as tool:
-            await tool.start()
             await tool.pause()
             await turn.say(tool.status)
+            await paused.wait()
 
     async with connect(agent) as remote:
         session = await remote.new_session("/")
-        outcome = await session.prompt("go")
-        assert outcome.text == "in_progress"
+        reply = session.prompt("go")
+        async for update in reply:
+            if isinstance(update, updates.AgentMessageChunk):
+                assert [call.status for call in session.state.tool_calls.values()] == ["in_progress"]
+                paused.set()
+        outcome = await reply
+        assert outcome.text == "paused"
         assert [call.status for call in outcome.tool_calls] == ["completed"]
 
 
