@@ -262,6 +262,8 @@ def become(message: dict[str, Any], streams: list[int]) -> Callable[[], object]:
     else:
         sys.path[0] = message["cwd"] if message["module"] else str(Path(name).resolve().parent)
     if message["module"]:
+        if not hasattr(sys.modules.get(name), "__path__"):
+            sys.modules.pop(name, None)  # it is to be the main module, and runpy warns of one that is loaded
         return functools.partial(runpy._run_module_as_main, name)  # type: ignore[attr-defined]
     return functools.partial(run_script, name, main)
 

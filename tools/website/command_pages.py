@@ -20,6 +20,7 @@ GUIDES = {
     "chat": "chat.md",
     "check": "check.md",
     "conduct": "proxies.md",
+    "dev": "dev.md",
     "hosts": "hosts.md",
     "inspect": "inspect.md",
     "replay": "watching.md",

@@ -38,7 +38,7 @@ SECTIONS: tuple[Section, ...] = (
         (
             Section(
                 "Agents",
-                ("agents.md", "sessions.md", "mcp.md", "suggestions.md", "adapters.md", "coding-agent.md"),
+                ("dev.md", "agents.md", "sessions.md", "mcp.md", "suggestions.md", "adapters.md", "coding-agent.md"),
             ),
             Section("Clients", ("clients.md", "lending.md", "sync.md")),
             Section("At the terminal", ("run.md", "chat.md", "command-line.md", "registry.md")),

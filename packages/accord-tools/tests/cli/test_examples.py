@@ -77,6 +77,15 @@ agent = accord.Agent("mine")
 async def reply(turn: accord.Turn) -> None:
     await turn.say("Hello.")
 """
+CLIENT = """
+import shlex
+import sys
+
+import accord
+
+command = shlex.split(sys.argv[2]) if sys.argv[1] == "--agent" else sys.argv[1:]
+print(accord.ask("Hello", agent=command).text)
+"""
 PROXY = "import accord\n\nproxy = accord.Proxy('rules')\nif __name__ == '__main__':\n    proxy.run()\n"
 
 
@@ -138,8 +147,9 @@ class Desk:
         self.settings = folder / "config" / "accord" / "agents.toml"
         names = "".join(f'[agents.{name}]\ncommand = ["gemini"]\n' for name in ("gemini", "team", "shouting"))
         write(self.settings, f'default = "gemini"\n{names}')
-        for name in ("my_agent.py", "src/weather/agent.py", "shouting.py"):
+        for name in ("my_agent.py", "src/weather/agent.py", "shouting.py", "my_package/agent.py"):
             write(self.folder / name, MINE)
+        write(self.folder / "my_client.py", CLIENT)
         for name in ("house_rules.py", "rules.py", "redact.py", "redactor.py", "examples/proxies/company_policy.py"):
             write(self.folder / name, PROXY)
         write(self.folder / "hello.txt", "hello\n")

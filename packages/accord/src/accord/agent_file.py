@@ -3,11 +3,12 @@
 `FILE.py` runs as a program, as `python FILE.py` would. If it ends without having served its input, because it defines
 an agent and does not run it, that agent is served. `FILE.py:NAME` is loaded as a module, and the agent in its variable
 NAME is served. In both cases the client is the program that started this one. A `Proxy` or a `Chain` is served like an
-agent.
+agent. `accord dev` also takes a module in place of the file: `PACKAGE.MODULE` or `PACKAGE.MODULE:NAME`.
 """
 
 from __future__ import annotations
 
+import importlib
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -48,9 +49,8 @@ def main(arguments: list[str]) -> int:
     if not arguments:
         print("usage: python -m accord.agent_file FILE.py[:NAME] [ARGUMENT...]", file=sys.stderr)
         return WRONG_USAGE
-    file, name = split(arguments[0])
     try:
-        agent = _agent_of(file, name, arguments[1:])
+        agent = load_agent(arguments[0], arguments[1:])
     except NoAgent as error:
         print(f"accord: {error}", file=sys.stderr)
         return WRONG_USAGE
@@ -60,13 +60,13 @@ def main(arguments: list[str]) -> int:
 
 
 def split(written: str) -> tuple[str, str | None]:
-    """The file and the name of `FILE.py:NAME`.
+    """The file or module, and the name of the agent in it.
 
-    >>> split("agents/mine.py:agent"), split("mine.py")
-    (('agents/mine.py', 'agent'), ('mine.py', None))
+    >>> split("agents/mine.py:agent"), split("mine.py"), split("team.mine:agent")
+    (('agents/mine.py', 'agent'), ('mine.py', None), ('team.mine', 'agent'))
     """
-    file, colon, name = written.rpartition(".py:")
-    return (f"{file}.py", name) if colon else (written, None)
+    place, colon, name = written.rpartition(":")
+    return (place, name) if colon and name.isidentifier() else (written, None)
 
 
 class Runnable(Protocol):
@@ -77,21 +77,39 @@ class Runnable(Protocol):
         ...
 
 
-def _agent_of(file: str, name: str | None, arguments: list[str]) -> Runnable | None:
-    """The agent to serve; None if the file is a program that does without one."""
-    if not Path(file).is_file():
-        raise NoAgent(f"file not found: {file}")
-    found = _globals_of(file, "__main__" if name is None else Path(file).stem, arguments)
+def load_agent(written: str, arguments: Sequence[str]) -> Runnable | None:
+    """Run this file or module, and return the agent to serve; None if it is a program that does without one.
+
+    Raises NoAgent if there is no such file, no such agent, or no reason to prefer one of several.
+    """
+    place, name = split(written)
+    if (
+        PYTHON_FILE.fullmatch(place) is None
+        and not Path(place).is_file()
+        and all(map(str.isidentifier, place.split(".")))
+    ):
+        found = _globals_of_module(place, arguments)
+    elif Path(place).is_file():
+        found = _globals_of(place, "__main__" if name is None else Path(place).stem, arguments)
+    else:
+        raise NoAgent(f"file not found: {place}")
     agents = {key: value for key, value in found.items() if _is_served(value)}
     if name is None:
-        return _only(agents, file)
+        return _only(agents, place)
     if name not in agents:
-        raise NoAgent(f"{file} has no agent {name!r}; it has {', '.join(agents) or 'no agent'}")
+        raise NoAgent(f"{place} has no agent {name!r}; it has {', '.join(agents) or 'no agent'}")
     served: Runnable = agents[name]
     return served
 
 
-def _globals_of(file: str, name: str, arguments: list[str]) -> dict[str, Any]:
+def _globals_of_module(name: str, arguments: Sequence[str]) -> dict[str, Any]:
+    """Import a module from the current folder, or from where Python finds it."""
+    sys.path.insert(0, str(Path.cwd()))
+    sys.argv = [name, *arguments]
+    return vars(importlib.import_module(name))
+
+
+def _globals_of(file: str, name: str, arguments: Sequence[str]) -> dict[str, Any]:
     """Run the file as a module of this name. It stays importable: types with annotations as text look them up there."""
     path = Path(file)
     sys.path.insert(0, str(path.resolve().parent))  # as for a program, whose own folder comes first
@@ -109,9 +127,10 @@ def _is_served(value: object) -> bool:
     return isinstance(value, tuple(kinds))
 
 
-def _only(agents: Mapping[str, Runnable], file: str) -> Runnable | None:
+def _only(agents: Mapping[str, Runnable], place: str) -> Runnable | None:
     if len({id(agent) for agent in agents.values()}) > 1:
-        raise NoAgent(f"{file} has several agents: name one as {Path(file).name}:{next(iter(agents))}")
+        named = " or ".join(f"{Path(place).name}:{name}" for name in agents)
+        raise NoAgent(f"{place} has several agents: name one as {named}")
     return next(iter(agents.values()), None)
 
 

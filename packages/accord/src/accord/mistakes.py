@@ -58,7 +58,11 @@ def forgotten_awaits_are_logged() -> Generator[None]:
             log.warning("a call of %s %s: write `await` before it", found["name"], NOT_AWAITED)
         else:
             written = linecache.getline(filename, lineno).strip() or found["name"]
-            log.warning("%s, line %d: %s %s: write `await %s`", filename, lineno, written, NOT_AWAITED, written)
+            if re.search(r"\bawait\b", written):  # another call of the line is awaited
+                written, before = f"the call of {found['name']}", "(await ...) around it"
+            else:
+                before = f"await {written}"
+            log.warning("%s, line %d: %s %s: write `%s`", filename, lineno, written, NOT_AWAITED, before)
 
     warnings.showwarning = show
     try:

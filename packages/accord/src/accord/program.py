@@ -40,6 +40,13 @@ TERMINATIONS = tuple(signal.Signals[name] for name in ("SIGTERM", "SIGBREAK") if
 """Signals that tell an agent to end. On Windows, Ctrl-Break is the one that reaches a process in a group of its own."""
 
 
+loop_watchers: list[Callable[[asyncio.AbstractEventLoop, str | None], object]] = []
+"""Called with each event loop that `run` starts, and with the name of the agent that it serves; None for a client.
+
+`accord dev` watches the programs that it starts by this.
+"""
+
+
 class Unwritable(AccordError):
     """Standard output cannot be written, and its reader is still there: the disk is full, for instance."""
 
@@ -54,10 +61,16 @@ def run(main: Coroutine[Any, Any, T], *, uvloop: bool | None = None, debug: bool
     >>> run(hello())
     'hello'
     """
+    return _run(main, None, uvloop=uvloop, debug=debug)
+
+
+def _run(main: Coroutine[Any, Any, T], serves: str | None, *, uvloop: bool | None = None, debug: bool = False) -> T:
     from accord.transports.stdio_transport import fill_closed_streams
 
     fill_closed_streams()
     with asyncio.Runner(loop_factory=loop_factory(uvloop=uvloop), debug=debug or None) as runner:
+        for watch in loop_watchers:
+            watch(runner.get_loop(), serves)
         return runner.run(main)
 
 
@@ -96,7 +109,7 @@ def run_until_the_end(serving: Awaitable[None], name: str, *, uvloop: bool | Non
     last_resort = LastResort(name)
     try:
         with forgotten_awaits_are_logged():
-            ended_by = run(_until_terminated(serving, last_resort), uvloop=uvloop)
+            ended_by = _run(_until_terminated(serving, last_resort), name, uvloop=uvloop)
     except KeyboardInterrupt:
         ended_by = signal.SIGINT
     except (StoreError, ConnectionClosed) as error:

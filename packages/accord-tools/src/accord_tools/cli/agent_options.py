@@ -236,7 +236,7 @@ DEFAULT_PROTOCOL = "1"
 """What is meant without the option and the variable: version 2 is a preview."""
 
 
-def protocol_argument(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
+def protocol_argument(group: argparse._ActionsContainer) -> None:  # pyright: ignore[reportPrivateUsage]
     group.add_argument(
         "--protocol",
         choices=PROTOCOLS,

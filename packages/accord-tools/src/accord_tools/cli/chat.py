@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
@@ -38,6 +39,9 @@ from accord_tools.cli.session_options import (
 )
 
 if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
     from accord import RemoteAgent, RemoteSession
     from accord_tools.cli.display import Display
     from accord_tools.cli.run_turn import Interrupts
@@ -104,12 +108,11 @@ async def _opened(options: argparse.Namespace, remote: RemoteAgent) -> RemoteSes
 
 async def _dialogue(options: argparse.Namespace, session: RemoteSession, view: Display, control: Interrupts) -> int:
     """Prompts and answers, one after the other."""
-    import asyncio
-
+    reader = PromptReader(view.mark_prompt)
     text: str | None = options.prompt
     while True:
         if text is None:
-            text = await asyncio.to_thread(_prompt)
+            text = await reader.next()
         if text is None or text.strip() in LEAVING:
             return INTERRUPTED if control.count else ENDED_WELL
         if text.strip():
@@ -133,18 +136,63 @@ async def _turn(session: RemoteSession, text: str, view: Display, control: Inter
         control.politely = None
 
 
-def _prompt() -> str | None:
-    """What the user types; None at the end of input."""
-    lines: list[str] = []
-    mark = "> " if sys.stdin.isatty() else ""
-    while True:
-        try:
-            line = input(mark)
-        except EOFError:
-            return "\n".join(lines) if lines else None
-        lines.append(line.removesuffix("\\"))
-        if not line.endswith("\\"):
-            return "\n".join(lines)
+class PromptReader:
+    """Reads prompts from standard input, a line each; a line that ends with a backslash goes on.
+
+    It reads only when it is asked, so that a question at the terminal gets its own answer. Its thread does not hold the
+    process, which can end while the user has typed nothing.
+    """
+
+    def __init__(self, mark: Callable[[], None]) -> None:
+        self._mark = mark
+        self._unread = b""
+        self._reading: asyncio.Future[str | None] | None = None
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether the user may be typing a prompt."""
+        return self._reading is not None
+
+    async def next(self) -> str | None:
+        """The next prompt; None at the end of input. A prompt that a cancelled call waited for comes next."""
+        import asyncio
+
+        if self._reading is None:
+            loop = asyncio.get_running_loop()
+            self._reading = loop.create_future()
+            threading.Thread(target=self._read, args=(loop, self._reading), name="accord prompt", daemon=True).start()
+            self._mark()
+        text = await asyncio.shield(self._reading)
+        self._reading = None
+        return text
+
+    def _read(self, loop: asyncio.AbstractEventLoop, reading: asyncio.Future[str | None]) -> None:
+        text = self._prompt()
+        with suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(reading.set_result, text)
+
+    def _prompt(self) -> str | None:
+        text = ""
+        while (line := self._line()) is not None:
+            text += line
+            if not line.endswith("\\"):
+                return text
+            text = f"{text[:-1]}\n"
+        return text or None
+
+    def _line(self) -> str | None:
+        while b"\n" not in self._unread:
+            try:
+                chunk = os.read(0, 65536)
+            except OSError:
+                chunk = b""
+            if not chunk:
+                break
+            self._unread += chunk
+        if not self._unread:
+            return None
+        line, _, self._unread = self._unread.partition(b"\n")
+        return line.decode("utf-8", "replace").removesuffix("\r")
 
 
 EPILOG = """\

@@ -226,6 +226,7 @@ COMMANDS: dict[str, Command] = {
     "demo": Command(
         "Run the built-in agent, which shows every feature without a model or a network.", _demo_arguments, _run_demo
     ),
+    "dev": _own("dev", "Run an agent or a client while you write it, reload it, and say what is wrong with it."),
     "doctor": _own("doctor", "Check the installation, the configuration and the agents, and say what to do."),
     "help": Command("Print the help of a command.", _help_arguments, _print_help),
     "hosts": _own("hosts", "List the hosts of a service that runs on several."),

@@ -13,6 +13,7 @@ terminal's memory gets the placeholder.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Literal
@@ -98,6 +99,8 @@ class Display(View):
         self._cleaned_thought = Printable()
         self._half = ""
         self._block: Block | None = None
+        self._is_marked = False
+        """Whether the row is the one in which the user types a prompt."""
         self._newlines = 2
         """How many newlines the terminal's text ends with; two make a blank line."""
         self._ends_line = True
@@ -121,7 +124,7 @@ class Display(View):
 
     async def prompted(self, session: RemoteSession) -> None:
         """Say that the agent works."""
-        self._session = session
+        self._session, self._is_marked = session, False
         self.waiting(f"waiting for {label(session.agent, NAME)}")
 
     def _was_cancelled(self, tool_call_id: v1.ToolCallId) -> bool:
@@ -250,10 +253,20 @@ class Display(View):
             self._newlines, self._block = 1, None
             self.waiting(text)
 
+    def mark_prompt(self) -> None:
+        """Begin the row in which the user types a prompt, at a terminal."""
+        if self._streams.aside.is_terminal and sys.stdin is not None and sys.stdin.isatty():
+            self._end_rows()
+            self._aside("> ")
+            self._newlines, self._block, self._is_marked = 1, None, True  # the user ends the row
+
     # Blocks
 
     def _begin(self, block: Block) -> None:
         """Begin a block of this kind: after a blank line where the answer and the work are on one terminal."""
+        if self._is_marked:  # the user has not ended the row
+            self._is_marked = False
+            self._aside("\n")
         if self._block != block:
             before, self._block = self._block, block
             self._end_rows()

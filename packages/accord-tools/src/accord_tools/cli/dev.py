@@ -1,0 +1,52 @@
+"""`accord dev`: the options of the command; `dev_loop` runs the program, and `dev_program` is inside of its process."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from accord_tools.cli.agent_options import protocol_argument
+from accord_tools.cli.exit_codes import WrongUsage
+from accord_tools.cli.permission_options import ALLOW, policy_of
+
+EPILOG = """\
+examples:
+  accord dev my_agent.py                      chat with it here; it is reloaded when it changes
+  accord dev my_agent.py "hello"              send this first; in a script, send only this
+  accord dev my_agent.py:agent                the agent in this variable
+  accord dev my_package.agent                 a module
+  accord dev my_agent.py -- --model tiny      arguments for the program
+  accord dev --client my_client.py            run a client with the demo agent
+  accord dev --client my_client.py -- --agent {agent}
+
+After each turn it says what is wrong: calls that are never awaited, what blocks the event
+loop, errors with your lines only, and what `accord check` says about the turn's messages.
+A client gets the command of its agent as its arguments, or in place of {agent}.
+Without a terminal, each line of standard input is a prompt, and the exit code is 1 if
+anything was wrong. The guide is docs/dev.md."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EPILOG
+    parser.usage = "accord dev [options] FILE [PROMPT] [-- ARGUMENT...]"
+    parser.add_argument("file", metavar="FILE", help="a Python file or a module, with :NAME for one of several agents")
+    parser.add_argument("prompt", nargs="?", metavar="PROMPT", help="send this first")
+    parser.add_argument("--client", action="store_true", help="the program is a client; the demo agent answers it")
+    parser.add_argument("-C", "--cwd", metavar="DIR", default=".", help="the session's folder (default: this one)")
+    parser.add_argument("--allow", choices=ALLOW, help="what the agent may do (default: ask at a terminal, else none)")
+    parser.add_argument("--policy", metavar="FILE", help="a TOML file with rules that answer before --allow does")
+    protocol_argument(parser)
+    parser.set_defaults(takes_agent=True, non_interactive=None, json=False)
+
+
+def run(options: argparse.Namespace) -> int:
+    from accord import run as run_loop
+    from accord_tools.cli.dev_loop import ProgramFiles, run_program
+
+    files = ProgramFiles.of(options.file)
+    if not Path(options.cwd).is_dir():
+        raise WrongUsage(f"--cwd {options.cwd}: no such folder")
+    policy_of(options)
+    if options.client and options.prompt is not None:
+        raise WrongUsage(f"--client takes no PROMPT; arguments of the program stand after --: -- {options.prompt}")
+    return run_loop(run_program(options, files))
