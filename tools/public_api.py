@@ -47,9 +47,10 @@ ROW = re.compile(r"^\| `(?P<name>[^`]+)` \| (?P<version>\d+\.\d+\.\d+) \|", re.M
 
 GIVEN = """
 Chain ChosenAgent CommandResult Connection ConnectionBlock Context Decision Elicited ElicitedUrl FormQuestion Hop
-LinkQuestion Login MirroredDocument OpenDocument Outcome PermissionQuestion PlanDocument Provider RemoteAgent
-RemoteClient RemoteSession RemoteSubagent RemoteTerminal Reply Restarted RunningCompaction SentMessage ServedSession
-Session Statistics Subagent Suggestion SuggestionRequest Suggestions Terminal Tool Turn TurnPlan
+LinkQuestion Login MirroredDocument ModelAnswer ModelCall ModelUsage OpenDocument Outcome PermissionQuestion
+PlanDocument Provider RemoteAgent RemoteClient RemoteSession RemoteSubagent RemoteTerminal Reply Restarted
+RunningCompaction SentMessage ServedSession Session Statistics Subagent Suggestion SuggestionRequest Suggestions
+Terminal Tool Turn TurnPlan
 """
 """Classes whose objects Accord makes: what they are made with is its own affair."""
 

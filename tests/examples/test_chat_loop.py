@@ -90,7 +90,7 @@ async def test_text_thoughts_and_usage_stream(chat, model):
             update.content for update in updates if isinstance(update, v1.AgentThoughtChunk)
         ]
         assert session.state.usage.used == 10
-        assert model.heard[0]["messages"][-1] == {"role": "user", "content": "Hi"}
+        assert model.heard[0]["messages"][-1] == {"role": "user", "content": [{"type": "text", "text": "Hi"}]}
         assert model.heard[0]["model"] == "fake"
 
 
@@ -108,7 +108,7 @@ async def test_a_tool_is_asked_for_used_and_its_result_given_to_the_model(chat, 
         assert outcome.text == "Written."
         *_, asked, result = model.heard[1]["messages"]
         assert asked["tool_calls"][0]["function"]["name"] == "write_file"
-        assert result == {"role": "tool", "tool_call_id": "call-1", "content": "Written."}
+        assert result == {"role": "tool", "tool_call_id": asked["tool_calls"][0]["id"], "content": "Written."}
 
 
 async def test_what_the_user_refuses_is_told_to_the_model(chat, model, tmp_path):
@@ -128,11 +128,18 @@ async def test_a_command_runs_in_a_terminal_and_its_output_goes_to_the_model(cha
 
 
 async def test_a_tool_that_fails_is_told_to_the_model_and_the_turn_goes_on(chat, model):
-    model.script = [tool_call("read_file", path="missing.txt"), tool_call("dance"), [event(content="Pity.")]]
+    model.script = [
+        tool_call("read_file", path="missing.txt"),
+        tool_call("dance"),
+        [event(content="Pity."), event(finish="stop")],
+    ]
     async with chat() as session:
         assert (await session.prompt("Read it")).text == "Pity."
         assert model.heard[1]["messages"][-1]["content"].startswith("Error: ")
-        assert model.heard[2]["messages"][-1]["content"] == "Error: 'dance'"
+        assert (
+            model.heard[2]["messages"][-1]["content"]
+            == "Error: there is no tool 'dance'; there are: read_file, write_file, run"
+        )
 
 
 @pytest.mark.parametrize(("finish", "stop_reason"), [("length", "max_tokens"), ("content_filter", "refusal")])
@@ -161,7 +168,9 @@ async def test_a_session_is_resumed_with_all_that_the_model_knew(chat, model):
     async with chat(session_id=known) as session:
         assert (await session.prompt("What was it?")).text == "42"
     said = [(message["role"], message["content"]) for message in model.heard[1]["messages"][1:]]
-    assert said == [("user", "Remember 42"), ("assistant", "Noted."), ("user", "What was it?")]
+    assert [role for role, _ in said] == ["user", "assistant", "user"]
+    assert said[0][1] == [{"type": "text", "text": "Remember 42"}]
+    assert said[1][1] == "Noted."
 
 
 async def test_an_error_of_the_api_is_an_error_of_the_turn(chat, model):

@@ -4,6 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+from interop.model.replies import ToolCall, Words
+from interop.model.server import ModelServer
+
 from accord import v1
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -53,3 +57,28 @@ def test_the_tour_shows_an_agent_that_is_named():
     command = [sys.executable, str(EXAMPLES / "tour.py"), "hi", "--", sys.executable, str(EXAMPLES / "echo_agent.py")]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert done.stdout.splitlines()[:2] == ["> hi", "You said: hi"]
+
+
+async def test_the_agent_with_a_model_writes_what_the_user_allows(running, tmp_path):
+    async with running("model_agent.py") as session:
+        assert (await session.prompt("buy milk")).text == "I write it down.The tool says: Written."
+    assert (tmp_path / "notes.txt").read_text() == "buy milk\n"
+
+
+async def test_the_agent_with_a_model_tells_the_model_what_the_user_refused(running, tmp_path):
+    async with running("model_agent.py", allow=False) as session:
+        assert "refused" in (await session.prompt("buy milk")).text
+    assert not (tmp_path / "notes.txt").exists()
+
+
+async def test_the_agent_with_a_model_asks_a_real_api_where_there_is_a_key(running, tmp_path):
+    pytest.importorskip("openai")
+
+    def reply(asked):
+        yield Words("Noted.") if asked.answered else ToolCall("write_notes", {"text": "milk\n"})
+
+    with ModelServer(reply=reply) as model:
+        env = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": f"{model.url}/v1"}
+        async with running("model_agent.py", env=env) as session:
+            assert (await session.prompt("buy milk")).text == "Noted."
+    assert (tmp_path / "notes.txt").read_text() == "milk\n"

@@ -19,7 +19,7 @@ ConfigurationError load_mcp_servers Client Outcome PermissionQuestion RemoteAgen
 Restarted ask connect open sync tools ToolServer CommandResult Decision Elicited ElicitedUrl Login RemoteTerminal Tool
 TurnPlan http MirroredDocument SuggestionRequest Endpoint Provider Subagent RemoteSubagent RunningCompaction
 PlanDocument OpenDocument StaleSuggestion Suggestion Suggestions Chain chain Hop Proxy
-PostgresStore SentMessage Hosts Target CommandTarget
+PostgresStore SentMessage Hosts Target CommandTarget ModelAnswer ModelCall ModelUsage
 """.split()
 
 EXTRAS = {

@@ -11,11 +11,12 @@ from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, cast
 from msgspec import Struct
 
 from accord import AccordError, Agent, Limits, RequestError, Spans, Store, Turn, v1
+from accord.agent.model_messages import TextPart, prompt_parts
 from accord.mistakes import wrong_type
 from accord.redaction import mask_urls
 from accord.session.placeholders import from_base64
 from accord_adapters.narration import Narration, Shown
-from accord_tools.coder.model import Text, prompt_parts, said_in, shown
+from accord_tools.coder.model import said_in, shown
 
 StateT = TypeVar("StateT")
 
@@ -149,7 +150,7 @@ def parts_of(prompt: Sequence[v1.ContentBlock]) -> list[Part]:
     """The prompt as texts and attachments, in order; neighbouring texts are one."""
     parts: list[Part] = []
     for block in prompt:
-        part: Part = _attachment(block) or "".join(it.text for it in prompt_parts([block]) if isinstance(it, Text))
+        part: Part = _attachment(block) or "".join(it.text for it in prompt_parts([block]) if isinstance(it, TextPart))
         if isinstance(part, Attachment) and from_base64(part.data) is None:
             part = part.note
         if isinstance(part, str) and parts and isinstance(parts[-1], str):

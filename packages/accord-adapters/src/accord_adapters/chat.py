@@ -12,26 +12,14 @@ from typing import Any, Unpack, get_type_hints
 import msgspec
 
 from accord import Agent, RequestError, Turn
+from accord.agent.model_answer import ModelAnswer, TextDelta, ThoughtDelta
+from accord.agent.model_messages import ImagePart, ModelCall, ResultPart, TextPart
 from accord.mistakes import check_callable, check_text, check_word
 from accord_adapters.adapted_agent import ServeOptions, adapted_agent, images_only, parts_of
 from accord_adapters.narration import REFUSED, Narration
 from accord_adapters.remote_tool import Callee, RemoteTool, ToolOptions
-from accord_tools.coder.chat_completions import ChatCompletions
-from accord_tools.coder.model import (
-    Call,
-    Finished,
-    Image,
-    Json,
-    Model,
-    ModelConversation,
-    ModelError,
-    ModelRequest,
-    Result,
-    Text,
-    TextDelta,
-    ThoughtDelta,
-    ToolSpec,
-)
+from accord_tools.coder.model import Json, Model, ModelConversation, ModelError, ModelRequest, ToolSpec
+from accord_tools.coder.openai_client import ChatCompletions
 from accord_tools.coder.tool_definition import schema_of
 
 
@@ -149,7 +137,7 @@ class _Loop:
         conversation = self._session.state
         conversation.close_calls(LOST)  # of a turn that a crash has ended
         for part in images_only(parts_of(self._prompt)):
-            conversation.add("user", Text(part) if isinstance(part, str) else Image(part.data, part.mime_type))
+            conversation.add("user", TextPart(part) if isinstance(part, str) else ImagePart(part.data, part.mime_type))
         try:
             return await self._rounds(model, conversation)
         except asyncio.CancelledError:
@@ -163,14 +151,14 @@ class _Loop:
             finished = await self._asked(model, conversation)
             conversation.add("assistant", *finished.parts)
             await self._session.save()  # a crash loses no more than the round that runs
-            if finished.stop != "calls":
-                return {"refusal": "refusal", "length": "max_tokens"}.get(finished.stop)
-            for call in conversation.messages[-1].calls:
+            if not finished.calls:
+                return finished.stop_reason
+            for call in finished.calls:
                 conversation.add("user", await self._used(call))
                 await self._session.save()
         return "max_turn_requests"
 
-    async def _asked(self, model: Model, conversation: ModelConversation) -> Finished:
+    async def _asked(self, model: Model, conversation: ModelConversation) -> ModelAnswer:
         """One answer of the model, told as it streams."""
         specs = [it.spec for it in self._tools.values()]
         question = ModelRequest(
@@ -186,15 +174,17 @@ class _Loop:
                             await self._narration.say(text)
                         case ThoughtDelta(text):
                             await self._narration.think(text)
-                        case Finished(usage=used):
+                        case ModelAnswer(usage=used):
                             await self._narration.used(used.input, used.output, thought=used.thought)
                             return event
+                        case _:
+                            pass
         except asyncio.CancelledError:
-            conversation.add("assistant", Text(said or "..."))
+            conversation.add("assistant", TextPart(said or "..."))
             raise
         raise RequestError.internal("the model gave no answer")
 
-    async def _used(self, call: Call) -> Result:
+    async def _used(self, call: ModelCall) -> ResultPart:
         """Do what the model wants; what goes wrong is told to the model, which may try something else."""
         await self._narration.tool_begins(call.id, call.name, call.arguments)
         if call.name in self._ask_before and not await self._narration.ask(call.id, call.name, call.arguments):
@@ -208,6 +198,6 @@ class _Loop:
             return await self._ended(call, f"It failed: {error or type(error).__name__}", failed=True)
         return await self._ended(call, output)
 
-    async def _ended(self, call: Call, output: object, *, failed: bool = False) -> Result:
+    async def _ended(self, call: ModelCall, output: object, *, failed: bool = False) -> ResultPart:
         text = await self._narration.tool_ends(call.id, output, failed=failed)
-        return Result(call.id, text, failed)
+        return ResultPart(call.id, text, failed)

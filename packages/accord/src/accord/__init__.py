@@ -18,6 +18,8 @@ if TYPE_CHECKING:
         SuggestionRequest as SuggestionRequest,
     )
     from accord.agent.authentication import Login as Login
+    from accord.agent.model_answer import ModelAnswer as ModelAnswer, ModelUsage as ModelUsage
+    from accord.agent.model_messages import ModelCall as ModelCall
     from accord.agent.model_providers import Provider as Provider
     from accord.agent.plan import PlanDocument as PlanDocument, TurnPlan as TurnPlan
     from accord.agent.remote_client import (
@@ -138,6 +140,9 @@ _HOMES = {
     "MemoryStore": "store.memory_store",
     "MemoryTransport": "transports.memory_transport",
     "Model": "schema.base",
+    "ModelAnswer": "agent.model_answer",
+    "ModelCall": "agent.model_messages",
+    "ModelUsage": "agent.model_answer",
     "Notification": "schema.base",
     "Outcome": "client.reply",
     "Overflow": "errors",

@@ -17,10 +17,11 @@ import msgspec
 from msgspec import Meta, Struct
 
 from accord import AccordError, PeerError, Turn, updates, v1
+from accord.agent.model_messages import ImagePart, ModelCall, ResultPart
 from accord.mcp import McpTool
 from accord.project.search import MOST_RESULTS, Found, find_files, find_lines
 from accord_tools.coder.api_keys import without_secrets
-from accord_tools.coder.model import Call, Image, ModelConversation, Result, ToolSpec
+from accord_tools.coder.model import ModelConversation, ToolSpec
 from accord_tools.coder.tool_definition import REFUSED, Mode, ToolDefinition, ToolOutput, ToolUse
 
 MOST_OUTPUT = 30_000
@@ -109,7 +110,7 @@ async def read_file(use: ToolUse, asked: ReadFile) -> ToolOutput:
         if kind in PICTURES:
             path = use.turn.session.resolve(asked.path)
             data = await asyncio.to_thread(use.project.read, path, LARGEST_PICTURE)
-            return ToolOutput(f"The picture {asked.path}:", images=[Image(base64.b64encode(data).decode(), kind)])
+            return ToolOutput(f"The picture {asked.path}:", images=[ImagePart(base64.b64encode(data).decode(), kind)])
         text = await use.turn.files.read(asked.path, line=asked.line, limit=asked.limit)
         return ToolOutput(numbered(text, asked.line) or "(the file is empty)")
 
@@ -276,7 +277,7 @@ class ToolSet:
         theirs = [ToolSpec(name, tool.description, dict(tool.input_schema)) for name, tool in self._mcp.items()]
         return [*(tool.spec for tool in self._ours.values()), *theirs]
 
-    async def use(self, call: Call) -> Result:
+    async def use(self, call: ModelCall) -> ResultPart:
         """Do what the model wants; what goes wrong is told to the model, which may try something else."""
         try:
             given = await self._used(call)
@@ -284,16 +285,16 @@ class ToolSet:
             given = ToolOutput(f"The arguments do not fit: {error}", failed=True)
         except (AccordError, OSError, ValueError, TimeoutError) as error:
             given = ToolOutput(f"It failed: {error or type(error).__name__}", failed=True)
-        return Result(call.id, given.text, given.failed, given.images)
+        return ResultPart(call.id, given.text, given.failed, given.images)
 
-    async def _used(self, call: Call) -> ToolOutput:
+    async def _used(self, call: ModelCall) -> ToolOutput:
         if tool := self._ours.get(call.name):
             return await tool.run(self._use, msgspec.json.decode(call.arguments or "{}", type=tool.arguments))
         if theirs := self._mcp.get(call.name):
             arguments = msgspec.json.decode(call.arguments or "{}", type=dict[str, Any])
             asks = self._use.asks_before("anything") and theirs.kind != "read"
             result = await self._turn.session.mcp.call(self._turn, theirs, arguments, ask=asks)
-            images = [Image(it.data, it.mime_type) for it in result.content if isinstance(it, v1.ImageContent)]
+            images = [ImagePart(it.data, it.mime_type) for it in result.content if isinstance(it, v1.ImageContent)]
             return ToolOutput(result.text or "(nothing)", result.failed, images)
         known = ", ".join([*self._ours, *self._mcp])
         return ToolOutput(f"There is no tool {call.name!r} in this mode; there are: {known}", failed=True)

@@ -13,104 +13,33 @@ given (`restrictions`).
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar, cast
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from typing import Any, Literal, Protocol, TypeAlias, cast
 
-import msgspec
 from msgspec import Struct, field
 
-from accord import AccordError, v1
+from accord import AccordError
+from accord.agent.model_answer import ModelAnswer, TextDelta, ThoughtDelta
+from accord.agent.model_messages import (
+    ModelMessage,
+    Part,
+    ResultPart,
+    TextPart,
+    ThoughtPart,
+    add_parts,
+    prompt_parts,
+)
 from accord.printable import printable
 from accord.redaction import mask_urls
 from accord.session import SessionState
 
 Json: TypeAlias = dict[str, Any]
 
-T = TypeVar("T")
-
-
-class Text(Struct, tag="text"):
-    """Words."""
-
-    text: str
-
-
-class Image(Struct, tag="image"):
-    """A picture, in base64."""
-
-    data: str
-    mime_type: str
-
-
-class Thought(Struct, tag="thought"):
-    """What the model thought; `raw` is the provider's own form of it, which it wants back as it was."""
-
-    text: str
-    raw: Json = field(default_factory=dict[str, Any])
-
-
-class Call(Struct, tag="call"):
-    """A tool that the model wants to use, with its arguments as the JSON text that it wrote."""
-
-    id: str
-    name: str
-    arguments: str
-
-
-class Result(Struct, tag="result"):
-    """What a tool gave back."""
-
-    call_id: str
-    text: str
-    failed: bool = False
-    images: list[Image] = field(default_factory=list[Image])
-
-
-Part: TypeAlias = Text | Image | Thought | Call | Result
-
-
-class Message(Struct):
-    """What the user or the model said; results of tools are the user's."""
-
-    role: Literal["user", "assistant"]
-    parts: list[Part]
-
-    @property
-    def calls(self) -> list[Call]:
-        """The tools that the model wants to use."""
-        return [part for part in self.parts if isinstance(part, Call)]
-
-    @property
-    def text(self) -> str:
-        """The words of it."""
-        return "".join(part.text for part in self.parts if isinstance(part, Text))
-
-
-def prompt_parts(prompt: Sequence[v1.ContentBlock]) -> list[Part]:
-    """What the model reads of a prompt."""
-    return [_prompt_part(block) for block in prompt]
-
-
-def _prompt_part(block: v1.ContentBlock) -> Part:
-    match block:
-        case v1.TextContent():
-            return Text(block.text)
-        case v1.ImageContent():
-            return Image(block.data, block.mime_type)
-        case v1.ResourceLink():
-            return Text(f"\n(The user points to {block.uri})\n")
-        case v1.EmbeddedResource(resource=v1.TextResourceContents() as inner):
-            return Text(f"\n<file uri={inner.uri!r}>\n{inner.text}\n</file>\n")
-        case v1.EmbeddedResource(resource=inner):
-            return Text(f"\n(The user attaches {inner.uri}, which is not text)\n")
-        case _:
-            return Text("\n(The user attaches something that cannot be read)\n")
-
 
 class ModelConversation(Struct):
     """The messages so far, and what they have cost; the state of a session."""
 
-    messages: list[Message] = field(default_factory=list[Message])
+    messages: list[ModelMessage] = field(default_factory=list[ModelMessage])
     used: int = 0
     """Tokens of the context that the latest request filled."""
     cost: float = 0.0
@@ -123,23 +52,20 @@ class ModelConversation(Struct):
 
     def add(self, role: Literal["user", "assistant"], *parts: Part) -> None:
         """Add what a speaker said; parts of one speaker in a row are one message."""
-        if self.messages and self.messages[-1].role == role:
-            self.messages[-1].parts += parts
-        elif parts:
-            self.messages.append(Message(role, list(parts)))
+        add_parts(self.messages, role, parts)
 
     def close_calls(self, why: str) -> None:
         """Give each call without a result this one: no provider takes a conversation with an open call."""
-        answered = {part.call_id for message in self.messages for part in message.parts if isinstance(part, Result)}
+        answered = {part.call_id for message in self.messages for part in message.parts if isinstance(part, ResultPart)}
         for at, message in enumerate(list(self.messages)):
-            missing = [Result(call.id, why, failed=True) for call in message.calls if call.id not in answered]
+            missing = [ResultPart(call.id, why, failed=True) for call in message.calls if call.id not in answered]
             if not missing:
                 continue
             following = self.messages[at + 1 : at + 2]
             if following and following[0].role == "user":
                 following[0].parts[:0] = missing
             else:
-                self.messages.insert(at + 1, Message("user", list(missing)))
+                self.messages.insert(at + 1, ModelMessage("user", list(missing)))
 
     def follow(self, history: SessionState) -> None:
         """Begin again with what the user and the model said, after the session was rewound.
@@ -154,7 +80,7 @@ class ModelConversation(Struct):
             elif said.speaker == "user":
                 self.add("user", *prompt_parts(said.content))
             elif said.speaker == "agent":
-                self.add("assistant", Text(said.text))
+                self.add("assistant", TextPart(said.text))
 
     def replace(self, summary: str) -> None:
         """Begin again, with this summary of what was said so far."""
@@ -163,18 +89,11 @@ class ModelConversation(Struct):
         self.used = 0
 
 
-Api: TypeAlias = Literal["anthropic", "openai", "responses"]
-"""Anthropic's messages, OpenAI's chat completions, or OpenAI's responses."""
-
-APIS: tuple[Api, ...] = ("anthropic", "openai", "responses")
-
 PATIENCE = 120.0
 """Seconds in which something must come, or the model counts as silent."""
 
 RETRIES = 4
 """How often a request is repeated that was refused for the moment, with growing pauses."""
-
-Stop: TypeAlias = Literal["end", "calls", "length", "refusal"]
 
 
 class ToolSpec(Struct, frozen=True):
@@ -190,49 +109,22 @@ class ModelRequest(Struct, frozen=True, kw_only=True):
 
     model: str
     system: str
-    messages: Sequence[Message]
+    messages: Sequence[ModelMessage]
     tools: Sequence[ToolSpec] = ()
     effort: str | None = None
     longest: int = 16_000
     """The most tokens of an answer."""
 
 
-class TextDelta(Struct, frozen=True):
-    """The next piece of what the model says."""
-
-    text: str
-
-
-class ThoughtDelta(Struct, frozen=True):
-    """The next piece of what it thinks."""
-
-    text: str
-
-
-class Usage(Struct, frozen=True):
-    """Tokens that were read and written."""
-
-    input: int = 0
-    output: int = 0
-    thought: int | None = None
-
-
-class Finished(Struct, frozen=True):
-    """The whole answer."""
-
-    parts: list[Part]
-    stop: Stop
-    usage: Usage = field(default_factory=Usage)
-
-
-Event: TypeAlias = TextDelta | ThoughtDelta | Finished
+Event: TypeAlias = TextDelta | ThoughtDelta | ThoughtPart | ModelAnswer
+"""What is said, as it comes; and at the end the whole answer."""
 
 
 class Model(Protocol):
     """A provider's models, over one of its APIs."""
 
     def answer(self, question: ModelRequest) -> AsyncGenerator[Event]:
-        """The answer as it streams; the last event is `Finished`. Raises `ModelError`."""
+        """The answer as it streams; the last event is the whole. Raises `ModelError`."""
         ...
 
     async def names(self) -> list[str]:
@@ -347,25 +239,11 @@ def restrictions(headers: Iterable[str]) -> dict[str, Any]:
     return {"follow_redirects": False, "event_hooks": {"request": [drop_others]}}
 
 
-class GrowingAnswer(Protocol):
-    """An answer as it comes, event by event of a provider's package."""
-
-    def add(self, event: Any) -> Iterator[Event]:
-        """Take one more event; what it adds that people read."""
-        ...
-
-    def finished(self, provider: str, /) -> Finished | None:
-        """The whole answer; None if the provider did not say that it is."""
-        ...
-
-
 class ProviderClient:
     """What the APIs of all providers share. One generator makes their packages, so these have the same names."""
 
     package: Any
     client_type: Any
-    growing: Callable[[], GrowingAnswer]
-    """Makes an answer of which nothing has come yet."""
 
     def __init__(
         self,
@@ -397,20 +275,21 @@ class ProviderClient:
         raise NotImplementedError
 
     async def answer(self, question: ModelRequest) -> AsyncGenerator[Event]:
-        """The answer as it streams; the last event is `Finished`. Raises `ModelError`."""
-        growing, began = self.growing(), False
+        """The answer as it streams; the last event is the whole. Raises `ModelError`."""
+        answer, began = ModelAnswer(), False
         try:
             async with await self.open(question) as stream:
                 began = True
                 async for event in stream:
-                    for added in growing.add(event):
+                    for added in answer.add(event):
                         yield added
-            finished = growing.finished(self.name)
         except Exception as error:
             raise self.trouble(error, began=began) from error
-        if finished is None:
+        if answer.error is not None:
+            raise ModelError("server", f"{self.name} failed: {shown(answer.error)}")
+        if answer.stop_reason is None:
             raise broken_answer(self.name, "it did not say that it was finished")
-        yield finished
+        yield answer
 
     async def names(self) -> list[str]:
         """The models that there are."""
@@ -428,12 +307,5 @@ class ProviderClient:
         if isinstance(error, self.package.APIStatusError):
             status: Any = error
             return status_error(self.name, status.status_code, status.body, status.message)
-        if isinstance(error, ModelError):
-            return error
         began = began or not isinstance(error, self.package.APIConnectionError)
         return connection_error(self.name, self.client.base_url, error, self._patience, began=began)
-
-
-def read(value: Any, as_type: type[T]) -> T:
-    """A value of a provider's package as a type of ours, which has what we read of it."""
-    return msgspec.convert(value.model_dump(mode="json", exclude_none=True, warnings=False), as_type)

@@ -15,23 +15,12 @@ from datetime import date
 from pathlib import Path
 
 from accord import RequestError, Session, Turn, v1
+from accord.agent.model_answer import ModelAnswer, ModelUsage, TextDelta, ThoughtDelta
+from accord.agent.model_messages import ModelMessage, TextPart, prompt_parts
 from accord.project.git import top_folder
 from accord.project.project import Project
 from accord_tools.coder.coder_tools import ToolSet, delegate_tool
-from accord_tools.coder.model import (
-    Finished,
-    Message,
-    Model,
-    ModelConversation,
-    ModelError,
-    ModelRequest,
-    Part,
-    Text,
-    TextDelta,
-    ThoughtDelta,
-    Usage,
-    prompt_parts,
-)
+from accord_tools.coder.model import Model, ModelConversation, ModelError, ModelRequest
 from accord_tools.coder.open_model import ModelSettings, context_of
 from accord_tools.coder.tool_definition import Mode, ToolDefinition, mode_of
 
@@ -55,7 +44,7 @@ async def compact(
 ) -> None:
     """Let the model summarise the conversation, and put the summary in its place; the latest prompt stays."""
     latest = conversation.messages[-1]
-    is_prompt = latest.role == "user" and any(isinstance(part, Text) for part in latest.parts)
+    is_prompt = latest.role == "user" and any(isinstance(part, TextPart) for part in latest.parts)
     earlier = conversation.messages[:-1] if is_prompt else conversation.messages
     before = f"The conversation so far, in short:\n{conversation.summary}" if conversation.summary else ""
     async with session.compaction() as compaction:
@@ -65,8 +54,8 @@ async def compact(
             async for event in events:
                 if isinstance(event, TextDelta):
                     await compaction.summary(event.text)
-                elif isinstance(event, Finished):
-                    summary = "".join(part.text for part in event.parts if isinstance(part, Text))
+                elif isinstance(event, ModelAnswer):
+                    summary = event.text
     if summary:
         conversation.replace(summary)
         if is_prompt:
@@ -74,12 +63,12 @@ async def compact(
         await session.save()
 
 
-def _with_wish(messages: list[Message]) -> list[Message]:
+def _with_wish(messages: list[ModelMessage]) -> list[ModelMessage]:
     """The messages and the wish; no two messages of the user stand side by side."""
     last = messages[-1]
     if last.role == "assistant":
-        return [*messages, Message("user", [Text(WISH)])]
-    return [*messages[:-1], Message("user", [*last.parts, Text(WISH)])]
+        return [*messages, ModelMessage("user", [TextPart(WISH)])]
+    return [*messages[:-1], ModelMessage("user", [*last.parts, TextPart(WISH)])]
 
 
 NAMES = ("AGENTS.md", "CLAUDE.md")
@@ -161,7 +150,7 @@ class ModelTurn:
         self._name = name
         self._hidden = hidden
         """Masks secrets in a text for the user."""
-        self._total = Usage()
+        self._total = ModelUsage()
 
     @property
     def _mode(self) -> Mode:
@@ -193,9 +182,9 @@ class ModelTurn:
             tools = await self._tools(turn, delegate=delegate)
             finished = await self._ask(turn, conversation, tools)
             conversation.add("assistant", *finished.parts)
-            if finished.stop == "refusal":
+            if finished.stop_reason == "refusal":
                 return "refusal"
-            calls = conversation.messages[-1].calls if finished.stop == "calls" else []
+            calls = finished.calls
             if delegate:
                 await turn.session.save()  # a crash loses no more than the round that runs
             for call in calls:
@@ -203,7 +192,7 @@ class ModelTurn:
                 if delegate:
                     await turn.session.save()
             if not calls and not (delegate and await self._take_more(conversation)):
-                return "max_tokens" if finished.stop == "length" else None
+                return finished.stop_reason
         return "max_turn_requests"
 
     @property
@@ -226,11 +215,11 @@ class ModelTurn:
     async def _delegated(self, subagent: Turn[ModelConversation], task: str) -> str:
         """Do a task as a subagent, in a conversation of its own; returns its last words."""
         conversation = ModelConversation()
-        conversation.add("user", Text(task))
+        conversation.add("user", TextPart(task))
         await self._rounds(subagent, conversation, delegate=False)
         return conversation.messages[-1].text
 
-    async def _ask(self, turn: Turn[ModelConversation], conversation: ModelConversation, tools: ToolSet) -> Finished:
+    async def _ask(self, turn: Turn[ModelConversation], conversation: ModelConversation, tools: ToolSet) -> ModelAnswer:
         """One answer of the model, told as it streams."""
         question = ModelRequest(
             model=self._name,
@@ -239,28 +228,30 @@ class ModelTurn:
             tools=tools.specs,
             effort=_effort(turn),
         )
-        said: list[Part] = []
+        said = ""
         try:
             async with aclosing(self._model.answer(question)) as events:
                 async for event in events:
                     match event:
                         case TextDelta(text):
-                            said.append(Text(text))
+                            said += text
                             await turn.say(text)
                         case ThoughtDelta(text):
                             await turn.think(text)
-                        case Finished():
+                        case ModelAnswer():
                             await self._count(turn, conversation, event.usage)
                             return event
+                        case _:
+                            pass
         except asyncio.CancelledError:
-            conversation.add("assistant", Text("".join(part.text for part in said if isinstance(part, Text)) or "..."))
+            conversation.add("assistant", TextPart(said or "..."))
             raise
         raise RequestError.internal("the model gave no answer")
 
-    async def _count(self, turn: Turn[ModelConversation], conversation: ModelConversation, usage: Usage) -> None:
+    async def _count(self, turn: Turn[ModelConversation], conversation: ModelConversation, usage: ModelUsage) -> None:
         total = self._total
         thought = (total.thought or 0) + usage.thought if usage.thought is not None else total.thought
-        self._total = Usage(total.input + usage.input, total.output + usage.output, thought)
+        self._total = ModelUsage(total.input + usage.input, total.output + usage.output, thought)
         conversation.used = usage.input + usage.output
         conversation.read += usage.input
         conversation.written += usage.output

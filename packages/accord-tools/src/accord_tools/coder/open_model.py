@@ -21,9 +21,10 @@ from typing import Literal, NamedTuple, TypeVar
 from msgspec import Struct
 
 from accord import Endpoint, RequestError
+from accord.agent.model_messages import Api
 from accord.installation import needs_extra
 from accord_tools.coder.api_keys import stored_key
-from accord_tools.coder.model import PATIENCE, RETRIES, Api, Model, ProviderClient
+from accord_tools.coder.model import PATIENCE, RETRIES, Model, ProviderClient
 
 
 class ApiFacts(NamedTuple):
@@ -49,7 +50,7 @@ _OPENAI = ApiFacts(
     owner="OpenAI",
     url="https://api.openai.com/v1",
     default_model="gpt-5",
-    client=("chat_completions", "ChatCompletions"),
+    client=("openai_client", "ChatCompletions"),
 )
 FACTS: dict[Api, ApiFacts] = {
     "anthropic": ApiFacts(
@@ -62,7 +63,7 @@ FACTS: dict[Api, ApiFacts] = {
         client=("anthropic_messages", "AnthropicMessages"),
     ),
     "openai": _OPENAI,
-    "responses": _OPENAI._replace(client=("responses", "Responses")),
+    "responses": _OPENAI._replace(client=("openai_client", "Responses")),
 }
 
 CONTEXTS = (("claude", 200_000), ("gpt-5", 400_000), ("gpt-4.1", 1_000_000), ("gemini", 1_000_000))

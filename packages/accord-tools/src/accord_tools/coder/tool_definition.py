@@ -9,8 +9,9 @@ import msgspec
 from msgspec import Struct
 
 from accord import Turn
+from accord.agent.model_messages import ImagePart
 from accord.project.project import Project
-from accord_tools.coder.model import Image, Json, ModelConversation, ToolSpec
+from accord_tools.coder.model import Json, ModelConversation, ToolSpec
 
 
 class Mode(Struct, frozen=True, kw_only=True):
@@ -55,7 +56,7 @@ class ToolOutput(msgspec.Struct, frozen=True):
 
     text: str
     failed: bool = False
-    images: list[Image] = []
+    images: list[ImagePart] = []
 
 
 REFUSED = ToolOutput("The user does not allow this. Ask what to do instead, or stop.", failed=True)

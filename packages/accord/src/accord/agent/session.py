@@ -33,7 +33,7 @@ from accord.agent.user_questions import PermissionMemory
 from accord.engine.handlers import MessageT
 from accord.engine.interceptors import Registration
 from accord.errors import ConnectionClosed, RequestError, StoreError
-from accord.mistakes import check_text, wrong_type
+from accord.mistakes import check_text, check_word, wrong_type
 from accord.project.roots import Roots
 from accord.schema import v1
 from accord.schema.base import Json
@@ -41,6 +41,7 @@ from accord.schema.sendable import check_meta, check_sendable, check_update, con
 from accord.session import SessionState, ToolCallState, updates
 
 if TYPE_CHECKING:
+    from accord.agent.model_messages import Api
     from accord.agent.session_mcp import SessionServers
     from accord.schema import v2
 
@@ -413,6 +414,22 @@ class Session(Generic[StateT]):
         for the messages that a model is to see.
         """
         return await self._record.history()
+
+    async def messages_for(self, api: Api) -> list[Any]:
+        """The conversation so far as messages for a model, as plain dicts that a request of this API takes.
+
+        >>> async def ask(session, client):
+        ...     messages = [{"role": "system", "content": "Be brief."}, *await session.messages_for("openai")]
+        ...     return await client.chat.completions.create(model="gpt-5", messages=messages, stream=True)
+
+        `api` is `anthropic` for Anthropic's messages, `openai` for OpenAI's chat completions and what speaks as they
+        do, or `responses` for the `input` of OpenAI's responses. The prompt of the running turn is the last. A tool
+        call that has a name is in it with its input, and its raw output or text as the result, however it ended.
+        """
+        from accord.agent.model_messages import API_WORDS, messages_of, wire_messages  # few agents build requests
+
+        check_word("session.messages_for(api)", api, API_WORDS)
+        return wire_messages(api, messages_of(await self.history()))
 
     def tool_call(self, tool_call_id: v1.ToolCallId) -> ToolCallState | None:
         """A tool call that is not finished, as it stands."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from contextlib import AbstractContextManager, aclosing, asynccontextmanager, nullcontext
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
@@ -169,6 +169,7 @@ def message_blocks(call: str, content: Sequence[str | v1.ContentBlock]) -> list[
 SEVERITIES = ("info", "warning", "error")
 
 if TYPE_CHECKING:
+    from accord.agent.model_answer import ModelAnswer, ModelStream
     from accord.agent.subagent import Subagent
     from accord.agent.turn_files import TurnFiles
 
@@ -322,6 +323,40 @@ class Turn(Elicits, Generic[StateT]):
         if self._speaker is not dialect.thought_chunk:
             self._begin_message(dialect.thought_chunk)
         await self._send(dialect.thought_chunk(block, self._message_id))
+
+    async def stream_answer(self, stream: ModelStream, *, context: int | None = None) -> ModelAnswer:
+        """Say what a model answers, as it streams, and return the whole answer, with the tools that it calls.
+
+        >>> async def ask(turn, stream):
+        ...     answer = await turn.stream_answer(stream)
+        ...     for call in answer.calls:
+        ...         async with turn.tool(call.name, name=call.name, raw_input=call.input) as tool:
+        ...             await tool.raw_output("done")
+
+        `stream` has the events of OpenAI's chat completions, OpenAI's responses or Anthropic's messages: objects of
+        their packages, dicts, or lines of server-sent events. It is closed at the end. The tokens are counted in the
+        turn's answer; with `context`, the size of the model's context, the user sees how full it is. Raises
+        RequestError if the provider says that it failed, or the answer breaks off.
+        """
+        from accord.agent.model_answer import ModelAnswer, TextDelta, ThoughtDelta, events_of  # few agents ask models
+        from accord.agent.model_messages import THOUGHT_KEY
+
+        answer = ModelAnswer()
+        async with aclosing(events_of(stream)) as events:
+            async for event in events:
+                for added in answer.add(event):
+                    if isinstance(added, TextDelta):
+                        await self.say(added.text)
+                    elif isinstance(added, ThoughtDelta):
+                        await self.think(added.text)
+                    else:
+                        await self.think(v1.TextContent("", meta={THOUGHT_KEY: added.raw}))
+        answer.check()
+        used, before = answer.usage, self._spent or v1.Usage(0, 0, 0)
+        thought = used.thought if before.thought_tokens is None else before.thought_tokens + (used.thought or 0)
+        self.tokens(before.input_tokens + used.input, before.output_tokens + used.output, thought=thought)
+        await self.usage(used.input + used.output, context)
+        return answer
 
     async def say_as_user(self, content: str | v1.ContentBlock) -> None:
         """Say something in the user's name."""
