@@ -44,7 +44,16 @@ SECTIONS: tuple[Section, ...] = (
             Section("At the terminal", ("run.md", "chat.md", "command-line.md", "registry.md")),
             Section("Operation", ("remote.md", "hosts.md", "web.md", "proxies.md", "security.md", "platforms.md")),
             Section(
-                "Quality", ("testing.md", "exceptions.md", "check.md", "check-in-ci.md", "watching.md", "inspect.md")
+                "Quality",
+                (
+                    "troubleshooting.md",
+                    "testing.md",
+                    "exceptions.md",
+                    "check.md",
+                    "check-in-ci.md",
+                    "watching.md",
+                    "inspect.md",
+                ),
             ),
             Section("More guides", ("*",)),
         ),
