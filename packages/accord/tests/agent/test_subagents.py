@@ -392,7 +392,7 @@ async def test_subagents_that_a_crash_has_ended_are_replayed_as_ended(scripted, 
         client.session = (await client.request("session/new", {"cwd": "/project", "mcpServers": []}))["sessionId"]
         prompt(client)
         await crashed.wait()
-        async with scripted(agent, SHOWN) as other:
+        async with scripted(agent_with(work, store=store), SHOWN) as other:
             again = await replayed(other, client.session)
     outer, inner = (it["sessionId"] for _, it in again if "title" in it and it["sessionUpdate"] == "subagent_update")
     for subagent in outer, inner:

@@ -304,7 +304,8 @@ class AgentConnection:
     async def _set_config_option(self, request: v1.SetSessionConfigOptionRequest) -> v1.SetSessionConfigOptionResponse:
         session = self.session(request.session_id)
         async with self._lifecycle.keeping(session):
-            await session._options.set_by_client(request.config_id, request.value)
+            is_here = session.id in self._lifecycle.sessions  # else another client has to be told, too
+            await session._options.set_by_client(request.config_id, request.value, answered=is_here)
         # session-config-options, From the Client: the answer holds all options and their values.
         return v1.SetSessionConfigOptionResponse(session._options.options())
 
@@ -316,6 +317,8 @@ class AgentConnection:
         """Work on a prompt; in version 2, `receipt` answers it and tells how the work ends."""
         if not self._authentication.is_open:
             await self._authentication.require()
+        if self._lifecycle.watched and not await self._lifecycle.arrived(request.session_id, context):
+            return v1.PromptResponse(CANCELLED)
         session = self._lifecycle.session(request.session_id)
         check_prompt(request.prompt, self._offers)
         place = session._turns.place()
@@ -367,6 +370,8 @@ class AgentConnection:
             turn._end()
             await session.save()
             await session._tell_cursors()
+            if receipt is None:
+                session._activity.rest()
         return stop_reason
 
     def _answer_without(self, turn: Turn, receipt: PromptReceipt | None) -> None:

@@ -3,8 +3,9 @@
 Each of them is a few lines over the store and `Session`. The specification leaves some questions open; our answers:
 
 - A session is open on one connection. Loading or resuming it moves it to the connection that asks. The previous
-  connection can save nothing more in it. On the same connection, a session that works goes on, and one that does not
-  is closed first.
+  connection can save nothing more in it. On the same connection, it is closed first.
+- A session that works goes on. On the same connection it stays open; from another one of this agent, the client joins
+  it and gets it when the work is over (see `SessionJoin`).
 - Deleting an open session closes it. Loading a deleted session fails like loading an unknown one.
 - A client that only watches a session does not open it: it stays where it is (see `watch_feed`).
 - A fork may work in another folder. A turn that is running in its source continues in the source only.
@@ -21,6 +22,7 @@ taken from its holder, whose next write is refused; a new title leaves the holde
 from __future__ import annotations
 
 import asyncio
+import functools
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -47,7 +49,7 @@ from accord.store.memory_store import MemoryStore
 from accord.store.store import Changes, Store, StoredSession, now
 
 if TYPE_CHECKING:
-    from accord.agent.watch_feed import SessionWatch, WatchedSessions
+    from accord.agent.watch_feed import SessionJoin, SessionWatch, WatchedSessions
 
 
 class OpenSessions:
@@ -58,13 +60,13 @@ class OpenSessions:
     """
 
     def __init__(self) -> None:
-        self.watched: WatchedSessions | None = None
+        self._watched: WatchedSessions | None = None
         """The sessions that clients watch; made when the first does."""
-        self._open: dict[tuple[str, str], tuple[Session, Callable[[str], Awaitable[None]]]] = {}
+        self._open: dict[tuple[str, str], tuple[Session, Callable[[str], Awaitable[None]], object]] = {}
 
     def entered(self, owner: str, session: Session, end: Callable[[str], Awaitable[None]]) -> None:
         """A connection has opened this session, and `end` closes it there."""
-        self._open[owner, session.id] = session, end
+        self._open[owner, session.id] = session, end, asyncio.get_running_loop()
 
     def left(self, owner: str, session: Session) -> None:
         """A connection has closed this session; if another has opened it meanwhile, it stays."""
@@ -77,11 +79,24 @@ class OpenSessions:
         found = self._open.get((owner, session_id))
         return None if found is None else found[0]
 
+    def working(self, owner: str, session_id: str) -> Session | None:
+        """The session, if it is open in this event loop, and works; else None."""
+        session, _, loop = self._open.get((owner, session_id), (None, None, None))
+        return session if session is not None and session._is_working and loop is asyncio.get_running_loop() else None
+
+    def watching(self, store: Store) -> WatchedSessions:
+        """The sessions that clients of this event loop watch."""
+        if self._watched is None or self._watched.loop is not asyncio.get_running_loop():
+            from accord.agent.watch_feed import WatchedSessions
+
+            self._watched = WatchedSessions(store)
+        return self._watched
+
     async def end(self, owner: str, session_id: str) -> None:
         """Close this session where it is open, if it is."""
         found = self._open.get((owner, session_id))
         if found is not None:
-            _, end = found
+            _, end, _ = found
             await end(session_id)
 
 
@@ -118,8 +133,8 @@ class Lifecycle:
         self._open_sessions = open_sessions
         self._archives = archives
         """Whether clients are told that sessions can be archived."""
-        self._watched: dict[str, SessionWatch] | None = None
-        """The sessions that this client watches; None until it watches one."""
+        self.watched: dict[str, SessionWatch] | None = None
+        """The sessions that this client watches or has joined; None until there was one."""
         self._changing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def register(self, handlers: Handlers) -> None:
@@ -181,15 +196,16 @@ class Lifecycle:
             options, modes = await self.watch(request, context, replays=True)
             return v1.LoadSessionResponse(modes, options or None)
         async with self._alone(request.session_id):
-            if (session := self._working(request)) is not None:
-                await session._record.replay_work(self._surroundings.client.peer)
-                await session._options.begin_with(initial_values(request.config_options))
-            else:
-                session = await self._take(request)
-                await session._record.replay(self._surroundings.client.peer)
-                await self._opened(session, request)
-            await session._tell_cursors(of_all=True)
-            context.after_response(session._known)
+            if (session := await self._joined(request, context, replays=True)) is None:
+                if (session := self._working(request)) is not None:
+                    await session._record.replay_work(self._surroundings.client.peer)
+                    await session._options.begin_with(initial_values(request.config_options))
+                else:
+                    session = await self._take(request)
+                    await session._record.replay(self._surroundings.client.peer)
+                    await self._opened(session, request)
+                await session._tell_cursors(of_all=True)
+                context.after_response(session._known)
         return v1.LoadSessionResponse(*_choices(session), meta=_answer_meta(session))
 
     async def resume(self, request: v1.ResumeSessionRequest, context: Context) -> v1.ResumeSessionResponse:
@@ -197,15 +213,16 @@ class Lifecycle:
             options, modes = await self.watch(request, context, replays=False)
             return v1.ResumeSessionResponse(modes, options or None)
         async with self._alone(request.session_id):
-            if (session := self._working(request)) is not None:
-                await session._tell_usage()
-                await session._options.begin_with(initial_values(request.config_options))
-            else:
-                session = await self._take(request)
-                await session._tell_usage()
-                await self._opened(session, request)
-            await session._tell_cursors(of_all=True)
-            context.after_response(session._known)
+            if (session := await self._joined(request, context, replays=False)) is None:
+                if (session := self._working(request)) is not None:
+                    await session._tell_usage()
+                    await session._options.begin_with(initial_values(request.config_options))
+                else:
+                    session = await self._take(request)
+                    await session._tell_usage()
+                    await self._opened(session, request)
+                await session._tell_cursors(of_all=True)
+                context.after_response(session._known)
         return v1.ResumeSessionResponse(*_choices(session), meta=_answer_meta(session))
 
     def _working(self, request: v1.LoadSessionRequest | v1.ResumeSessionRequest) -> Session | None:
@@ -301,20 +318,29 @@ class Lifecycle:
         return session
 
     async def _take(self, request: v1.LoadSessionRequest | v1.ResumeSessionRequest) -> Session:
-        """A session from the store, held from now on."""
-        cwd, *others = checked_folders(request.cwd, request.additional_directories)
-        self._system_prompt(request)
-        initial_values(request.config_options)
-        found = await self._found(request.session_id)
-        _must_match(found, cwd)
-        await self._end(request.session_id)
-        # The same page: roots that the request leaves out are never restored.
-        held = await self._store.take(found.id, owner=self._owner, roots=[str(folder) for folder in others])
-        if (watch := self._unwatched(found.id)) is not None:
+        """A session from the store, held from now on, whose replay can begin."""
+        held = await self._hold(request)
+        if (watch := self._unwatched(held.id)) is not None:
             await watch.hand_over()
         session = self._session(held, request)
         session._updates.known()
         return session
+
+    async def _hold(self, request: v1.LoadSessionRequest | v1.ResumeSessionRequest) -> StoredSession:
+        found = await self._checked(request)
+        await self._end(request.session_id)
+        # The same page: roots that the request leaves out are never restored.
+        _, *others = checked_folders(request.cwd, request.additional_directories)
+        return await self._store.take(found.id, owner=self._owner, roots=[str(folder) for folder in others])
+
+    async def _checked(self, request: v1.LoadSessionRequest | v1.ResumeSessionRequest) -> StoredSession:
+        """The session that is to be opened, as it is in the store; RequestError if the request does not fit it."""
+        cwd, *_ = checked_folders(request.cwd, request.additional_directories)
+        self._system_prompt(request)
+        initial_values(request.config_options)
+        found = await self._found(request.session_id)
+        _must_match(found, cwd)
+        return found
 
     async def _found(self, session_id: str) -> StoredSession:
         found = await self._store.find(session_id, owner=self._owner)
@@ -362,7 +388,7 @@ class Lifecycle:
         self, request: v1.LoadSessionRequest | v1.ResumeSessionRequest, context: Context, *, replays: bool
     ) -> tuple[list[v1.SessionConfigOption], v1.SessionModeState | None]:
         """Follow a session that stays with its holder; its options and modes, as far as they are known here."""
-        from accord.agent.watch_feed import SessionWatch, WatchedSessions
+        from accord.agent.watch_feed import SessionWatch
 
         async with self._alone(request.session_id):
             found = await self._found(request.session_id)  # in whichever folder: an observer works in none
@@ -370,48 +396,116 @@ class Lifecycle:
                 raise RequestError.invalid_request("this connection has the session open: close it, then watch it")
             if (earlier := self._unwatched(found.id)) is not None:
                 await earlier.hand_over()
-            watched = self._open_sessions.watched
-            if watched is None or watched.loop is not asyncio.get_running_loop():
-                watched = self._open_sessions.watched = WatchedSessions(self._store)
-            client = self._surroundings.client
-            watch = SessionWatch(watched, self._store, found, client.peer, client.version, self._watch_is_over)
-            await watch.open(replays=replays)
-            self._watched = self._watched or {}
-            self._watched[found.id] = watch
-            context.after_response(watch.follow)
+            watch = SessionWatch(
+                self._open_sessions.watching(self._store),
+                self._store,
+                found,
+                self._surroundings.client,
+                self._watch_is_over,
+            )
+            await self._follow(watch, context, replays=replays)
         opened = self._open_sessions.find(self._owner, found.id)
         return watch.options() if opened is None else (opened._options.options(), opened._options.mode_state())
 
+    async def _follow(self, watch: SessionWatch, context: Context, *, replays: bool) -> None:
+        await watch.open(replays=replays)
+        self.watched = self.watched or {}
+        self.watched[watch.id] = watch
+        context.after_response(watch.follow)
+
     async def dismiss_watches(self) -> None:
         """End the watches of a client that has logged out."""
-        if self._watched:
+        if self.watched:
             from accord.agent.watch_feed import LOGGED_OUT
 
-            for watch in list(self._watched.values()):
+            for watch in list(self.watched.values()):
                 await watch.dismiss(LOGGED_OUT)
 
     def must_not_watch(self, session_id: str) -> None:
         """Raise RequestError if this client only watches the session."""
-        if self._watched and session_of(session_id) in self._watched:
+        if self.watched and session_of(session_id) in self.watched and self._join_of(session_of(session_id)) is None:
             problem = "this client only watches the session: load it to control it"
             raise RequestError.invalid_request(problem, reason="watching")
 
     def _unwatched(self, session_id: str) -> SessionWatch | None:
         """Take the watch of this session from this client; None if it has none."""
-        return None if self._watched is None else self._watched.pop(session_id, None)
+        return None if self.watched is None else self.watched.pop(session_id, None)
 
     def _watch_is_over(self, watch: SessionWatch) -> None:
-        if self._watched is not None and self._watched.get(watch.id) is watch:
-            del self._watched[watch.id]
+        if self.watched is not None and self.watched.get(watch.id) is watch:
+            del self.watched[watch.id]
+
+    # Joining
+
+    async def _joined(
+        self, request: v1.LoadSessionRequest | v1.ResumeSessionRequest, context: Context, *, replays: bool
+    ) -> Session | None:
+        """The session, if it works on another connection of this process, now joined from this one; else None."""
+        holder = self._open_sessions.working(self._owner, request.session_id)
+        if holder is None or holder.id in self.sessions:
+            return None
+        from accord.agent.watch_feed import SessionJoin
+
+        found = await self._checked(request)
+        if (earlier := self._unwatched(found.id)) is not None:
+            await earlier.hand_over()
+        join = SessionJoin(
+            self._open_sessions.watching(self._store),
+            self._store,
+            found,
+            self._surroundings.client,
+            self._watch_is_over,
+            lambda: self._open_sessions.working(self._owner, found.id),
+            functools.partial(self._arrive, request),
+        )
+        await self._follow(join, context, replays=replays)
+        if not replays and (usage := await holder._record.usage()) is not None:
+            self._surroundings.client.peer.connection.tell(usage)
+        await holder._options.begin_with(initial_values(request.config_options))
+        return holder
+
+    async def _arrive(self, request: v1.LoadSessionRequest | v1.ResumeSessionRequest) -> None:
+        """Open a session that this client has joined: its work on the other connection is over."""
+        async with self._alone(request.session_id):
+            request = msgspec.structs.replace(request, config_options=[])  # they were chosen when it was joined
+            session = self._session(await self._hold(request), request)
+            session._updates.known()
+            await self._opened(session, request)
+            self._unwatched(session.id)
+            await session._tell_cursors(of_all=True)
+            session._known()
+
+    async def arrived(self, session_id: str, context: Context) -> bool:
+        """Wait until a session that this client has joined is open here; False if the client has cancelled that."""
+        join = self._join_of(session_id)
+        return join is None or await join.arrived(context)
+
+    def _join_of(self, session_id: str) -> SessionJoin | None:
+        """The session with this id, if this client has joined it."""
+        if not self.watched:
+            return None
+        from accord.agent.watch_feed import SessionJoin
+
+        watch = self.watched.get(session_id)
+        return watch if isinstance(watch, SessionJoin) else None
 
     # Finding
 
-    def session(self, session_id: str) -> Session:
-        """The open session with this id; RequestError if it is not open."""
+    def found(self, session_id: str) -> Session:
+        """The session that this client has opened or joined; RequestError if it is neither."""
         session = self.sessions.get(session_id)
+        if session is None and (join := self._join_of(session_id)) is not None:
+            session = join.holder
         if session is None:
             self.must_not_watch(session_id)
             raise not_found(session_id)
+        return session
+
+    def session(self, session_id: str) -> Session:
+        """`found`, for a client that uses the session."""
+        session = self.sessions.get(session_id)
+        if session is None:
+            return self.found(session_id)
         if not session._is_announced:
             # The client uses the id already: its request can arrive before it was told of the commands.
             session._known()
@@ -428,13 +522,10 @@ class Lifecycle:
 
     def cancel(self, session_id: str) -> None:
         """Cancel the turns of a session, or the subagent with this id, if the author allows that."""
-        session = self.sessions.get(session_of(session_id))
-        if session is None:
-            return
-        if session.id == session_id:
-            session._turns.cancel()
-        elif (stop := session._subagents.get(v1.SessionId(session_id))) is not None:
-            stop()
+        if (session := self.sessions.get(session_of(session_id))) is not None:
+            session._cancel(session_id)
+        elif (join := self._join_of(session_of(session_id))) is not None:
+            join.cancel(session_id)
 
     # Ending
 
@@ -469,7 +560,7 @@ class Lifecycle:
             raise public_store_error(error, session.id) from error
 
     async def end_all(self) -> None:
-        for watched in list(self._watched or ()):
+        for watched in list(self.watched or ()):
             if (watch := self._unwatched(watched)) is not None:
                 await watch.close()
         for session_id in list(self.sessions):

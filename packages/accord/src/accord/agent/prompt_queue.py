@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Literal, Self
 
@@ -154,6 +155,11 @@ class QueuedPrompt:
             if other._finished is not None and not other._finished.done():
                 other._finished.set_result((self.stop_reason, error))
 
+    async def is_first(self) -> None:
+        """Wait until all prompts before this one have ended, or it is cancelled."""
+        if self._turn_comes is not None:
+            await self._turn_comes
+
     async def comes(self) -> bool:
         """Wait until it is this prompt's turn. False if the prompt was cancelled meanwhile."""
         if self._turn_comes is not None:
@@ -257,6 +263,19 @@ class PromptQueue:
             place.wait()
         self._line.append(place)
         return place
+
+    @asynccontextmanager
+    async def paused(self) -> AsyncGenerator[None]:
+        """Wait until all that is in the line now has ended, and let what comes later wait for the end of this block.
+
+        Cancelling ends the wait like any other, and never the block.
+        """
+        place = self.place_for_own_work()
+        try:
+            await place.is_first()
+            yield
+        finally:
+            self.leave(place)
 
     def runs_in(self, task: asyncio.Task[Any] | None) -> bool:
         """Whether this task works on the running turn."""

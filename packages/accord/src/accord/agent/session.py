@@ -636,6 +636,13 @@ class Session(Generic[StateT]):
         if self._mcp is not None:
             await self._mcp.tell_failures()
 
+    def _cancel(self, session_id: str) -> None:
+        """Cancel the turns, or the subagent with this id, if the author allows that."""
+        if session_id == self.id:
+            self._turns.cancel()
+        elif (stop := self._subagents.get(v1.SessionId(session_id))) is not None:
+            stop()
+
     def _name_of_work(self) -> str:
         """A name for the next work without a prompt, for the ids of its messages and tool calls."""
         self._works += 1

@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
-from typing import Final
+from typing import Any, Final
 
 from accord.agent.record import SessionUpdates
-from accord.dialects.dialect import Activity, Background, End, Kind
+from accord.dialects.dialect import Activity, Background, Dialect, End, Kind
 
 
 class Cancellations:
@@ -46,6 +46,8 @@ class SessionActivity:
         self._activity: Activity = "idle"
         self._background: dict[tuple[str, str], Background] | None = None
         """What runs beside the turns; None until something has."""
+        self._followers: tuple[Callable[[End | None], None], ...] = ()
+        """Called with each new state, and with the end of the work before if that has ended."""
 
     @property
     def now(self) -> Activity:
@@ -56,6 +58,25 @@ class SessionActivity:
     def background(self) -> list[Background]:
         """What runs beside the turns."""
         return list((self._background or {}).values())
+
+    def follow(self, follower: Callable[[End | None], None]) -> Callable[[], None]:
+        """Call `follower` with each state from now on, until the returned function is called."""
+        self._followers = (*self._followers, follower)
+
+        def stop() -> None:
+            self._followers = tuple(it for it in self._followers if it is not follower)
+
+        return stop
+
+    def state_in(self, dialect: Dialect, end: End | None = None) -> Any | None:
+        """The update that tells the present state in this dialect; None if it tells no states."""
+        return dialect.state(self._activity, None if self._background is None else self.background, end)
+
+    def rest(self) -> None:
+        """A turn of version 1 has ended, as the answer to its prompt says."""
+        self._activity = "idle"
+        for follow in self._followers:
+            follow(None)
 
     def idle(self, end: End) -> None:
         """Foreground work has ended."""
@@ -101,14 +122,14 @@ class SessionActivity:
 
     def tell(self, end: End | None = None) -> None:
         """Tell the client what the session does now."""
+        for follow in self._followers:
+            follow(end)
         if self._background is None and (end is None or end.is_plain):
             encoded = self._updates.dialect.plain_state(self._activity, None if end is None else end.stop_reason)
             if encoded is not None:
                 self._updates.report_encoded(encoded)
             return
-        background = None if self._background is None else self.background
-        update = self._updates.dialect.state(self._activity, background, end)
-        if update is not None:
+        if (update := self.state_in(self._updates.dialect, end)) is not None:
             self._updates.report(update)
 
     def become(self, activity: Activity) -> None:

@@ -29,6 +29,7 @@ from accord.agent.authentication import Authentication
 from accord.agent.lifecycle import Lifecycle, asks_to_watch
 from accord.agent.prompt_queue import CANCELLED
 from accord.agent.public_error import public_store_error, public_store_errors
+from accord.agent.record import encoded_update
 from accord.agent.remote_client import ConnectedClient
 from accord.agent.replay_tree import update_head
 from accord.agent.session import Session
@@ -231,16 +232,18 @@ class V2Methods:
             answer = await self._lifecycle.load(older, context)
         else:
             answer = await self._lifecycle.resume(older, context)
-        session = self._lifecycle.session(request.session_id)
+        session = self._lifecycle.found(request.session_id)
+        tell = self._client.peer.connection.tell
         if not replays and session.title is not None:
-            session._updates.report(v2.SessionInfoUpdate(title=session.title))
+            tell(session._record.frame(encoded_update(v2.SessionInfoUpdate(title=session.title))))
         # The schema, session/resume: the state comes before the answer, whatever it is.
-        session._activity.tell()
+        if (state := session._activity.state_in(self._client.dialect())) is not None:
+            tell(session._record.frame(encoded_update(state)))
         return self._opened(v2.ResumeSessionResponse(), answer, session.id)
 
     def _opened(self, bare: AnswerT, answer: Any, session_id: str) -> AnswerT:
         """The answer that opens a session: with its options, and with its first commands."""
-        session = self._lifecycle.sessions[session_id]
+        session = self._lifecycle.found(session_id)
         return replace(
             bare,
             config_options=to_v2(session._options.options()),

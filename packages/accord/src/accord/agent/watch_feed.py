@@ -1,4 +1,4 @@
-"""Watching: a client follows a session by reading the store. The session stays with its holder.
+"""Watching and joining: a client follows a session by reading the store. The session stays with its holder.
 
     session/load, _meta {"accord.dev/watch": true} ──▶ SessionWatch.open      the past, as any replay tells it
     WatchedSessions ── four times a second: Store.lengths ──▶ SessionWatch.look      who has grown?
@@ -10,6 +10,9 @@ while it runs. A watcher takes nothing: no hold, no author's function is called,
 A position alone does not show that a session was cut and has grown again between two looks. So a read begins with the
 entry that was told last. If another one stands in its place, what was told is not the session's past any more, and the
 watch ends: with words for the user, and with `_meta: {"accord.dev/watch": false}` for the client.
+
+A client that opens a session while it works on another connection of the agent joins it (`SessionJoin`): it watches
+until the work is over, and then its connection takes the session.
 
 An entry was made in the version of the protocol that its writer's client speaks. A watcher of the same version gets it
 as it is, byte for byte. For one of the other version the entry is converted. What has no counterpart is left out:
@@ -23,18 +26,26 @@ as it is, byte for byte. For one of the other version the entry is converted. Wh
 | what the client did not declare (plans with ids, subagents, compaction) | version 1 | nothing |
 """
 
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, Protocol
 
 from accord._internal.tasks import Tasks
+from accord.agent.public_error import public_error
 from accord.agent.record import encoded_update
+from accord.agent.remote_client import ConnectedClient
 from accord.agent.replay_tree import ReplayedUpdate, SessionReplay, belongs_to, needs, opened, tags, update_head
+from accord.agent.session import Session
+from accord.agent.session_config import offered
 from accord.dialects import v1_replay
-from accord.engine.peer import Peer
+from accord.dialects.dialect import End
+from accord.engine.peer import Context
 from accord.errors import ConnectionClosed, ConversionError, RequestError, StoreError
 from accord.schema import codec, v1
 from accord.schema.base import Unknown
@@ -247,8 +258,7 @@ class SessionWatch:
         sessions: WatchedSessions,
         store: Store,
         stored: StoredSession,
-        peer: Peer,
-        version: Version,
+        client: ConnectedClient,
         ended: Callable[[SessionWatch], None],
     ) -> None:
         self.id = stored.id
@@ -257,9 +267,9 @@ class SessionWatch:
         """How many entries of the session the client has been told."""
         self._sessions = sessions
         self._store = store
-        self._peer = peer
-        self._version: Version = version
-        self._feed = WatchFeed(stored.id, version, peer.capabilities)
+        self._peer = client.peer
+        self._version: Version = client.version
+        self._feed = WatchFeed(stored.id, client.version, client.peer.capabilities)
         self._ended = ended
         self._last: bytes = b""
         """The entry that was told last."""
@@ -416,6 +426,145 @@ class SessionWatch:
         await self._sessions.remove(self)
         await self.catch_up()
         self._peer.connection.tell(watch_over(self.id, codec.encode(v1.SessionInfoUpdate())))
+
+
+class SessionJoin(SessionWatch):
+    """A session that works on another connection, for a client that has opened it: it comes here after the work.
+
+    The work goes on where it is. Until it is over, the client follows it like an observer. It is told the states, too,
+    it can cancel the work and change settings, and its prompts wait. The session then leaves the connection that
+    worked: `take` opens it on the connection of this client. `working` is the session, wherever it works by then.
+
+    Work in the background may last. It is not waited for if the client sends a prompt.
+    """
+
+    def __init__(
+        self,
+        sessions: WatchedSessions,
+        store: Store,
+        stored: StoredSession,
+        client: ConnectedClient,
+        ended: Callable[[SessionWatch], None],
+        working: Callable[[], Session | None],
+        take: Callable[[], Awaitable[None]],
+    ) -> None:
+        super().__init__(sessions, store, stored, client, ended)
+        self._dialect = client.dialect()
+        self._working = working
+        self._take = take
+        self._states: list[bytes] = []
+        """The states that the client has not been told."""
+        self._prompts: list[asyncio.Future[bool]] = []
+        """The prompts that wait for the session; each is told whether it came, or the prompt was cancelled."""
+        self._changed_work = asyncio.Event()
+        """Set when there may be a reason to wait no longer for work in the background."""
+        self._arrival: asyncio.Task[None] | None = None
+        self._join(working())
+
+    def _join(self, holder: Session | None) -> None:
+        assert holder is not None, "the session works"
+        self.holder = holder
+        """The session on the connection that works."""
+        self._leave = holder._activity.follow(self._state_changed)
+
+    def _state_changed(self, end: End | None) -> None:
+        update = self.holder._activity.state_in(self._dialect, end)
+        if update is not None:
+            self._states.append(encoded_update(update))
+            self._changed.set()
+        self._changed_work.set()
+
+    def follow(self) -> None:
+        super().follow()
+        if self._version == 1 and (commands := self.holder.commands):
+            self._peer.connection.tell(_frame(self.id, encoded_update(offered(commands))))
+        self._arrival = self._sessions.loop.create_task(self._arrive(), name=f"accord joining: session {self.id}")
+
+    async def catch_up(self) -> str | None:
+        count = len(self._states)  # what the session did before these states is kept by now
+        problem = await super().catch_up()
+        states, self._states = self._states[:count], self._states[count:]
+        await self._tell([_frame(self.id, state) for state in states])
+        return problem
+
+    # The end of the work
+
+    async def _arrive(self) -> None:
+        try:
+            await self._take_when_free()
+        except ConnectionClosed:
+            pass  # the connection ends its watches
+        except Exception as error:
+            log.info("session %s could not be opened where it was joined", self.id, exc_info=error)
+            await self._over(f"The session could not be opened here. {public_error(error).message}")
+        finally:
+            self._settle(came=True)  # if it did not, they learn that it is not open
+
+    async def _take_when_free(self) -> None:
+        while True:
+            self._changed_work.clear()
+            async with self.holder._turns.paused():
+                working = self._working()
+                if working is None or (working is self.holder and (self._prompts or not working.background)):
+                    await self._tasks.end(GRACE)
+                    if (problem := await self.catch_up()) is None:
+                        await self._take()
+                        self._leave()
+                        await self._sessions.remove(self)
+                    else:
+                        await self._over(problem)
+                    return
+            if working is not self.holder:  # another client has joined it, too, and got it before
+                self._leave()
+                self._join(working)
+            else:
+                await self._changed_work.wait()
+
+    async def arrived(self, context: Context) -> bool:
+        """Wait until the session is open on this connection; False if that was cancelled."""
+        prompt: asyncio.Future[bool] = self._sessions.loop.create_future()
+        self._prompts.append(prompt)
+        self._changed_work.set()
+        context.on_cancel(lambda: None if prompt.done() else prompt.set_result(False))
+        return await prompt
+
+    def cancel(self, session_id: str) -> None:
+        """Cancel the work and the prompts that wait, or the subagent with this id."""
+        self.holder._cancel(session_id)
+        if session_id == self.id:
+            self._settle(came=False)
+
+    def _settle(self, *, came: bool) -> None:
+        for prompt in self._prompts:
+            if not prompt.done():
+                prompt.set_result(came)
+
+    async def _over(self, words: str) -> None:
+        await self._end()
+        with suppress(ConnectionClosed):
+            await super()._over(words)
+
+    async def close(self) -> None:
+        self._settle(came=False)
+        await self._end()
+        await super().close()
+
+    async def dismiss(self, words: str) -> None:
+        await self._end()
+        await super().dismiss(words)
+
+    async def hand_over(self) -> None:
+        """End the join because the client opens the session anew, which it knows."""
+        await self._end()
+        await self._tasks.end(GRACE)
+        await self._sessions.remove(self)
+
+    async def _end(self) -> None:
+        self._leave()
+        arrival = self._arrival
+        if arrival is not None and arrival is not asyncio.current_task() and not arrival.done():
+            arrival.cancel()
+            await asyncio.wait([arrival])
 
 
 def _frame(session_id: str, encoded: bytes) -> bytes:
