@@ -17,7 +17,7 @@ from pathlib import Path
 import jwt
 import pytest
 
-from accord.http import UrlTarget, serving
+from accord.http import SharedHost, UrlTarget, serving
 from accord.http.server.agent_host import CommandHost
 from accord_check.agent.agent_run import check_agent
 from accord_check.agent.settings import DEMO, Prompts
@@ -29,11 +29,15 @@ pytestmark = pytest.mark.timeout(300)
 ROOT = Path(__file__).parents[4]
 FULL = replace(PATIENT, profile="full", quiet=0.3)
 MEMORY_ONLY = ("note", "lint.load.after-restart")
+OF_ANOTHER_CLIENT = ("fail", "config.boolean.only-when-advertised")
+"""A shared agent is told what its first client can do, and a later one of the checker's can do less."""
 
 SERVED: dict[str, tuple[list[str], Prompts, int, str, list[tuple[str, str]]]] = {
     "demo over HTTP": (["-m", "accord", "demo"], DEMO, 1, "http", [MEMORY_ONLY]),
     "demo over WebSocket, in version 2": (["-m", "accord", "demo"], DEMO, 2, "ws", [MEMORY_ONLY]),
     "lasting over HTTP, in version 2": (["examples/lasting_agent.py"], Prompts(), 2, "http", []),
+    "demo shared over HTTP": (["-m", "accord", "demo"], DEMO, 1, "http", [OF_ANOTHER_CLIENT]),
+    "demo shared over WebSocket, in version 2": (["-m", "accord", "demo"], DEMO, 2, "ws", []),
     "careful editor over WebSocket": (["examples/careful_editor.py"], Prompts(), 1, "ws", [MEMORY_ONLY]),
 }
 """By name: the arguments of Python, the prompts, the version, the way, and the reviewed findings."""
@@ -42,7 +46,7 @@ SERVED: dict[str, tuple[list[str], Prompts, int, str, list[tuple[str, str]]]] = 
 async def _served(name: str) -> tuple[str, Report]:
     arguments, prompts, version, way, _ = SERVED[name]
     host = CommandHost([sys.executable, *arguments], cwd=ROOT)
-    async with serving(host) as server:
+    async with serving(SharedHost(host) if "shared" in name else host) as server:
         url = server.url.replace("http", way, 1)
         settings = replace(FULL, prompts=prompts, versions=(version,), url=url)
         return name, await check_agent(name, UrlTarget(url).dial, settings)

@@ -403,22 +403,51 @@ def test_a_turn_of_version_2_ends_with_its_state():
     assert not talk.shared.is_busy
 
 
-def test_who_joins_a_session_of_version_2_gets_one_end_of_the_replay_and_then_the_state():
+def test_who_joins_in_version_2_is_told_the_past_whole_and_then_the_present_state():
     talk = Talk(version=2)
     talk.begin(1)
-    talk.update(sessionUpdate="agent_message", messageId="1")
-    talk.update(sessionUpdate="replay_complete")
-    talk.update(sessionUpdate="state_update", state="running")
-    talk.update(sessionUpdate="agent_message", messageId="2")
     talk.shared.joined(2)
     talk.say(2, id=0, method="initialize", params={"protocolVersion": 2})
-    *updates, answer = [message for _, message in talk.open(2)]
-    told = [update["params"]["update"] for update in updates]
-    kinds = [update["sessionUpdate"] for update in told]
-    assert kinds == ["agent_message", "state_update", "agent_message", "replay_complete", "state_update"]
-    assert (told[-1]["state"], answer["id"]) == ("running", "open")
+    assert told_to(talk, 2) == [
+        {"sessionUpdate": "replay_complete"},
+        {"sessionUpdate": "state_update", "state": "idle"},
+    ]
+    message = {"type": "text", "text": "Hi"}
+    talk.update(sessionUpdate="user_message", messageId="u", content=[message])
+    talk.update(sessionUpdate="state_update", state="running")
+    talk.update(sessionUpdate="replay_complete")
+    for text in ("He", "llo"):
+        talk.update(sessionUpdate="agent_message_chunk", messageId="m", content={"type": "text", "text": text})
+    assert told_to(talk, 2) == [
+        {"sessionUpdate": "user_message", "messageId": "u", "content": [message], "_meta": None},
+        {
+            "sessionUpdate": "agent_message",
+            "messageId": "m",
+            "content": [{"type": "text", "text": "Hello"}],
+            "_meta": None,
+        },
+        {"sessionUpdate": "replay_complete"},
+        {"sessionUpdate": "state_update", "state": "running"},
+    ]
     without = talk.say(2, id=9, method="session/resume", params={"sessionId": "s", "cwd": "/"})
     assert [message.get("method") for _, message in without] == ["session/update", None]
+
+
+def told_to(talk, client):
+    """The updates that a client is told which opens the session with its past."""
+    *updates, answer = [message for _, message in talk.open(client)]
+    assert answer["id"] == "open"
+    return [update["params"]["update"] for update in updates]
+
+
+@pytest.mark.parametrize("start", [{"type": "end"}, {}, 7])
+def test_an_unknown_start_of_a_replay_is_refused_to_who_joins(start):
+    talk = Talk(version=2)
+    talk.begin(1, 2)
+    params = {"sessionId": "s", "cwd": "/", "replayFrom": start}
+    [(receiver, refused)] = talk.say(2, id=4, method="session/resume", params=params)
+    assert (receiver, refused["error"]["code"]) == (2, -32602)
+    assert refused["error"]["data"] == {"path": "$.replayFrom"}
 
 
 def test_a_retry_of_a_prompt_that_is_over_leaves_a_session_of_version_2_idle():
@@ -481,3 +510,46 @@ def test_a_session_whose_log_is_too_long_is_replayed_by_the_agent_after_its_turn
     assert talk.open(2) == []
     over = talk.tell(id=number, result={"stopReason": "end_turn"})
     assert [(receiver, message.get("method")) for receiver, message in over] == [(1, None), (0, "session/load")]
+
+
+@pytest.mark.parametrize("versions", [(1, 2), (2, 1)])
+async def test_a_session_goes_back_and_forth_between_clients_of_both_versions(versions):
+    """Each version has an agent of its own here, and a session is open at one of them."""
+    async with serving(SharedHost(an_agent())) as server:
+        one, two = [accord.connect(server.url, versions=(version,)) for version in versions]
+        async with one as one, two as two:
+            session = await one.new_session("/project")
+            said = []
+            here, there = one, two
+            for word in ("a", "b", "c", "d"):
+                said += [word, (await session.prompt(word)).text]
+                other = await there.load(session.id, "/project")
+                assert [message.text for message in other.state.messages] == said
+                with pytest.raises(accord.PeerError) as refused:
+                    await session.prompt("lost")
+                assert refused.value.data["reason"] == "taken"
+                session, here, there = other, there, here
+
+
+async def test_a_client_of_the_other_version_joins_a_turn_that_runs():
+    agent, goes_on = accord.Agent("slow"), asyncio.Event()
+
+    @agent.on_prompt
+    async def work(turn):
+        await turn.say("one ")
+        await goes_on.wait()
+        await turn.say("two")
+
+    async with (
+        serving(SharedHost(agent)) as server,
+        accord.connect(server.url, versions=(1,)) as one,
+        accord.connect(server.url, versions=(2,)) as two,
+    ):
+        session = await one.new_session("/project")
+        reply = session.prompt("go")
+        await eventually(lambda: [it.text for it in session.state.messages] == ["go", "one "])
+        joined = await two.load(session.id, "/project")
+        assert (joined.state.activity, [it.text for it in joined.state.messages]) == ("running", ["go", "one "])
+        goes_on.set()
+        assert (await reply).stop_reason == "end_turn"
+        assert (await joined.prompt("again")).text == "one two"

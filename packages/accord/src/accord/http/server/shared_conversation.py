@@ -191,6 +191,7 @@ class SharedConversation:
             params = shared_messages.shared_initialize(members(call.params))
             number = next(self._numbers)
             self._asked[number] = SharedRequest(client, call, "")
+            self._opens.capabilities = shared_messages.client_capabilities(params)
             self._send(AGENT, wire_messages.encode_request(number, call.method, params))
 
     def _began(self, answer: ResponseFrame) -> None:
@@ -200,6 +201,7 @@ class SharedConversation:
         if answer.error is None:
             self._initialized = answer
             self._version = shared_messages.version_in(members(answer.result))
+            self._opens.version = 2 if self._version == 2 else 1
         for client, call in waiting:
             if client in self._clients:
                 self._clients[client] = answer.error is None
@@ -241,8 +243,7 @@ class SharedConversation:
         self._send_all(session.receivers, frame)
         if shared_messages.may_change_answers(frame):
             session.changed(shared_messages.update_of(members(tell.params)))
-        tells_state = self._version > 1 and b"state_update" in frame and named == session.name
-        if tells_state and (state := shared_messages.state_in(members(tell.params))) is not None:
+        if self._version > 1 and (state := shared_messages.state_in(frame, session.name)) is not None:
             session.told_state(frame, state)
             if state == "idle":
                 self._turn_is_over(session)
@@ -269,7 +270,7 @@ class SharedConversation:
         elif call.method in MAKES and answer.error is None:
             made = session_of(answer.result) or ""
             self._opens.made(client, made, answer).note(self._early.take(made))
-        elif call.method in (CLOSE, DELETE) and answer.error is None:
+        elif (call.method in (CLOSE, DELETE)) if answer.error is None else shared_messages.says_gone(answer, named):
             self._drop(self._sessions.pop(named, None))
         elif session is not None and call.method == PROMPT:
             # In version 2 the answer only accepts the prompt.

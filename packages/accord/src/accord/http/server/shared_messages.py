@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import msgspec
 
-from accord.errors import DecodeError
+from accord.errors import INVALID_REQUEST, NOT_FOUND, AccordError, DecodeError
+from accord.http.headers import session_of
 from accord.jsonrpc import wire_messages
 from accord.jsonrpc.line_frames import RequestId
 from accord.jsonrpc.wire_messages import NotificationFrame, RequestFrame, ResponseFrame
-from accord.schema import codec
-from accord.schema.capabilities import WATCH
+from accord.schema import codec, v1
+from accord.schema.capabilities import WATCH, Capabilities
+from accord.session.replay_scan import Version, marked
 from accord.trace.meaning import body_of, items_of
 
 CANCEL_REQUEST = "$/cancel_request"
@@ -81,6 +83,19 @@ def wants_replay(method: str, params: dict[str, Any]) -> bool:
     return method == "session/load" or params.get("replayFrom") is not None
 
 
+def replays_from_start(method: str, params: dict[str, Any]) -> bool:
+    """Whether the past that a client wants begins at the start, which is all that there is."""
+    return method == "session/load" or body_of(params.get("replayFrom")).get("type") == "start"
+
+
+def client_capabilities(params: bytes) -> Capabilities:
+    """What a client of version 1 says in these params of `initialize` that it can do."""
+    try:
+        return Capabilities(codec.convert(members(params).get("clientCapabilities"), v1.ClientCapabilities))
+    except DecodeError:
+        return Capabilities()
+
+
 def shared_initialize(params: dict[str, Any]) -> bytes:
     """The params of `initialize` without what only one client could do for the agent."""
     for name in ("clientCapabilities", "capabilities"):
@@ -145,13 +160,60 @@ def replay_complete(session: str) -> bytes:
 
 def ends_replay(frame: bytes) -> bool:
     """Whether this update ends a replay; it is for the client that has asked for the replay."""
-    return REPLAY_COMPLETE.encode() in frame and update_of(params_of(frame)).get("sessionUpdate") == REPLAY_COMPLETE
+    return is_update(frame, REPLAY_COMPLETE)
 
 
-def state_in(params: dict[str, Any]) -> str | None:
-    """The session's state in an update of version 2; None if it tells none."""
+def is_update(frame: bytes, tag: str) -> bool:
+    """Whether this is an update with this tag."""
+    return tag.encode() in frame and update_of(params_of(frame)).get("sessionUpdate") == tag
+
+
+def state_in(frame: bytes, session: str) -> str | None:
+    """The state of this session in an update of version 2; None if it tells none."""
+    if b"state_update" not in frame:
+        return None
+    params = params_of(frame)
     update = update_of(params)
-    return str(update.get("state")) if update.get("sessionUpdate") == "state_update" else None
+    is_state = update.get("sessionUpdate") == "state_update" and params.get("sessionId") == session
+    return str(update.get("state")) if is_state else None
+
+
+def idle(session: str) -> bytes:
+    """The state of a session whose agent has not told it."""
+    params = {"sessionId": session, "update": {"sessionUpdate": "state_update", "state": "idle"}}
+    return wire_messages.encode_notification("session/update", codec.encode(params))
+
+
+def replayed(session: str, updates: Iterable[bytes], version: Version, capabilities: Capabilities) -> list[bytes]:
+    """These updates of a session and its subagents as an agent's own replay tells them; AccordError if that fails."""
+    from accord.agent.replay_tree import SessionReplay, belongs_to, enclosed, update_head
+
+    entries: list[bytes] = []
+    for frame in updates:
+        message = wire_messages.parse(frame)
+        assert isinstance(message, NotificationFrame), "only updates are kept"
+        named, params = str(session_of(message.params)), message.params or b"{}"
+        entry = marked(codec.update_json(params), version)
+        entries.append(entry if named == session else enclosed(named, entry))
+        child = update_of(members(params)).get("sessionId") if b"subagent" in frame else None
+        if child is not None and not belongs_to(str(child), session):
+            raise AccordError("a subagent whose id says nothing of its session")
+    replay = SessionReplay(session, version, capabilities)
+    for entry in entries:
+        replay.look(entry)
+    for entry in entries:
+        replay.add(entry)
+    told = [*replay.now(), *replay.rest()]
+    return [b"%b%b}}" % (update_head(subagent or session), codec.encode(update)) for subagent, update in told]
+
+
+def says_gone(answer: ResponseFrame, session: str) -> bool:
+    """Whether an error says that the agent does not have this session open any more: it may be open elsewhere."""
+    if answer.error is None:
+        return False
+    code, data = answer.error.code, body_of(answer.error.data)
+    is_gone = code == NOT_FOUND or (code == INVALID_REQUEST and data.get("reason") == "taken")
+    return is_gone and data.get("sessionId") == session
 
 
 def answered(answer: ResponseFrame, request_id: RequestId) -> bytes:

@@ -1,7 +1,8 @@
 """One session of a shared agent: its clients, log and prompts; how it is opened, and who answers questions. PURE.
 
-A client that opens a session which is open already gets its log from here. So the agent does not notice, and a running
-turn goes on. While the agent opens a session, its updates are a replay for the one client that has asked.
+A client that opens a session which is open already gets its past from here: the log, told as an agent tells its record,
+each message once and whole. So the agent does not notice, and a running turn goes on. While the agent opens a session,
+its updates are a replay for the one client that has asked.
 
 If the first client only watches, an agent that can watch is asked to watch, too: the session may run elsewhere, such as
 at the owner's agent of the other version, and an observer must not end its turn. The agent opens it when the first
@@ -17,11 +18,15 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from accord.errors import INVALID_PARAMS, AccordError
 from accord.http.headers import session_of
 from accord.http.server import shared_messages
 from accord.http.server.shared_messages import members
 from accord.jsonrpc import wire_messages
 from accord.jsonrpc.wire_messages import RequestFrame, ResponseFrame
+from accord.schema.base import Json
+from accord.schema.capabilities import Capabilities
+from accord.session.replay_scan import Version
 
 MOST_LOG = 16 * 1024 * 1024
 """Bytes of a session's updates that are kept for clients that join; past it, the agent replays the session to them."""
@@ -35,6 +40,10 @@ _TOLD_IN_RESULTS = {
     "available_commands_update": ("availableCommands",),
 }
 """Updates whose values stand in the answer to the request that opens a session, too, and where."""
+
+
+_APART = ("notice", "available_commands_update", "prompt_suggestions_update", "cursor_update")
+"""The tags of updates that are not part of a conversation: clients that join get the last ones, and no notices."""
 
 
 class Waiting(NamedTuple):
@@ -74,8 +83,10 @@ class SharedSession:
         self._size = 0
 
     def note(self, updates: Iterable[bytes]) -> None:
-        """Keep these updates for clients that join."""
+        """Keep these updates for clients that join; its states are not part of its past."""
         for update in updates:
+            if shared_messages.state_in(update, self.name) is not None:
+                continue
             self._size += len(update)
             if self.log is None or self._size > MOST_LOG:
                 self.log = None
@@ -94,6 +105,22 @@ class SharedSession:
             place = place.get(step)  # type: ignore[assignment]
         if isinstance(place, dict) and name in place and name in update:
             place[name] = update[name]
+
+    def past(self, version: Version, capabilities: Capabilities) -> tuple[list[bytes], list[bytes]]:
+        """What a client that joins is told of the past, as an agent's own replay tells it, and after the answer.
+
+        A log that cannot be folded, such as that of an agent with other ids of subagents, is told as it is.
+        """
+        log = self.log or []
+        apart = {tag: [frame for frame in log if shared_messages.is_update(frame, tag)] for tag in _APART}
+        commands, suggestions = apart["available_commands_update"][-1:], apart["prompt_suggestions_update"][-1:]
+        left_out = {frame for frames in apart.values() for frame in frames}
+        rest = [frame for frame in log if frame not in left_out]
+        try:
+            past = shared_messages.replayed(self.name, rest, version, capabilities)
+        except AccordError:
+            past = rest
+        return [*past, *apart["cursor_update"]], [*(commands if version == 1 else ()), *suggestions]
 
     def begin_log(self, *, is_whole: bool) -> None:
         """The agent opens the session, and replays it from its first update if `is_whole`."""
@@ -222,12 +249,20 @@ class SharedOpens:
         self._send = send
         self.agent_watches = False
         """Whether the agent can watch sessions."""
+        self.version: Version = 1
+        self.capabilities = Capabilities()
+        """What the agent was told that its clients can do."""
 
     def open(self, client: int, call: RequestFrame) -> None:
         """A client asks to open a session."""
         params = members(call.params)
         named = session_of(call.params) or ""
         wants_replay = shared_messages.wants_replay(call.method, params)
+        if wants_replay and not shared_messages.replays_from_start(call.method, params):
+            problem = "Invalid params: a replay can only begin at the start"
+            data: Json = {"path": "$.replayFrom"}
+            self._send(client, wire_messages.encode_error(call.id, INVALID_PARAMS, problem, data))
+            return
         session = self._sessions.get(named)
         if session is not None and session.clients.get(client):
             del session.clients[client]  # it has watched until now, and is told all from the start again
@@ -271,14 +306,17 @@ class SharedOpens:
             del self._sessions[session.name]
 
     def _join(self, session: SharedSession, client: int, call: RequestFrame, params: dict[str, Any]) -> None:
+        past, later = session.past(self.version, self.capabilities)
         if shared_messages.wants_replay(call.method, params):
-            for update in session.log or ():
+            for update in past:
                 self._send(client, update)
-            if call.method == "session/resume":  # of version 2: session/load ends with its answer
+            if self.version == 2:  # session/load of version 1 ends with its answer
                 self._send(client, shared_messages.replay_complete(session.name))
-        if session.state is not None:  # schema, session/resume: the state comes before the answer
-            self._send(client, session.state)
+        if self.version == 2:  # schema, session/resume: the state comes before the answer
+            self._send(client, session.state or shared_messages.idle(session.name))
         self._send(client, wire_messages.encode_response(call.id, shared_messages.written(session.result)))
+        for update in later:
+            self._send(client, update)
         self._enter(session, client, watches=shared_messages.watches(params))
 
     def _enter(self, session: SharedSession, client: int, *, watches: bool) -> None:
