@@ -50,7 +50,7 @@ Chain ChosenAgent CommandResult Connection ConnectionBlock Context Decision Elic
 LinkQuestion Login MirroredDocument ModelAnswer ModelCall ModelUsage OpenDocument Outcome PermissionQuestion
 PlanDocument Provider RemoteAgent RemoteClient RemoteSession RemoteSubagent RemoteTerminal Reply Restarted
 RunningCompaction SentMessage ServedSession Session Statistics Subagent Suggestion SuggestionRequest Suggestions
-Terminal Tool Turn TurnPlan
+Terminal Tool Turn TurnPlan TypedReply
 """
 """Classes whose objects Accord makes: what they are made with is its own affair."""
 

@@ -144,7 +144,7 @@ def tree_of(module: str) -> ast.Module:
 
 
 def definition(module: str, name: str) -> ast.ClassDef | Function:
-    for node in tree_of(module).body:
+    for node in reversed(tree_of(module).body):  # overloads stand before what they describe
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
             return node
     raise SystemExit(f"tools/reference.py: {module} does not define {name}")

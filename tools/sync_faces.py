@@ -162,10 +162,17 @@ RESULTS = {
     "Registrar[MessageT]": "registrar_of(self._portal, held)",
     "Registration[MessageT]": "registration_of(self._portal, held)",
     "Callable[[], None]": "lambda: self._portal.read(held)",
+    "Reply | TypedReply[Any]": (
+        "Reply(self._portal, held, self._session) if output is None else self._portal.wait(lambda: held, self._session)"
+    ),
 }
 """What a thread gets for a result of this type; results of other types are as they are."""
 
+TYPES = {"Reply | TypedReply[Any]": "Any", "TypedReply[T]": "T", "TypedReply[Any]": "Any"}
+"""Types that are others for threads: what is awaited is there already."""
+
 WORDS = (
+    ("Await the `TypedReply` for the answer as", "It waits for the answer, and returns it as"),
     ("async with", "with"),
     ("async for", "for"),
     ("accord.connect(", "accord.sync.connect("),
@@ -268,8 +275,11 @@ def member(cls: ast.ClassDef, node: Function) -> str:
     if own := OWN.get((cls.name, node.name)):
         return textwrap.dedent(own).strip().replace("'''", '"""')
     name, result = SPECIAL.get(node.name, node.name), typed(node.returns)
-    is_property = "property" in {ast.unparse(it) for it in node.decorator_list}
-    head = f"def {name}({parameters(node)}) -> {result}:"
+    decorators = {ast.unparse(it) for it in node.decorator_list}
+    is_property = "property" in decorators
+    head = f"def {name}({parameters(node)}) -> {TYPES.get(result, result)}:"
+    if "overload" in decorators:
+        return f"@overload\n{head} ..."
     return written("@property\n" * is_property + head, docstring_of(node), body(node, result, is_property=is_property))
 
 
@@ -277,7 +287,8 @@ def body(node: Function, result: str, *, is_property: bool) -> str:
     if node.name in SPECIAL:
         return "return self"
     given = arguments(node)
-    call = f"self._held.{node.name}" if is_property else f"self._held.{node.name}({given})"
+    held = "cast('Any', self._held)" if TYPES.get(result) == "Any" else "self._held"  # an overload that nothing decides
+    call = f"{held}.{node.name}" if is_property else f"{held}.{node.name}({given})"
     call = f"lambda: {call}" if is_property or given else f"self._held.{node.name}"
     if result.startswith(("Iterator[", "Generator[")):
         return f"return self._portal.iterate({call}, self._session)"

@@ -535,3 +535,61 @@ def test_a_tool_call_whose_lent_command_failed_is_shown_as_failed_with_its_exit_
     done = user.accord("run", "hi", "--verbose", *allowed, "--", "mine.py")
     shown = [line for line in done.stderr.splitlines() if line.startswith(("✓", "✗"))]
     assert shown == ["✓ Command 0", "✗ Command 3 failed, exit code 3"]
+
+
+SCHEMA = {"type": "object", "properties": {"names": {"type": "array", "items": {"type": "string"}}}}
+ANSWERS = """
+import accord
+
+answers = iter({answers!r})
+agent = accord.Agent("answers")
+
+
+@agent.on_prompt
+async def reply(turn):
+    await turn.say(next(answers))
+
+
+agent.run()
+"""
+
+
+@pytest.mark.parametrize(
+    ("answers", "printed", "code", "said"),
+    [
+        (['Here:\n```json\n{"names": ["a"]}\n```'], '{"names": ["a"]}\n', 0, ""),
+        (['{"names": [1]}', '{"names": []}'], '{"names": []}\n', 0, ""),
+        (['{"names": [1]}'] * 2, "", 1, "1 is not of type 'string' - at `$.names[0]`"),
+    ],
+)
+def test_with_a_schema_only_json_that_fits_is_printed(
+    tmp_path: Path, answers: list[str], printed: str, code: int, said: str
+) -> None:
+    (tmp_path / "schema.json").write_text(json.dumps(SCHEMA))
+    (tmp_path / "answers.py").write_text(ANSWERS.format(answers=answers))
+    command = [sys.executable, "-m", "accord", "run", "Names?", "-q", "--schema", "schema.json"]
+    done = subprocess.run(
+        [*command, "--", sys.executable, "answers.py"], check=False, capture_output=True, text=True, cwd=tmp_path
+    )
+    assert (done.stdout, done.returncode) == (printed, code)
+    assert said in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "said"),
+    [
+        (None, [], "--schema schema.json: No such file"),
+        ("{", [], "--schema schema.json: this is not JSON"),
+        ('{"type": 3}', [], "--schema schema.json: this is not a JSON Schema"),
+        ("{}", ["--json"], "--json and --schema exclude each other"),
+    ],
+)
+def test_a_schema_that_cannot_be_used_is_wrong_usage(
+    bench: Bench, text: str | None, options: list[str], said: str
+) -> None:
+    if text is not None:
+        (bench.folder / "schema.json").write_text(text)
+    done = bench.accord("run", "Names?", "--schema", "schema.json", *options)
+    assert done.returncode == 2
+    assert said in done.stderr + done.stdout
+    assert not bench.log.exists()

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         Suggestions as Suggestions,
     )
     from accord.client.target import CommandTarget as CommandTarget, Target as Target
+    from accord.client.typed_answer import TypedReply as TypedReply
     from accord.engine.connection import Connection as Connection, Limits as Limits, Statistics as Statistics
     from accord.engine.handlers import Handlers as Handlers
     from accord.engine.peer import Context as Context, Peer as Peer
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
         DecodeError as DecodeError,
         EncodeError as EncodeError,
         McpServerError as McpServerError,
+        OutputError as OutputError,
         Overflow as Overflow,
         PeerError as PeerError,
         ProtocolError as ProtocolError,
@@ -145,6 +147,7 @@ _HOMES = {
     "ModelUsage": "agent.model_answer",
     "Notification": "schema.base",
     "Outcome": "client.reply",
+    "OutputError": "errors",
     "Overflow": "errors",
     "Peer": "engine.peer",
     "PeerError": "errors",
@@ -195,6 +198,7 @@ _HOMES = {
     "Tool": "agent.tool",
     "Turn": "agent.turn",
     "TurnPlan": "agent.plan",
+    "TypedReply": "client.typed_answer",
     "Unknown": "schema.base",
     "ask": "sync.sync_connect",
     "chain": "proxy.chain",

@@ -14,6 +14,7 @@ AccordError
 ├── ConfigurationError     a file that the user wrote is invalid (also a ValueError)
 ├── StoreError             a store of sessions cannot do what it was asked
 ├── StaleSuggestion        a suggestion was accepted for a document that has changed since
+├── OutputError            an answer does not fit the type of `output=` (also a ValueError)
 └── Overflow               a reader fell too far behind and its updates were dropped
 """
 
@@ -321,3 +322,14 @@ def add_note(error: BaseException, stderr: str) -> None:
 
         shown = "".join(f"\n  {line}" for line in printable("\n".join(lines)).split("\n"))
         error.add_note(f"the last lines of the agent's standard error:{shown}")
+
+
+class OutputError(AccordError, ValueError):
+    """The agent's answer to a prompt with `output=` does not fit the type."""
+
+    def __init__(self, problem: str, text: str, wanted: str | None = None) -> None:
+        super().__init__(f"the answer does not fit {wanted or 'the type of output='}: {problem}")
+        self.problem = problem
+        """What does not fit: the path, what was wanted there, and what the answer has."""
+        self.text = text
+        """The whole answer."""

@@ -130,6 +130,7 @@ PACKAGES: Mapping[str, str] = {
     "re2": "patterns",
     "markdown_it": "cli",
     "PIL": "cli",
+    "jsonschema": "cli",
     "pygments": "cli",
     "rich": "cli",
     "textual": "cli",

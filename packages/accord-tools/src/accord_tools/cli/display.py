@@ -13,6 +13,7 @@ terminal's memory gets the placeholder.
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
@@ -65,7 +66,7 @@ class Display(View):
     """Shows one turn.
 
     `shows_work` is whether anything but the answer is shown; `details` adds changes and outputs. Quiet, only errors and
-    refusals stand beside the answer.
+    refusals stand beside the answer. Without `shows_answer`, the answer comes as data.
     """
 
     shows_subagents = True
@@ -79,8 +80,10 @@ class Display(View):
         shows_work: bool,
         details: bool = False,
         is_quiet: bool = False,
+        shows_answer: bool = True,
     ) -> None:
         super().__init__()
+        self._shows_answer = shows_answer
         self._output = output
         self._streams = streams
         self._shows_work = shows_work
@@ -215,6 +218,11 @@ class Display(View):
         is_terminal = self._streams.aside.is_terminal
         self.line(line_of((printable(text).expandtabs(4) if is_terminal else text, "dim")))
 
+    def data(self, value: object) -> None:
+        """Print the answer as data: JSON on one line."""
+        self._begin("answer")
+        self._out(json.dumps(value, ensure_ascii=False) + "\n")
+
     async def ended(self, session: RemoteSession, outcome: Outcome) -> None:
         """End the turn, and show what it has used."""
         await self._finish()
@@ -307,6 +315,8 @@ class Display(View):
     # What the agent says
 
     def _say(self, said: v1.ContentBlock) -> None:
+        if not self._shows_answer:
+            return
         if isinstance(said, v1.TextContent):
             text, self._half = whole_part(self._half, said.text)
             if text:

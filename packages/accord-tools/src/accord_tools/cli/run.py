@@ -123,6 +123,7 @@ examples:
   accord run "Go on" --continue                     continue the latest session of this folder
   accord run "Go on" --session 3f2a -- my-agent     continue a session; the start of its id is enough
   accord run "Fix it" --allow all --json -- my-agent | jq -c .
+  accord run "List the tests" --schema list.json -- my-agent | jq .
 
 output:
   The answer goes to standard output. At a terminal, the work is shown beside it on
@@ -141,7 +142,7 @@ answer first; then --allow decides about the rest.
 
 exit codes:
   0    the turn ended normally
-  1    the agent failed
+  1    the agent failed, or its answer does not fit --schema
   2    wrong usage
   3    a timeout passed
   4    the turn ended for another reason (max_tokens, refusal, ...)
@@ -199,6 +200,11 @@ def _session_options(group: argparse._ArgumentGroup) -> None:  # pyright: ignore
 def _output_options(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
     group.add_argument(
         "--json", action="store_true", help="print one JSON object per line: each update as received, then the result"
+    )
+    group.add_argument(
+        "--schema",
+        metavar="FILE",
+        help="ask for JSON that fits the JSON Schema in this file, and print nothing else on standard output",
     )
     group.add_argument(
         "-v", "--verbose", action="store_true", help="show the work with its changes and outputs, also in a pipe"
@@ -276,11 +282,17 @@ def _check(options: argparse.Namespace) -> None:
             raise WrongUsage(f"--set must be KEY=VALUE, got {setting!r}")
     if options.replay and not ((options.session or options.continues) and options.json):
         raise WrongUsage("--replay needs --json, and --session ID or --continue")
+    if options.json and options.schema:
+        raise WrongUsage("--json and --schema exclude each other; leave one out")
     if options.quiet and options.verbose:
         raise WrongUsage("--quiet and --verbose exclude each other; leave one out")
     policy_of(options)
     protocol_versions(options)
     options.servers = read_mcp_file(options.mcp, options.cwd) if options.mcp else []
+    if options.schema:
+        from accord_tools.cli.schema_file import SchemaFile
+
+        options.schema = SchemaFile(options.schema)
     options.content = _content(options)
 
 
@@ -352,6 +364,7 @@ def _view(options: argparse.Namespace, output: Output) -> tuple[View, EarlyUpdat
         shows_work=not options.quiet and (both.aside.is_terminal or options.verbose),
         details=options.verbose,
         is_quiet=options.quiet,
+        shows_answer=not options.schema,
     )
     return display, None
 

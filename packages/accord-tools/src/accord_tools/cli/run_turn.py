@@ -323,13 +323,16 @@ class TurnRunner:
     async def _turn(self, remote: RemoteAgent, session: RemoteSession, lent: RunClient) -> Outcome:
         options, view = self._options, self._view
         await view.opened(Opened(session, remote.info, remote.version))
-        reply = session.prompt(
+        prompt: Callable[..., Any] = session.prompt  # gives another type with a schema than without
+        typed = prompt(
             *options.content,
             timeout=self._left(),
             idle_timeout=options.idle_timeout or None,
             wire=view.keeps_wire,
             subagents=view.shows_subagents,
+            output=options.schema,
         )
+        reply: Reply = typed.reply if options.schema else typed
         # The state tells of each update once, as it came; the session tells what readers get for it.
         watched = session.state if view.keeps_wire else session
         stop_watching = watched.on_change(view.question_order.arrived)
@@ -341,6 +344,8 @@ class TurnRunner:
                 await view.prompted(session)
                 await view.follow(reply)
                 outcome = await reply
+                if options.schema and outcome.stop_reason == "end_turn":
+                    view.data(await typed)
                 await ending
         finally:
             view.question_order.over()

@@ -144,6 +144,9 @@ class View(ABC):
     async def opened(self, opened: Opened) -> None:
         """Show that the session is open, and what came with it."""
 
+    def data(self, value: object) -> None:  # noqa: B027
+        """Show the answer as data, where it is not shown as text."""
+
     @abstractmethod
     async def prompted(self, session: RemoteSession) -> None:
         """Take note that the prompt was sent just now."""

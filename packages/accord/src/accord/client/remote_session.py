@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast, overload
 
 from msgspec import Raw
 
@@ -41,11 +41,13 @@ if TYPE_CHECKING:
     from accord.client.lent_tools import EditorServer
     from accord.client.live_agent import LiveAgent
     from accord.client.session_table import Sessions
+    from accord.client.typed_answer import TypedReply
 
 
 Content: TypeAlias = "str | Path | v1.ContentBlock"
 """What a prompt may be made of: text, files, and any block of the protocol."""
 
+T = TypeVar("T")
 ResultT = TypeVar("ResultT")
 
 _SWITCH: Sequence[str | bool] = (True, False)
@@ -98,6 +100,7 @@ class RemoteSession:
 
     # Turns
 
+    @overload
     def prompt(
         self,
         *content: Content | Sequence[Content],
@@ -108,7 +111,46 @@ class RemoteSession:
         meta: dict[str, Json] | None = None,
         subagents: bool = False,
         idempotency_key: str | None = None,
-    ) -> Reply:
+        output: None = None,
+    ) -> Reply: ...
+    @overload
+    def prompt(
+        self,
+        *content: Content | Sequence[Content],
+        timeout: float | None = None,
+        idle_timeout: float | None = None,
+        mentions: bool = False,
+        wire: bool = False,
+        meta: dict[str, Json] | None = None,
+        subagents: bool = False,
+        idempotency_key: str | None = None,
+        output: type[T],
+    ) -> TypedReply[T]: ...
+    @overload
+    def prompt(
+        self,
+        *content: Content | Sequence[Content],
+        timeout: float | None = None,
+        idle_timeout: float | None = None,
+        mentions: bool = False,
+        wire: bool = False,
+        meta: dict[str, Json] | None = None,
+        subagents: bool = False,
+        idempotency_key: str | None = None,
+        output: Any,
+    ) -> TypedReply[Any]: ...
+    def prompt(
+        self,
+        *content: Content | Sequence[Content],
+        timeout: float | None = None,
+        idle_timeout: float | None = None,
+        mentions: bool = False,
+        wire: bool = False,
+        meta: dict[str, Json] | None = None,
+        subagents: bool = False,
+        idempotency_key: str | None = None,
+        output: Any = None,
+    ) -> Reply | TypedReply[Any]:
         """Send a prompt now; the `Reply` can be iterated, awaited or ignored.
 
         It takes texts, paths and blocks, one by one or in a list. A `Path` is sent in the best form that the agent
@@ -118,6 +160,9 @@ class RemoteSession:
         them the turn is cancelled and the Reply fails with `Timeout`. With `wire`, `reply.wire()` gives the JSON of the
         updates as it came; with `subagents`, `reply.with_subagents()` gives the updates of subagents too. `meta` is
         the prompt's `_meta`; the answer's is `meta` of the outcome.
+
+        With `output`, a type such as a dataclass or `list[str]`, the agent is asked for JSON that fits.
+        Await the `TypedReply` for the answer as a value of the type; it may raise `OutputError`.
 
         An agent of version 2 inserts prompts with the same `idempotency_key` once. To retry a prompt whose fate is not
         known, send it again with the `idempotency_key` of its reply; without one, each prompt gets a new key.
@@ -131,6 +176,12 @@ class RemoteSession:
             if not 1 <= len(idempotency_key) <= 255:
                 raise ValueError(f"idempotency_key must have 1 to 255 characters, got {len(idempotency_key):,}")
         blocks = self._blocks(content, with_mentions=mentions)
+        if output is not None:
+            from accord.client.typed_answer import typed_prompt  # few programs want data
+
+            again: dict[str, Any] = {"timeout": timeout, "idle_timeout": idle_timeout}
+            first = {"wire": wire, "subagents": subagents, "meta": meta, "idempotency_key": idempotency_key}
+            return typed_prompt(self.prompt, blocks, output, first, again)
         reply = Reply(
             self._live,
             self,

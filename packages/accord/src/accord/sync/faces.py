@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from copy import copy
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, cast, overload
 
 from accord.client import remote_agent, remote_session, remote_subagent, reply, suggested_edits
 from accord.client.markdown import safe
@@ -555,6 +555,7 @@ class RemoteSession(Face[remote_session.RemoteSession]):
         """Whether the session can be prompted: it was not closed, and its connection has not ended for good."""
         return self._portal.read(lambda: self._held.is_open)
 
+    @overload
     def prompt(
         self,
         *content: Content | Sequence[Content],
@@ -565,7 +566,49 @@ class RemoteSession(Face[remote_session.RemoteSession]):
         meta: dict[str, Json] | None = None,
         subagents: bool = False,
         idempotency_key: str | None = None,
-    ) -> Reply:
+        output: None = None,
+    ) -> Reply: ...
+
+    @overload
+    def prompt(
+        self,
+        *content: Content | Sequence[Content],
+        timeout: float | None = None,
+        idle_timeout: float | None = None,
+        mentions: bool = False,
+        wire: bool = False,
+        meta: dict[str, Json] | None = None,
+        subagents: bool = False,
+        idempotency_key: str | None = None,
+        output: type[T],
+    ) -> T: ...
+
+    @overload
+    def prompt(
+        self,
+        *content: Content | Sequence[Content],
+        timeout: float | None = None,
+        idle_timeout: float | None = None,
+        mentions: bool = False,
+        wire: bool = False,
+        meta: dict[str, Json] | None = None,
+        subagents: bool = False,
+        idempotency_key: str | None = None,
+        output: Any,
+    ) -> Any: ...
+
+    def prompt(
+        self,
+        *content: Content | Sequence[Content],
+        timeout: float | None = None,
+        idle_timeout: float | None = None,
+        mentions: bool = False,
+        wire: bool = False,
+        meta: dict[str, Json] | None = None,
+        subagents: bool = False,
+        idempotency_key: str | None = None,
+        output: Any = None,
+    ) -> Any:
         """Send a prompt now; the `Reply` can be iterated, waited for or ignored.
 
         It takes texts, paths and blocks, one by one or in a list. A `Path` is sent in the best form that the agent
@@ -576,11 +619,14 @@ class RemoteSession(Face[remote_session.RemoteSession]):
         updates as it came; with `subagents`, `reply.with_subagents()` gives the updates of subagents too. `meta` is
         the prompt's `_meta`; the answer's is `meta` of the outcome.
 
+        With `output`, a type such as a dataclass or `list[str]`, the agent is asked for JSON that fits.
+        It waits for the answer, and returns it as a value of the type; it may raise `OutputError`.
+
         An agent of version 2 inserts prompts with the same `idempotency_key` once. To retry a prompt whose fate is not
         known, send it again with the `idempotency_key` of its reply; without one, each prompt gets a new key.
         """
         held = self._portal.do(
-            lambda: self._held.prompt(
+            lambda: cast("Any", self._held).prompt(
                 *content,
                 timeout=timeout,
                 idle_timeout=idle_timeout,
@@ -589,9 +635,14 @@ class RemoteSession(Face[remote_session.RemoteSession]):
                 meta=meta,
                 subagents=subagents,
                 idempotency_key=idempotency_key,
+                output=output,
             )
         )
-        return Reply(self._portal, held, self._session)
+        return (
+            Reply(self._portal, held, self._session)
+            if output is None
+            else self._portal.wait(lambda: held, self._session)
+        )
 
     @property
     def is_busy(self) -> bool:
