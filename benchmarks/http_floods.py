@@ -4,7 +4,7 @@
     python -m benchmarks.http_floods
 
 Each flood is a connection of its own, of at most `FRAMES` frames of 9 to 60 bytes, to a server on this machine. The
-frames are those of packages/accord/tests/http/test_http2.py. docs/http-libraries.md holds a recorded run.
+frames are those of packages/accord/tests/http/test_http2.py. docs/design/http-libraries.md holds a recorded run.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     python -m benchmarks.http_libraries
 
 Each row reads or writes the same bytes, whole, as nearly all messages arrive. The figures are microseconds of processor
-time, the best of several rounds. docs/http-libraries.md holds a recorded run and what follows from it.
+time, the best of several rounds. docs/design/http-libraries.md holds a recorded run and what follows from it.
 """
 
 from __future__ import annotations

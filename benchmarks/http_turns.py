@@ -4,7 +4,7 @@
     python -m benchmarks.http_turns
 
 This process is the client, our own. A turn is a prompt, one update and the answer. The figures are microseconds of
-processor time from /proc, so this runs on Linux only. docs/http-libraries.md holds a recorded run.
+processor time from /proc, so this runs on Linux only. docs/design/http-libraries.md holds a recorded run.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 
 picows owns its socket and cannot be fed bytes, so this compares whole readers, each in a process of its own: ours with
 the frames of `accord`, picows in C, and the asyncio server of `websockets`. The updates arrive in writes of 64 KiB, as
-in a stream. docs/http-libraries.md holds a recorded run.
+in a stream. docs/design/http-libraries.md holds a recorded run.
 """
 
 from __future__ import annotations

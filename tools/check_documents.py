@@ -2,8 +2,7 @@
 
     python tools/check_documents.py
 
-Every block is a program of its own, as the tests run it. A problem is reported with the page and its line. `KNOWN` has
-the problems that the library causes, each with what has to change; a row without a problem is reported too.
+Every block is a program of its own, as the tests run it. A problem is reported with the page and its line.
 """
 
 from __future__ import annotations
@@ -21,34 +20,11 @@ WORK = ROOT / ".make" / "documents"
 BLOCK = re.compile(r"^```python[^\n]*\n(?P<code>.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-class Known(NamedTuple):
-    page: str
-    rule: str
-    says: str
-    """Part of pyright's message."""
-    because: str
-    """What has to change, and where."""
-
-
-OFFICIAL_SDK = "docs/from-the-official-sdk.md"
-AS_WRITTEN = "nothing: programs of that SDK leave out what they do not use, and the page shows such programs"
-
-
-KNOWN: tuple[Known, ...] = (
-    Known(OFFICIAL_SDK, "reportIncompatibleMethodOverride", "in an incompatible manner", AS_WRITTEN),
-    Known(OFFICIAL_SDK, "reportAbstractUsage", "Cannot instantiate abstract class", AS_WRITTEN),
-    Known(OFFICIAL_SDK, "reportArgumentType", "list[TextContentBlock]", AS_WRITTEN),
-)
-
-
 class Problem(NamedTuple):
     page: str
     line: int
     rule: str
     message: str
-
-    def is_known_as(self, row: Known) -> bool:
-        return (row.page, row.rule) == (self.page, self.rule) and row.says in self.message
 
 
 def documents() -> list[Path]:
@@ -100,13 +76,9 @@ def problems() -> list[Problem]:
 
 def main() -> int:
     found = problems()
-    new = [it for it in found if not any(map(it.is_known_as, KNOWN))]
-    unused = [row for row in KNOWN if not any(it.is_known_as(row) for it in found)]
-    for it in new:
+    for it in found:
         print(f"{it.page}:{it.line}: {it.message} ({it.rule})")
-    for row in unused:
-        print(f"{row.page}: {row.rule} is reported no longer; remove its row from KNOWN in tools/check_documents.py")
-    return bool(new or unused)
+    return bool(found)
 
 
 if __name__ == "__main__":

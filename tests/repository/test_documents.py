@@ -20,7 +20,7 @@ DOCUMENTS = [
 ]
 BLOCK = re.compile(r"^```python(?P<options>[^\n]*)\n(?P<code>.*?)^```", re.MULTILINE | re.DOTALL)
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-FOLLOWED = {"docs/from-the-official-sdk.md", "docs/moving.md", "docs/quickstart.md"}
+FOLLOWED = {"docs/coming-from/official-sdk.md", "docs/quickstart.md"}
 """Pages whose blocks belong together: another test runs them, in the order of the page or with each other."""
 
 

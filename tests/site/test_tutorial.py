@@ -25,5 +25,5 @@ def test_the_tests_of_the_tutorial_pass(tmp_path, block):
 
 
 def test_the_tests_of_the_tutorial_fail_for_an_agent_that_does_not_write(tmp_path):
-    done = run(tmp_path, BLOCKS[0].replace('write_text_file("notes.txt", new)', 'write_text_file("notes.txt", old)'))
+    done = run(tmp_path, BLOCKS[0].replace('write("notes.txt", new)', 'write("notes.txt", old)'))
     assert "1 failed, 1 passed" in done.stdout

@@ -22,13 +22,9 @@ READS = "the agent reads the file that the prompt names, and a prompt"
 PAGES: dict[str, list[tuple[str, str, str]]] = {
     "home": [MEMORY_ONLY],
     "agents": [MEMORY_ONLY],
-    "moving": [MEMORY_ONLY],
+    "coming-from/official-sdk": [MEMORY_ONLY],
     "quickstart": [
         ("fail", "prompt.content.agent-takes-text", f"{READS} fails where the client lends no files"),
-        ("warn", "prompt.content.agent-takes-links", f"{READS} with a link after the name names no file"),
-        MEMORY_ONLY,
-    ],
-    "from-the-official-sdk": [
         ("warn", "prompt.content.agent-takes-links", f"{READS} with a link after the name names no file"),
         MEMORY_ONLY,
     ],
@@ -48,7 +44,7 @@ def agents_in(page: str) -> list[str]:
 async def _all_judged(folder: Path) -> dict[str, Report]:
     async def one(page: str) -> tuple[str, Report]:
         [program] = agents_in(page)
-        file = folder / f"{page}.py"
+        file = folder / f"{page.rpartition('/')[2]}.py"
         file.write_text(program)
         target = CommandTarget([sys.executable, str(file)])
         return page, await check_agent(page, target.dial, SETTINGS)

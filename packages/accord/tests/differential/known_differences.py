@@ -1,4 +1,4 @@
-"""The differences from the TypeScript SDK's validators that we keep, and why. `docs/differences.md` shows them.
+"""The differences from the TypeScript SDK's validators that we keep, and why. `docs/design/differences.md` shows them.
 A row explains differences by their cause (`how` a value was broken, and `where`), or, where `how` says nothing, by the
 place at which the two results differ. Names are those of types, unions and fields; `*` stands for anything.
 """
@@ -414,7 +414,7 @@ TEXT_ROWS = (
 
 
 def tables() -> str:
-    """The tables of `docs/differences.md`."""
+    """The tables of `docs/design/differences.md`."""
     lines = ["| version | type or field | input | Accord | TypeScript SDK | reason |", "|---|---|---|---|---|---|"]
     lines += [
         f"| {_words(row.versions)} | {_code(row.where if row.where != ('*',) else row.types)} "

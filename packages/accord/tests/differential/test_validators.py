@@ -1,7 +1,7 @@
 """Our types accept the same JSON as the TypeScript SDK's validators, and read the same from it.
 
 Every type that both have, in both versions, stable and unstable: valid values, and values broken at every place. What
-is read differently on purpose has a row in `known_differences` and in `docs/differences.md`; a row that no difference
+is read differently on purpose has a row in `known_differences` and in `docs/design/differences.md`; a row that no difference
 needs fails, too.
 
 `--seeds 2000` compares that many random values of each type, and as many broken ones; `--seed` chooses others.
@@ -29,7 +29,7 @@ STABILITIES = ("unstable",)
 
 RANDOM_VALUES = 25
 AT_ONCE = 200
-PAGE = Path(__file__).parents[4] / "docs" / "differences.md"
+PAGE = Path(__file__).parents[4] / "docs" / "design" / "differences.md"
 
 
 @pytest.fixture

@@ -115,7 +115,7 @@ async def test_hosts_answer_behind_the_nginx_of_the_documents(tmp_path, way):
 @pytest.mark.parametrize("way", ["http1", "websocket"])
 async def test_a_server_answers_behind_the_nginx_of_the_documents(tmp_path, way):
     async with serving(an_agent()) as server:
-        text = documented("remote.md", {"127.0.0.1:8000": _address(server.url)})
+        text = documented("deploying.md", {"127.0.0.1:8000": _address(server.url)})
         async with nginx_before(text, tmp_path) as url, editor_on(url, way) as editor:
             session = await editor.open_session()
             await editor.prompt(session, "hello")
@@ -126,7 +126,7 @@ async def test_the_log_names_the_client_that_a_trusted_nginx_names(tmp_path, cap
     caplog.set_level(logging.INFO, "accord.http.access")
     access = Access(hosts=["localhost"], proxies=["127.0.0.1"])
     async with serving(an_agent(), access=access) as server:
-        text = documented("remote.md", {"127.0.0.1:8000": _address(server.url)})
+        text = documented("deploying.md", {"127.0.0.1:8000": _address(server.url)})
         async with nginx_before(text, tmp_path) as url, asyncio.timeout(DEADLINE):
             address = _address(url).split(":")
             reader, writer = await asyncio.open_connection(*address, local_addr=("127.0.0.2", 0))
@@ -140,7 +140,7 @@ async def test_the_log_names_the_client_that_a_trusted_nginx_names(tmp_path, cap
 
 async def test_without_the_host_of_the_client_the_answer_and_the_log_say_what_to_do(tmp_path, caplog):
     async with serving(an_agent()) as server:
-        text = documented("remote.md", {"127.0.0.1:8000": _address(server.url)})
+        text = documented("deploying.md", {"127.0.0.1:8000": _address(server.url)})
         text = _replaced(text, "proxy_set_header Host localhost;", "proxy_set_header Host agents.example;")
         async with nginx_before(text, tmp_path) as url:
             with pytest.raises(accord.ConnectionClosed, match=r"421.*agents\.example.*--allow-host"):

@@ -17,7 +17,7 @@ NGINX = shutil.which("nginx", path="/usr/local/sbin:/usr/sbin:/sbin:/usr/local/b
 
 pytestmark = pytest.mark.skipif(NGINX is None, reason="this test has a proxy before the server: install nginx")
 
-DOCUMENTATION = Path(__file__).parents[4] / "docs/remote.md"
+DOCUMENTATION = Path(__file__).parents[4] / "docs/deploying.md"
 
 CONFIGURATION = """
 daemon off;
