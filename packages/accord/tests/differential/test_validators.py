@@ -1,8 +1,8 @@
 """Our types accept the same JSON as the TypeScript SDK's validators, and read the same from it.
 
 Every type that both have, in both versions, stable and unstable: valid values, and values broken at every place. What
-is read differently on purpose has a row in `known_differences` and in `docs/design/differences.md`; a row that no difference
-needs fails, too.
+is read differently on purpose has a row in `known_differences` and in `docs/design/differences.md`; a row that no
+difference needs fails, too.
 
 `--seeds 2000` compares that many random values of each type, and as many broken ones; `--seed` chooses others.
 """

@@ -81,7 +81,7 @@ NEEDS = {
     # A hop has deadlines of its own. A jump passes them while a request is under way, which is then repeated a second
     # later.
     "one way for all requests": WITHOUT_A_HOP,
-    # POSTs of different sessions have no order (docs/design/decisions.md); through a hop they really come in another one.
+    # POSTs of different sessions have no order (docs/design/decisions.md), and come in another one through a hop.
     "output that is taken at once": WITHOUT_A_HOP,
     # Through a hop, a POST is answered later than the message that it carries.
 }
