@@ -4,7 +4,7 @@
     python -m benchmarks.http_servers
 
 Each server runs `accord.http.app` in a process of its own, and this process is the client, over plain sockets. The
-figures come from /proc, so this runs on Linux only. docs/design/http-libraries.md holds a recorded run and what follows.
+figures come from /proc, so this runs on Linux only. docs/design/http-libraries.md holds a recorded run.
 """
 
 from __future__ import annotations
