@@ -66,6 +66,14 @@ class Mark(enum.Enum):
     UNSTABLE = "unstable"
     OPEN = "open"
 
+    def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], Any]) -> Any:
+        """An open union as a field of a pydantic model, unknown variants included."""
+        if self is not Mark.OPEN:
+            return handler(source)
+        from accord.schema.pydantic_schema import schema_of  # loaded when pydantic asks
+
+        return schema_of(Annotated[source, self])
+
 
 Tolerant = Annotated[T, Mark.DEFAULT_ON_ERROR]
 ValidItems = Annotated[list[T], Mark.SKIP_INVALID_ITEMS]
@@ -228,6 +236,13 @@ class Shape(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, met
     __unstable__: ClassVar[bool] = False
     __needs__: ClassVar[str | None] = None
     """The capability that the other side must have declared, as a path: `session_capabilities.fork`."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _source: Any, _handler: Callable[[Any], Any]) -> Any:
+        """This type as a field of a pydantic model."""
+        from accord.schema.pydantic_schema import schema_of  # loaded when pydantic asks
+
+        return schema_of(cls)
 
     def __repr__(self) -> str:
         optional = dict(zip(reversed(self.__struct_fields__), reversed(self.__struct_defaults__), strict=False))

@@ -242,6 +242,36 @@ class _Description:
         }
 
 
+class Inlined(_Description):
+    """Describes a type with all that it holds in place, as pydantic needs it: it knows nothing of our definitions."""
+
+    def __init__(self) -> None:  # of no version: the types that it is asked for
+        self.unstable = True
+        self.methods, self.names = (), {}
+        self._within: list[type] = []
+
+    def name(self, node: Node) -> str | None:  # noqa: ARG002
+        return None
+
+    def inner(self, node: Node) -> dict[str, Json]:
+        match node:
+            case Named(_, inside):
+                return self.inner(inside)
+            case Object(cls):
+                return self.variant(node) if cls not in self._within else {}
+            case _:
+                return super().inner(node)
+
+    def variant(self, node: Node) -> dict[str, Json]:
+        if not isinstance(node, Object):
+            return super().variant(node)
+        self._within.append(node.cls)
+        try:
+            return {"title": node.cls.__name__, **self.definition(node.cls)}
+        finally:
+            self._within.pop()
+
+
 def _is_class(value: object) -> bool:
     return get_origin(value) is None and isinstance(value, type) and issubclass(value, Shape)
 
