@@ -62,12 +62,14 @@ class RemoteTool:
     async def __call__(self, task: str) -> str:
         """Do this task; raises AccordError when the agent fails."""
         if not self._one_session:
-            session = await (await self._connected()).new_session(self._cwd)
-            return (await session.prompt(task)).text
+            return (await (await self.new_session()).prompt(task)).text
         async with self._lock:
-            if self._session is None:
-                self._session = await (await self._connected()).new_session(self._cwd)
+            self._session = self._session or await self.new_session()
             return (await self._session.prompt(task)).text
+
+    async def new_session(self) -> RemoteSession:
+        """Open a session; raises AccordError when the agent fails."""
+        return await (await self._connected()).new_session(self._cwd)
 
     async def _connected(self) -> RemoteAgent:
         if isinstance(self._callee, RemoteAgent):
