@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from tools.website.page import Page
 
+from accord_tools.cli.agent_options import agent_options_parser
 from accord_tools.cli.command_table import commands_for, commands_of, parser_of
 
 WIDTH = "88"
@@ -46,7 +47,8 @@ def command_pages() -> Iterator[Page]:
     for name, inner in sorted(commands_of(parser).items()):
         lines.append(f"| [`accord {name}`]({name}.md) | {commands_for()[name].summary} |")
         yield Page(f"commands/{name}.md", page_of(inner, name))
-    yield Page("commands/index.md", "\n".join([*lines, "", *help_of(parser), ""]))
+    shared = ["", "## The options that choose an agent", "", *help_of(agent_options_parser())]
+    yield Page("commands/index.md", "\n".join([*lines, "", *help_of(parser), *shared, ""]))
 
 
 def page_of(parser: argparse.ArgumentParser, name: str) -> str:

@@ -61,7 +61,7 @@ def test_a_broken_plug_in_is_named_in_one_line_and_breaks_no_other_command(user,
     helped = user.accord("--help")
     assert helped.returncode == 0
     assert helped.stderr == done.stderr
-    assert "    good        Do good.\n" in helped.stdout
+    assert "\nadded by other packages:\n  good        Do good.\n" in helped.stdout
     assert user.said("good") == "good, without bad\n"
     assert user.said("__complete", "bad", "") == ""
 
@@ -134,8 +134,8 @@ def test_without_the_checker_its_command_says_how_to_get_it(python_without):
 def test_without_the_checker_the_help_does_not_list_it(python_without):
     done = python_without("accord_check", "-S", "-m", "accord", "--help")
     assert (done.returncode, done.stderr) == (0, "")
-    assert "    chat " in done.stdout
-    assert "    check " not in done.stdout
+    assert "  chat " in done.stdout
+    assert "  check " not in done.stdout
 
 
 WITHOUT = "import sys; sys.modules[{!r}] = None\n"

@@ -156,6 +156,36 @@ def test_the_help_command_prints_what_the_option_prints(words):
     assert accord("help").stdout == accord("--help").stdout
 
 
+def test_the_help_shows_first_what_most_people_need_and_each_command_once():
+    from accord_tools.cli.command_table import commands_for, parser_of
+
+    lines = parser_of(commands_for()).format_help().splitlines()
+    listed = [line.split()[0] for line in lines if re.match(r"  \w+  ", line)]
+    assert listed[:6] == ["run", "chat", "new", "dev", "check", "serve"]
+    assert sorted(listed) == sorted(commands_for())
+
+
+def test_no_line_of_a_help_is_wider_than_a_terminal_of_80_columns(monkeypatch):
+    from accord_tools.cli.command_table import commands_for, commands_of, parser_of
+
+    monkeypatch.setenv("COLUMNS", "80")
+    parsers, wide = [parser_of(commands_for())], list[str]()
+    while parsers:
+        parser = parsers.pop()
+        parsers += commands_of(parser).values()
+        text = parser.format_help()
+        wide += [line for line in text.splitlines() if len(line) > 80]
+    assert wide == []
+
+
+def test_the_options_that_choose_an_agent_are_explained_once():
+    in_run, once = accord("run", "--help").stdout, accord("help", "agent-options").stdout
+    for option in ("--yes", "--clean-env", "--env-file", "--token-file", "--header", "--ca", "--proxy", "--protocol"):
+        assert f"  {option}" in once
+        assert f"  {option}" not in in_run
+    assert "accord help agent-options" in " ".join(in_run.split())
+
+
 def test_a_command_does_not_load_the_others():
     script = (
         "import sys; from accord_tools.cli import main\n"

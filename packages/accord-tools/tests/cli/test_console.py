@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from accord.printable import columns
+from accord_tools.cli.console import reflowed
 from tests.cli.pseudo_terminal import ACCORD
 from tests.waiting import wait_until
 
@@ -168,3 +169,19 @@ def test_a_question_goes_when_its_turn_ends_however_much_waits_to_be_printed(ter
     seen = asked.to_the_end()
     assert "x\nthe end\n" in seen
     assert asked.process.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("one two three four five", "one two three\nfour five"),
+        ("  a   one two three four", "  a   one two\n      three\n      four"),
+        ("  a long command   one two three", "  a long command\n      one two\n      three"),
+        ("one two three four\nfive six\n\nseven", "one two three\nfour five six\n\nseven"),
+        ("heading is long too:\none two", "heading is long\ntoo:\none two"),
+        ("accord run one two three\naccord run", "accord run one\ntwo three\naccord run"),
+        ("one two\nthree", "one two\nthree"),
+    ],
+)
+def test_a_help_text_is_filled_anew_only_where_it_is_too_wide(text, shown):
+    assert reflowed(text, 15) == shown

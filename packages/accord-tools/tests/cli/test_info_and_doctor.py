@@ -79,7 +79,8 @@ def test_doctor_says_what_is_broken_and_what_to_do(user):
     done = user.accord("doctor")
     assert done.returncode == 1
     assert "program not found: no-such-program" in done.stdout
-    assert "accord agents remove gone" in done.stdout
+    assert "What must be done:" in done.stdout
+    assert "accord agents remove gone" in done.stdout.partition("What must be done:")[2]
     assert f"{user.project_settings} is not trusted" in done.stdout
     assert "'other', which is not an agent" in done.stdout
 
@@ -125,10 +126,17 @@ def test_doctor_names_the_command_that_installs_a_missing_extra(user, tmp_path):
         package = Path(module.__file__).parent
         shutil.copytree(package, site / package.name, ignore=shutil.ignore_patterns("__pycache__"))
     user.environment["PYTHONPATH"] = str(site)
-    script = "import sys; sys.argv[0] = 'accord'; from accord_tools.cli import main; sys.exit(main(['doctor']))"
-    done = subprocess.run(
-        [sys.executable, "-S", "-c", script], check=False, capture_output=True, text=True, env=user.environment
-    )
-    assert done.returncode == 0, done.stderr
-    assert "extra http: pip install 'accord[http]'" in done.stdout
-    assert "extra mcp: pip install 'accord[mcp]'" in done.stdout
+    script = "import sys; sys.argv[0] = 'accord'; from accord_tools.cli import main; sys.exit(main(sys.argv[1:]))"
+
+    def doctor(*options: str) -> str:
+        words = [sys.executable, "-S", "-c", script, "doctor", *options]
+        done = subprocess.run(words, check=False, capture_output=True, text=True, env=user.environment)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    short = doctor()
+    assert "pip install" not in short
+    assert "\nNothing must be done.\n" in short
+    said = doctor("--all")
+    assert "extra http: pip install 'accord[http]'" in said
+    assert "extra mcp: pip install 'accord[mcp]'" in said

@@ -21,7 +21,6 @@ In an editor's settings, the agent's command is 'accord' and its argument 'agent
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = HELP
     parser.add_argument("action", nargs="?", choices=["login", "logout"], help="store an API key, or forget it")
     parser.add_argument(

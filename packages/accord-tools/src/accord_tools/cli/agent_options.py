@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from accord import ConfigurationError
 from accord.installation import own_command
-from accord_tools.cli.command_table import actions_of
+from accord_tools.cli.command_table import Parser, actions_of
 from accord_tools.cli.exit_codes import WrongUsage
 
 if TYPE_CHECKING:
@@ -268,9 +268,10 @@ def known_agents() -> KnownAgents:
 
 
 ABOUT_AGENT = """\
-The agent is a command or URL after --, or one of these options. Without any of them it is the default agent that
-`accord agents default` sets, otherwise the built-in demo agent."""
-ABOUT_RECORDED = "The agent is a command after --, or one of these options."
+A command or URL after --, or an agent with -a. Without either it is the default agent
+(accord agents default), else the built-in demo agent. Options for its environment, its
+URL and the protocol's version: accord help agent-options"""
+ABOUT_RECORDED = "A command after --, or an agent with -a. More options: accord help agent-options"
 AGENT_HELP = (
     "the agent's name in `accord agents` or in the registry, its URL, or a Python file (FILE.py or FILE.py:NAME)"
 )
@@ -345,19 +346,35 @@ def agent_arguments(
     """Add the options that choose an agent, all that `chosen`, `settings_of` and `local_command` read.
 
     With `is_argument`, the command takes the agent's name also as its argument. Without `is_remote`, it takes no agent
-    with a URL.
+    with a URL. Help shows only how to name the agent, unless `about` is empty.
     """
     group = parser.add_argument_group("the agent", about)
     group.add_argument("-a", "--agent", dest="named", metavar="AGENT", help=AGENT_HELP)
     if is_argument:
         group.add_argument("word", nargs="?", metavar="AGENT", help="the same, without -a")
+    before = len(actions_of(parser))
     if "--yes" not in known_options(parser):  # for `accord sessions delete` it means more
         group.add_argument("--yes", dest="installs", action="store_true", help=YES_HELP)
     environment_arguments(group)
     if is_remote:
         remote_arguments(group)
         protocol_argument(group)
+    if about and isinstance(parser, Parser):
+        parser.shared = actions_of(parser)[before:]
     parser.set_defaults(takes_agent=True, chosen=None, installs=False)
+
+
+def agent_options_parser() -> argparse.ArgumentParser:
+    """The parser whose help explains the options that choose an agent, once for all commands."""
+    parser = Parser(
+        prog="accord COMMAND",
+        usage="accord COMMAND [options] [-a AGENT | -- COMMAND... | -- URL]",
+        description="The options that choose an agent, and say how it is reached. Every command that talks to one has "
+        "them; commands without a prompt take AGENT without -a, too.",
+        add_help=False,
+    )
+    agent_arguments(parser, about="")
+    return parser
 
 
 def known_options(parser: argparse.ArgumentParser) -> list[str]:

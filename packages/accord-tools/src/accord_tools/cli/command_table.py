@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
 from accord import __version__
 from accord.installation import COMMANDS as GROUP, PluginError, describe, load_plugin, missing_package, plugins
 from accord.mistakes import meant, nearest
-from accord_tools.cli.console import print_error, print_line, write_out
+from accord_tools.cli.console import for_terminal, print_error, print_line, reflowed, wrapped, write_out
 from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage, one_line
 
 if TYPE_CHECKING:
@@ -102,8 +102,21 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **{"formatter_class": Formatter, **options})
 
+    shared: Collection[argparse.Action] = ()
+    """Options that the help leaves out, because `accord help agent-options` explains them."""
     tells_json = False
     """Whether wrong usage is printed as JSON, too, because the user asked for JSON."""
+
+    def format_help(self) -> str:
+        """The help, without the options that have their own."""
+        helps = [(action, action.help) for action in self.shared]
+        for action in self.shared:
+            action.help = argparse.SUPPRESS
+        try:
+            return super().format_help()
+        finally:
+            for action, text in helps:
+                action.help = text
 
     def error(self, message: str) -> NoReturn:
         """End the program because of wrong usage."""
@@ -125,20 +138,55 @@ class Parser(argparse.ArgumentParser):
         if file is sys.stdout:  # where argparse would be silent
             write_out(message)
         else:
-            super()._print_message(message, file)
+            super()._print_message(for_terminal(message, sys.stderr), file)
 
 
 class Formatter(argparse.RawDescriptionHelpFormatter):
-    """Keeps the lines of examples, and lists commands without a heading line that says only COMMAND."""
+    """Keeps the lines of examples that fit, and lists commands without a heading line that says only COMMAND."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         # argparse forgets that commands are indented, and would break the line after the longest name.
         self._action_max_length = 14
 
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return reflowed(text, width + len(indent) + 2, indent)  # argparse leaves two columns free
+
     def _format_action(self, action: argparse.Action) -> str:
         text = super()._format_action(action)
         return text.partition("\n")[2] if action.nargs == argparse.PARSER else text
+
+
+class RootParser(Parser):
+    """The parser of `accord` itself, whose help shows the commands in groups."""
+
+    summaries: Mapping[str, str] = {}
+    """What each command does."""
+
+    def format_help(self) -> str:
+        """The help: what most people need first, then the rest."""
+        columns = self._get_formatter()._width + 2  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        others = [name for name in self.summaries if not any(name in names for names in GROUPS.values())]
+        groups = {**GROUPS, "added by other packages": tuple(others)} if others else GROUPS
+        lines = ["usage: accord COMMAND ...", "", self.description or ""]
+        for title, names in groups.items():
+            rows = [f"  {name:12}{self.summaries[name]}" for name in names if name in self.summaries]
+            lines += ["", f"{title}:", *(wrapped(row, columns) for row in rows)]
+        lines += ["", "options:"]
+        for action in actions_of(self):
+            if action.option_strings:
+                lines.append(f"  {', '.join(action.option_strings):12}{action.help}")
+        return "\n".join([*lines, "", wrapped(self.epilog or "", columns), ""])
+
+
+GROUPS: dict[str, tuple[str, ...]] = {
+    "start here": ("run", "chat", "new", "dev", "check", "serve"),
+    "agents and their sessions": ("agents", "agent", "info", "login", "sessions", "demo"),
+    "what a client and an agent said": ("trace", "inspect", "replay"),
+    "between a client and an agent": ("conduct", "bridge", "hosts"),
+    "this installation": ("doctor", "completion", "schema", "help"),
+}
+"""The commands of `accord --help`, in its order. A command of another package stands in a group of its own."""
 
 
 def unknown_arguments_error(
@@ -167,12 +215,26 @@ def unknown_arguments_error(
 # Commands that are too small for a file of their own
 
 
+AGENT_OPTIONS = "agent-options"
+"""What `accord help` explains beside the commands."""
+
+
 def _help_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("words", nargs="*", metavar="COMMAND", help="the command, such as run, or agents add")
+    parser.add_argument(
+        "words",
+        nargs="*",
+        metavar="COMMAND",
+        help=f"the command, such as run, or agents add; {AGENT_OPTIONS} for the options that choose an agent",
+    )
 
 
 def _print_help(options: argparse.Namespace) -> int:
     parser: argparse.ArgumentParser = options.parser
+    if options.words == [AGENT_OPTIONS]:
+        from accord_tools.cli.agent_options import agent_options_parser
+
+        agent_options_parser().print_help()
+        return ENDED_WELL
     for word in options.words:
         known = commands_of(parser)
         if word not in known:
@@ -302,11 +364,12 @@ def _loaded(plugin: EntryPoint) -> Command:
 
 def parser_of(commands: Mapping[str, Command], filled: Collection[str] | None = None) -> Parser:
     """The parser of these commands; those in `filled` have their options, by default all."""
-    parser = Parser(
+    parser = RootParser(
         prog="accord",
-        description="Use and serve agents of the Agent Client Protocol (ACP).",
-        epilog="Run accord COMMAND --help, or accord help COMMAND, for the options of a command.",
+        description="Use, write and serve agents of the Agent Client Protocol (ACP).",
+        epilog="accord COMMAND --help shows the options of a command, with examples.",
     )
+    parser.summaries = {name: command.summary for name, command in commands.items()}
     parser.add_argument("--version", action="version", version=f"accord {__version__}", help="print the version")
     parser.add_argument("--debug", action="store_true", help="show a traceback when a command fails")
     add_commands(parser, commands, "command", filled)

@@ -50,7 +50,57 @@ def print_error(text: str) -> None:
     """Print a line on standard error, with secrets in URLs masked and cleaned for a terminal."""
     with suppress(OSError, OutputLost):  # nowhere is left to report it
         if sys.stderr is not None:
-            _write(for_people(text) + "\n", sys.stderr)
+            _write(for_terminal(for_people(text), sys.stderr) + "\n", sys.stderr)
+
+
+def for_terminal(text: str, stream: TextIO | None) -> str:
+    """The text for this stream: wrapped between words if it is a terminal."""
+    if stream is None or not stream.isatty():
+        return text
+    room = width(stream.fileno())
+    return "\n".join(wrapped(line, room) for line in text.split("\n"))
+
+
+def wrapped(line: str, room: int) -> str:
+    """A line, broken between words if it has more columns; if it has two columns of text, below the second."""
+    if len(line) <= room:
+        return line
+    import textwrap  # few lines are too long
+
+    begin, hang = _columns_of(line)
+    if begin < hang > room // 2:
+        return f"{line[:hang].rstrip()}\n{wrapped(' ' * (begin + 4) + line[hang:], room)}"
+    return "\n".join(
+        textwrap.wrap(line, room, subsequent_indent=" " * hang, break_long_words=False, break_on_hyphens=False)
+    )
+
+
+def reflowed(text: str, room: int, indent: str = "") -> str:
+    """A help text for so many columns: where a line is too long, its paragraph is filled anew."""
+    paragraphs: list[str] = []
+    hang, is_prose = -1, False
+    for line in text.splitlines():
+        begin, second = _columns_of(line)
+        goes_on = begin == hang == second and line.strip() and (is_prose or hang > 2)
+        if goes_on and not line.lstrip().startswith("accord "):
+            paragraphs[-1] += f"\n{line}"
+        else:
+            paragraphs.append(line)
+            hang, is_prose = second if line.strip() else -1, begin == second and not line.endswith(":")
+    filled: list[str] = []
+    for paragraph in paragraphs:
+        first, *others = paragraph.split("\n")
+        fits = all(len(indent) + len(line) <= room for line in (first, *others))
+        joined = paragraph if fits else wrapped(" ".join([first, *map(str.strip, others)]), room - len(indent))
+        filled += [f"{indent}{line}".rstrip() for line in joined.split("\n")]
+    return "\n".join(filled)
+
+
+def _columns_of(line: str) -> tuple[int, int]:
+    """Where the text of a line begins, and where its second column does, or else the first."""
+    begin = len(line) - len(line.lstrip())
+    gap = line.find("  ", begin)
+    return (begin, begin) if gap < 0 else (begin, gap + len(line[gap:]) - len(line[gap:].lstrip()))
 
 
 def for_people(text: str) -> str:
@@ -100,8 +150,13 @@ LONGEST = 2_000
 """Columns of a cell in a pipe."""
 
 
-def print_table(heading: Sequence[str], rows: Iterable[Sequence[str]], *, limit: int = 1_000) -> None:
-    """Print a table, at a terminal at most `limit` rows of it, and each row on one line of the terminal."""
+def print_table(
+    heading: Sequence[str], rows: Iterable[Sequence[str]], *, limit: int = 1_000, cut: int | None = None
+) -> None:
+    """Print a table, at a terminal at most `limit` rows of it, and each row on one line of the terminal.
+
+    Where the terminal is too narrow, the column `cut` is cut first; by default the widest.
+    """
     is_terminal = sys.stdout is not None and sys.stdout.isatty()
     given = list(rows)
     shown = given[:limit] if is_terminal else given
@@ -110,7 +165,11 @@ def print_table(heading: Sequence[str], rows: Iterable[Sequence[str]], *, limit:
     if is_terminal:
         import shutil  # slow to import, and only a table needs it
 
-        widths = _fitted(widths, shutil.get_terminal_size().columns)
+        room = shutil.get_terminal_size().columns
+        if cut is not None:
+            too_wide = sum(widths) + GAP * (len(widths) - 1) - room
+            widths[cut] = max(NARROWEST, widths[cut] - max(0, too_wide))
+        widths = _fitted(widths, room)
     print_line("\n".join(_line(row, widths) for row in cells))
     if len(shown) < len(given):
         print_line(f"… and {len(given) - len(shown):,} more")

@@ -38,8 +38,9 @@ if TYPE_CHECKING:
     from accord_tools.configuration.resolve_agent import KnownAgents
 
 EPILOG = """\
-A line is `ok`, `missing` for a part that you may not need or that is too old, or `broken` for something that you have
-set and that cannot work; then the exit status is 1. No agent is started: `accord info AGENT` does that."""
+A line is `ok`, `optional` for a part that you may add, or `broken` for something that you have set
+and that cannot work; then the exit code is 1, and what must be done stands at the end. No agent is
+started: `accord info AGENT` does that."""
 
 MODULES = {
     extra: [name for name, its in PACKAGES.items() if its == extra] for extra in dict.fromkeys(PACKAGES.values())
@@ -63,7 +64,7 @@ FOR = {
     "uvloop": "a faster event loop",
 }
 
-State = Literal["ok", "missing", "broken"]
+State = Literal["ok", "optional", "broken"]
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,7 @@ class Diagnosis:
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
+    parser.add_argument("--all", action="store_true", help="also say how to add what is optional")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -87,11 +89,22 @@ def run(options: argparse.Namespace) -> int:
         print_line(json.dumps([asdict(finding) for finding in found], indent=2, ensure_ascii=False))
     else:
         print_table(("STATE", "WHAT", "DETAIL"), [(it.state, it.what, it.detail) for it in found])
-        if to_do := [it for it in found if it.do]:
-            print_line("\nWhat to do:")
-            for it in to_do:
-                print_line(f"  {it.what}: {it.do}")
+        if broken := [it for it in found if it.state == "broken"]:
+            _print_steps("What must be done:", broken)
+        else:
+            print_line("\nNothing must be done.")
+        optional = [it for it in found if it.state == "optional"]
+        if optional and options.all:
+            _print_steps("What you may do:", optional)
+        elif optional:
+            print_line(f"{len(optional)} parts are optional: accord doctor --all says how to add them.")
     return FAILED if any(it.state == "broken" for it in found) else ENDED_WELL
+
+
+def _print_steps(title: str, steps: list[Diagnosis]) -> None:
+    print_line(f"\n{title}")
+    for it in steps:
+        print_line(f"  {it.what}: {it.do}")
 
 
 def _installation() -> Iterator[Diagnosis]:
@@ -108,8 +121,8 @@ def _extras() -> Iterator[Diagnosis]:
         if not absent:
             yield Diagnosis(f"extra {extra}", "ok", ", ".join(_with_version(module) for module in modules))
         else:
-            detail = f"{', '.join(absent)} not installed: {FOR[extra]}"
-            yield Diagnosis(f"extra {extra}", "missing", detail, install_command(extra))
+            detail = f"for {FOR[extra]}"
+            yield Diagnosis(f"extra {extra}", "optional", detail, install_command(extra))
 
 
 def _declared() -> set[str]:
@@ -159,7 +172,7 @@ def _terminal() -> Diagnosis:
     colours = "refused (NO_COLOR)" if os.environ.get("NO_COLOR") else "allowed"
     text = f"{detail}; TERM {kind}, encoding {encoding}, colours {colours}"
     if "utf" not in encoding.lower():
-        return Diagnosis("terminal", "missing", text, "set PYTHONUTF8=1, so that every character can be printed")
+        return Diagnosis("terminal", "optional", text, "set PYTHONUTF8=1, so that every character can be printed")
     return Diagnosis("terminal", "ok", text)
 
 
@@ -169,7 +182,7 @@ def _state() -> Diagnosis:
     if os.access(there, os.W_OK | os.X_OK):
         return Diagnosis("state", "ok", f"{folder}")
     return Diagnosis(
-        "state", "missing", f"{folder} cannot be written", "set XDG_STATE_HOME to a folder that you may write"
+        "state", "optional", f"{folder} cannot be written", "set XDG_STATE_HOME to a folder that you may write"
     )
 
 
@@ -193,13 +206,13 @@ def _configuration() -> Iterator[Diagnosis]:
             if os.environ.get(VARIABLE):
                 yield Diagnosis(what, "broken", f"{VARIABLE} names {path}, which does not exist", f"unset {VARIABLE}")
             else:
-                yield Diagnosis(what, "missing", f"{path} does not exist", "accord agents add NAME -- COMMAND")
+                yield Diagnosis(what, "optional", f"{path} does not exist", "accord agents add NAME -- COMMAND")
             continue
         files.append(file)
         if is_trusted(file):
             yield Diagnosis(what, "ok", str(path))
         else:
-            yield Diagnosis(what, "missing", f"{path} is not trusted", "read it, then run: accord agents trust")
+            yield Diagnosis(what, "optional", f"{path} is not trusted", "read it, then run: accord agents trust")
     yield from _agents(KnownAgents(files))
 
 
@@ -263,17 +276,17 @@ def _tools() -> Iterator[Diagnosis]:
     for tool in TOOLS:
         place = program_file(tool.program)
         if place is None:
-            yield Diagnosis(tool.program, "missing", f"not on PATH: {tool.purpose}", tool.get)
+            yield Diagnosis(tool.program, "optional", f"not on PATH: {tool.purpose}", tool.get)
             continue
         said = _version_text(place)
         found = re.search(r"\d+(?:\.\d+)+", said)
         if found is None:
-            yield Diagnosis(tool.program, "missing", f"{place} does not say its version: {said[:200]}", tool.get)
+            yield Diagnosis(tool.program, "optional", f"{place} does not say its version: {said[:200]}", tool.get)
             continue
         detail = f"{found[0]} at {place}"
         if tuple(int(part) for part in found[0].split(".")) < tool.oldest:
             wanted = ".".join(map(str, tool.oldest))
-            yield Diagnosis(tool.program, "missing", f"{detail}, older than {wanted}: {tool.purpose}", tool.get)
+            yield Diagnosis(tool.program, "optional", f"{detail}, older than {wanted}: {tool.purpose}", tool.get)
         else:
             yield Diagnosis(tool.program, "ok", detail)
 

@@ -163,7 +163,6 @@ FLUSH = 0.5
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EPILOG
     parser.usage = "accord run [options] PROMPT [-a NAME | -- COMMAND...]"
     parser.add_argument(

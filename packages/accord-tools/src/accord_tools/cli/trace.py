@@ -70,7 +70,7 @@ def list_traces(options: argparse.Namespace) -> int:
     elif not kept:
         print_line("No trace is kept yet. Record one: accord trace -- COMMAND...")
     else:
-        print_table(("CHANGED", "STATE", "SIZE", "AGENT", "FILE"), [_trace_row(trace) for trace in kept])
+        print_table(("CHANGED", "SIZE", "FILE", "AGENT"), [_trace_row(trace) for trace in kept], cut=3)
         print_line(f"folder: {traces_folder()}")
     return ENDED_WELL
 
@@ -149,16 +149,12 @@ def _plain_figures(found: TraceFigures) -> dict[str, Any]:
 def _trace_row(trace: KeptTrace) -> tuple[str, ...]:
     changed = datetime.fromtimestamp(trace.changed, UTC).astimezone()
     command = trace.live.command if trace.live is not None else trace.header.command if trace.header else ()
-    described = shlex.join(command) or (trace.header.peer if trace.header else "not a trace")
-    is_kept = Path(trace.path).parent.name == "traces"
-    state = "live" if trace.live is not None else "" if trace.header is not None else "damaged"
-    return (
-        f"{changed:%m-%d %H:%M}",
-        state,
-        size_in_words(trace.size),
-        described,
-        Path(trace.path).name if is_kept else trace.path,
+    described = shlex.join([Path(word).name for word in command[:1]] + list(command[1:])) or (
+        trace.header.peer if trace.header else "not a trace"
     )
+    is_kept = Path(trace.path).parent.name == "traces"
+    state = "live" if trace.live is not None else "damaged" if trace.header is None else f"{changed:%m-%d %H:%M}"
+    return state, size_in_words(trace.size), Path(trace.path).name if is_kept else trace.path, described
 
 
 def _plain_trace(trace: KeptTrace) -> dict[str, Any]:
