@@ -20,6 +20,7 @@ from accord.mistakes import ForgottenAwaits
 from accord_tools.cli.agent_options import (
     ChosenAgent,
     RemoteOptions,
+    agent_arguments,
     chosen_agent,
     demo_settings,
     protocol_versions,
@@ -28,7 +29,7 @@ from accord_tools.cli.agent_options import (
 from accord_tools.cli.console import print_error
 from accord_tools.cli.exit_codes import ENDED_WELL, INTERRUPTED, WrongUsage, one_line
 from accord_tools.cli.login import log_in
-from accord_tools.cli.permission_options import ALLOW, policy_of, run_client
+from accord_tools.cli.permission_options import permission_arguments, policy_of, run_client
 from accord_tools.cli.session_options import (
     absolute,
     chosen_session,
@@ -219,30 +220,19 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "accord chat [options] [AGENT | -- COMMAND...]"
     parser.add_argument("--prompt", metavar="TEXT", help="send this first")
     parser.add_argument("--plain", action="store_true", help="a dialogue line by line; for terminals that are not able")
-    group = parser.add_argument_group("the session")
-    group.add_argument("-C", "--cwd", metavar="DIR", default=".", help="the session's folder (default: this one)")
+    parser.add_argument("--theme", metavar="NAME", help="the colours; /theme lists them")
+    group = session_arguments(parser)
     group.add_argument(
         "--worktree", action="store_true", help="work in a new git worktree, which stays when the chat ends"
     )
     group.add_argument("--trust", action="store_true", help="trust this folder from now on: git may run in it")
-    group.add_argument("--session", metavar="ID", help="open this session again; the start of its id is enough")
-    group.add_argument("--mode", metavar="MODE", help="set the session's mode")
-    group.add_argument("--model", metavar="MODEL", help="set the session's model")
-    group.add_argument(
-        "--set", metavar="KEY=VALUE", action="append", default=[], dest="settings", help="set a config option"
-    )
-    group.add_argument("--mcp", metavar="FILE", help="a JSON file with MCP servers for the session")
-    group.add_argument("--allow", choices=ALLOW, help="what the agent may do (default: ask)")
-    group.add_argument("--policy", metavar="FILE", help="a TOML file with rules that answer before you are asked")
-    group.add_argument("--theme", metavar="NAME", help="the colours; /theme lists them")
-    session_arguments(parser, is_argument=True)
+    permission_arguments(parser.add_argument_group("permission"))
+    agent_arguments(parser, is_argument=True)
 
 
 def run(options: argparse.Namespace) -> int:
-    folder = Path(options.cwd).absolute()
-    if not folder.is_dir():
-        raise WrongUsage(f"--cwd {options.cwd}: no such folder")
     prepare_session(options)
+    folder = Path(options.cwd).absolute()
     if options.worktree and (options.continues or options.session is not None):
         raise WrongUsage("--worktree begins a new session; leave --continue and --session out")
     if options.trust:
@@ -367,9 +357,6 @@ def _options(options: argparse.Namespace, worktrees: list[Worktree]) -> ChatOpti
     from accord_tools.tui.chat_settings import ChatOptions, read_settings
     from accord_tools.tui.connection import ConnectionOptions
 
-    for setting in options.settings:
-        if "=" not in setting:
-            raise WrongUsage(f"--set must be KEY=VALUE, got {setting!r}")
     try:
         settings = read_settings()
     except ConfigurationError as error:

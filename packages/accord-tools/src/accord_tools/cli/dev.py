@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from accord_tools.cli.agent_options import protocol_argument
 from accord_tools.cli.exit_codes import WrongUsage
-from accord_tools.cli.permission_options import ALLOW, policy_of
+from accord_tools.cli.permission_options import permission_arguments, policy_of
+from accord_tools.cli.session_options import check_folder, folder_argument
 
 EPILOG = """\
 examples:
@@ -32,9 +32,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a Python file or a module, with :NAME for one of several agents")
     parser.add_argument("prompt", nargs="?", metavar="PROMPT", help="send this first")
     parser.add_argument("--client", action="store_true", help="the program is a client; the demo agent answers it")
-    parser.add_argument("-C", "--cwd", metavar="DIR", default=".", help="the session's folder (default: this one)")
-    parser.add_argument("--allow", choices=ALLOW, help="what the agent may do (default: ask at a terminal, else none)")
-    parser.add_argument("--policy", metavar="FILE", help="a TOML file with rules that answer before --allow does")
+    folder_argument(parser)
+    permission_arguments(parser)
     protocol_argument(parser)
     parser.set_defaults(takes_agent=True, non_interactive=None, json=False)
 
@@ -44,8 +43,7 @@ def run(options: argparse.Namespace) -> int:
     from accord_tools.cli.dev_loop import ProgramFiles, run_program
 
     files = ProgramFiles.of(options.file)
-    if not Path(options.cwd).is_dir():
-        raise WrongUsage(f"--cwd {options.cwd}: no such folder")
+    check_folder(options)
     policy_of(options)
     if options.client and options.prompt is not None:
         raise WrongUsage(f"--client takes no PROMPT; arguments of the program stand after --: -- {options.prompt}")

@@ -26,10 +26,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accord import AccordError, Timeout
-from accord_tools.cli.agent_options import protocol_versions
+from accord_tools.cli.agent_options import agent_arguments, protocol_versions
 from accord_tools.cli.console import output_error, print_error
 from accord_tools.cli.exit_codes import ENDED_WELL, INTERRUPTED, UNWRITABLE, OutputLost, WrongUsage
-from accord_tools.cli.permission_options import ALLOW, NON_INTERACTIVE, policy_of
+from accord_tools.cli.permission_options import NON_INTERACTIVE, permission_arguments, policy_of
 from accord_tools.cli.session_options import prepare_session, read_mcp_file, session_arguments
 from accord_tools.cli.trace_options import trace_arguments
 
@@ -170,30 +170,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PROMPT",
         help="the prompt; - reads it from standard input; a file or pipe there is sent after any other prompt",
     )
-    _session_options(parser.add_argument_group("the session"))
+    session_arguments(parser).add_argument(
+        "--replay", action="store_true", help="with --json: print the past of the continued session first"
+    )
     _output_options(parser.add_argument_group("output"))
     _permission_options(parser.add_argument_group("permission"))
     _limit_options(parser.add_argument_group("limits"))
-    session_arguments(parser)
-
-
-def _session_options(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
-    group.add_argument("--cwd", metavar="DIR", default=".", help="the session's folder (default: the current folder)")
-    group.add_argument("--session", metavar="ID", help="continue this session; the start of its id is enough")
-    group.add_argument(
-        "--replay", action="store_true", help="with --json: print the past of the continued session first"
-    )
-    group.add_argument("--mode", metavar="MODE", help="set the session's mode")
-    group.add_argument("--model", metavar="MODEL", help="set the session's model; accord info lists the models")
-    group.add_argument(
-        "--set",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        dest="settings",
-        help="set a config option of the session; may be repeated",
-    )
-    group.add_argument("--mcp", metavar="FILE", help="a JSON file with MCP servers for the session")
+    agent_arguments(parser)
 
 
 def _output_options(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
@@ -214,12 +197,7 @@ def _output_options(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[
 
 
 def _permission_options(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
-    group.add_argument(
-        "--allow",
-        choices=ALLOW,
-        help="what the agent may do, see below (default: ask at a terminal, otherwise none)",
-    )
-    group.add_argument("--policy", metavar="FILE", help="a TOML file with rules that answer before --allow does")
+    permission_arguments(group)
     group.add_argument(
         "--non-interactive",
         choices=NON_INTERACTIVE,
@@ -274,11 +252,6 @@ def run(options: argparse.Namespace) -> int:
 
 def _check(options: argparse.Namespace) -> None:
     """Report wrong usage before an agent is started."""
-    if not _is_folder(options.cwd):
-        raise WrongUsage(f"--cwd {options.cwd}: no such folder")
-    for setting in options.settings:
-        if "=" not in setting:
-            raise WrongUsage(f"--set must be KEY=VALUE, got {setting!r}")
     if options.replay and not ((options.session or options.continues) and options.json):
         raise WrongUsage("--replay needs --json, and --session ID or --continue")
     if options.json and options.schema:
@@ -306,13 +279,6 @@ def _content(options: argparse.Namespace) -> list[str]:
         raise WrongUsage("PROMPT must not be empty")
     # Some agents join the blocks without a space.
     return [text, f"\nStandard input:\n{piped}"] if piped else [text]
-
-
-def _is_folder(path: str) -> bool:
-    try:
-        return Path(path).absolute().is_dir()  # absolute, because a deleted current folder still is one as "."
-    except OSError:
-        return False
 
 
 async def _run(options: argparse.Namespace) -> int:

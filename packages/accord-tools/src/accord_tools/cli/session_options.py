@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accord.printable import label
-from accord_tools.cli.agent_options import agent_arguments, chosen_agent
+from accord_tools.cli.agent_options import chosen_agent
 from accord_tools.cli.exit_codes import WrongUsage
 
 if TYPE_CHECKING:
@@ -107,18 +107,55 @@ async def trial_session(remote: RemoteAgent, folder: str | None = None) -> Async
                 await session.close()
 
 
-def session_arguments(parser: argparse.ArgumentParser, *, is_argument: bool = False) -> None:
-    parser.add_argument(
+def folder_argument(group: argparse._ActionsContainer) -> None:  # pyright: ignore[reportPrivateUsage]
+    group.add_argument(
+        "-C", "--cwd", metavar="DIR", default=".", help="the session's folder (default: the current folder)"
+    )
+
+
+def session_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:  # pyright: ignore[reportPrivateUsage]
+    """Add the options that say which session, and how it is set up; returns their group."""
+    group = parser.add_argument_group("the session")
+    folder_argument(group)
+    group.add_argument("--session", metavar="ID", help="continue this session; the start of its id is enough")
+    group.add_argument(
         "--continue", action="store_true", dest="continues", help="continue the latest session of this folder"
     )
-    parser.add_argument("--login", metavar="METHOD", help="log in by this method first; `accord login --list` has them")
-    agent_arguments(parser, is_argument=is_argument)
+    group.add_argument("--mode", metavar="MODE", help="set the session's mode")
+    group.add_argument("--model", metavar="MODEL", help="set the session's model; accord info lists the models")
+    group.add_argument(
+        "--set",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        dest="settings",
+        help="set a config option of the session; may be repeated",
+    )
+    group.add_argument("--mcp", metavar="FILE", help="a JSON file with MCP servers for the session")
+    login_argument(group)
+    return group
+
+
+def login_argument(group: argparse._ActionsContainer) -> None:  # pyright: ignore[reportPrivateUsage]
+    group.add_argument("--login", metavar="METHOD", help="log in by this method first; `accord login --list` has them")
+
+
+def check_folder(options: argparse.Namespace) -> None:
+    """Raise WrongUsage unless `--cwd` is a folder."""
+    with suppress(OSError):
+        if Path(options.cwd).absolute().is_dir():  # absolute, because a deleted current folder still is one as "."
+            return
+    raise WrongUsage(f"--cwd {options.cwd}: no such folder")
 
 
 def prepare_session(options: argparse.Namespace) -> None:
     """Choose the agent. Its settings are the defaults of the options that the user did not give."""
     if options.continues and options.session is not None:
         raise WrongUsage("--continue and --session ID exclude each other: --continue chooses the latest session")
+    check_folder(options)
+    for setting in options.settings:
+        if "=" not in setting:
+            raise WrongUsage(f"--set must be KEY=VALUE, got {setting!r}")
     settings = chosen_agent(options).settings
     options.mode = settings.mode if options.mode is None else options.mode
     options.allow = settings.allow if options.allow is None else options.allow

@@ -16,7 +16,7 @@ from accord_tools.cli.agent_options import agent_arguments, chosen_agent, protoc
 from accord_tools.cli.command_table import Command, add_commands
 from accord_tools.cli.console import print_error, print_line, print_table
 from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage
-from accord_tools.cli.session_options import absolute, find_session
+from accord_tools.cli.session_options import absolute, find_session, login_argument
 from accord_tools.presentation.quantities import minute_of
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _with_agent(
 
 
 def _agent_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--login", metavar="METHOD", help="log in by this method first; `accord login --list` has them")
+    login_argument(parser)
     agent_arguments(parser)
 
 
