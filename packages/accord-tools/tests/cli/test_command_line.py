@@ -18,8 +18,8 @@ def accord(*arguments, **options):
     return subprocess.run([*ACCORD, *arguments], check=False, capture_output=True, text=True, timeout=60, **options)
 
 
-def test_without_a_command_the_help_is_printed_as_wrong_usage():
-    done = accord()
+def test_options_without_a_command_print_the_help_as_wrong_usage():
+    done = accord("--debug")
     assert done.returncode == 2
     assert "schema" in done.stdout
 

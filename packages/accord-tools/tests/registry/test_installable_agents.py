@@ -258,3 +258,13 @@ def test_versions_ranges_and_tags_reach_npm(version):
 def test_remove_takes_yes_as_install_does(user):
     user.set("[agents.mine]\ncommand = ['mine']\n")
     assert "Removed mine" in user.said("agents", "remove", "mine", "--yes")
+
+
+def test_without_a_kept_list_the_search_shows_the_snapshot_that_came_with_accord(user):
+    user.environment.pop("ACCORD_REGISTRY", None)
+    user.environment |= {"XDG_CACHE_HOME": str(user.home / "cache")}
+    done = user.accord("agents", "search", "gemini", "--offline")
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[1].startswith("gemini  Gemini CLI  ")
+    assert "note: this list came with Accord; no list of https://" in done.stderr
+    assert user.accord("agents", "search", "--offline", "--json").returncode == 1

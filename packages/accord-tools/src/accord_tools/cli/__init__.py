@@ -46,6 +46,10 @@ def _run(arguments: Sequence[str]) -> int:
         return completion.answer(arguments[1:])
     command = "accord"
     try:
+        if not arguments:
+            from accord_tools.cli.home import show_home
+
+            return show_home()
         options = _options(arguments)
         if options.command is None:
             options.parser.print_help()

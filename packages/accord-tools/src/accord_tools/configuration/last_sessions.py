@@ -54,6 +54,11 @@ def last_sessions(program: str, folder: str | Path | None = None) -> list[LastSe
     return [it for it in reversed(_FILE.read().sessions) if it.program == program and wanted in (None, it.folder)]
 
 
+def latest_opened(most: int) -> list[LastSession]:
+    """The sessions of all programs and folders that were opened last, the latest first."""
+    return _FILE.read().sessions[: -most - 1 : -1]
+
+
 class KnownSession(NamedTuple):
     """A session that the agent lists, or that our own record has."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shlex
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,6 +20,7 @@ from accord_tools.cli.exit_codes import ENDED_WELL, FAILED, WrongUsage, one_line
 from accord_tools.presentation.quantities import size_in_words
 
 if TYPE_CHECKING:
+    from accord_tools.registry import RegistryError
     from accord_tools.registry.agent_index import AgentIndex
     from accord_tools.registry.checksums import LockedAgent
     from accord_tools.registry.entry import Kind, RegistryEntry
@@ -78,13 +80,18 @@ def search_arguments(parser: argparse.ArgumentParser) -> None:
 
 def search(options: argparse.Namespace) -> int:
     """List the agents of the registry that match."""
-    from accord_tools.registry import installed_agents
+    from accord_tools.registry import RegistryError, installed_agents
     from accord_tools.registry.choose_agent import PLATFORMS, Platform, here
 
     if options.platform is not None and options.platform not in PLATFORMS:
         raise WrongUsage(f"--platform must be one of {', '.join(PLATFORMS)}, got {options.platform!r}")
     platform = here() if options.platform is None else Platform.of(options.platform)
-    index = index_of(options)
+    try:
+        index = index_of(options)
+    except RegistryError as error:
+        if options.json or os.environ.get("ACCORD_REGISTRY"):  # the snapshot is of the public registry
+            raise
+        return _search_snapshot(options.words, error)
     here_now = {agent.id: agent for agent in installed_agents.all_installed()}
     found = [entry for entry in index if _matches(entry, options) and (not options.installed or entry.id in here_now)]
     found.sort(key=lambda entry: entry.id)
@@ -100,6 +107,22 @@ def search(options: argparse.Namespace) -> int:
     for state in index.states:
         if state.skipped and not options.json:
             print_error(f"note: {len(state.skipped)} entries of {state.source.shown} cannot be used")
+    return ENDED_WELL
+
+
+def _search_snapshot(words: list[str], error: RegistryError) -> int:
+    """List what Accord itself knows of the registry, because its list cannot be fetched."""
+    from accord_tools.registry.well_known import WELL_KNOWN
+
+    rows = [
+        (agent.id, agent.name, agent.description)
+        for agent in WELL_KNOWN
+        if all(word.casefold() in " ".join(agent[:3]).casefold() for word in words)
+    ]
+    if not rows:
+        raise error
+    print_table(("ID", "NAME", "DESCRIPTION"), rows)
+    print_error(f"note: this list came with Accord; {one_line(error)}")
     return ENDED_WELL
 
 
