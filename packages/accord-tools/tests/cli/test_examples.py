@@ -150,6 +150,7 @@ class Desk:
         for name in ("my_agent.py", "src/weather/agent.py", "shouting.py", "my_package/agent.py"):
             write(self.folder / name, MINE)
         write(self.folder / "my_client.py", CLIENT)
+        (self.folder / "shot.png").write_bytes(b"\x89PNG")
         for name in ("house_rules.py", "rules.py", "redact.py", "redactor.py", "examples/proxies/company_policy.py"):
             write(self.folder / name, PROXY)
         write(self.folder / "hello.txt", "hello\n")

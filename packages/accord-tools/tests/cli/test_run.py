@@ -82,6 +82,52 @@ def test_the_model_is_set_in_the_form_that_the_agent_has(bench: Bench) -> None:
     assert "'modelId': 'l'" in bench.noted("session/set_model")
 
 
+def test_an_attached_file_follows_the_prompt(bench: Bench) -> None:
+    (bench.folder / "shot.png").write_bytes(b"\x89PNG")
+    assert bench.accord("run", "What is this?", "--attach", "shot.png", input="piped").returncode == 0
+    noted = bench.noted("session/prompt")
+    link = noted.index((bench.folder / "shot.png").as_uri())
+    assert noted.index("What is this?") < noted.index("piped") < link
+    assert "'mimeType': 'image/png'" in noted
+
+
+STEPS = """
+import asyncio
+import accord
+
+agent = accord.Agent("steps")
+
+
+@agent.on_prompt
+async def reply(turn: accord.Turn) -> None:
+    if turn.text == "fail":
+        raise RuntimeError
+    async with turn.tool("first"), turn.tool("at once"):
+        pass
+    async with turn.tool("second"):
+        pass
+    if turn.text == "long":
+        async with turn.tool("third"):
+            await asyncio.Event().wait()
+    await turn.say("done")
+"""
+
+
+def test_max_turns_stops_an_agent_that_goes_on_using_tools(user: Any) -> None:
+    user.write("steps.py", STEPS)
+    stopped = user.accord("run", "long", "--max-turns", "2", "--", "steps.py")
+    assert (stopped.returncode, stopped.stdout) == (4, "")
+    assert "accord run: the agent is stopped after --max-turns 2\n" in stopped.stderr
+    assert user.said("run", "short", "--max-turns", "2", "--", "steps.py") == "done\n"
+
+
+def test_a_turn_that_fails_says_how_to_go_on(user: Any) -> None:
+    user.write("steps.py", STEPS)
+    failed = user.accord("run", "fail", "--", "steps.py")
+    assert failed.returncode == 1
+    assert re.search(r"session \w+, continue it with: accord run --session \w+ PROMPT -- steps.py\n", failed.stderr)
+
+
 def test_run_continues_a_session(bench: Bench) -> None:
     done = bench.accord("run", "Hi", "--session", "s", "--json")
     events = [json.loads(line) for line in done.stdout.splitlines()]
@@ -144,7 +190,9 @@ def test_no_pipe_and_no_file_is_no_part_of_the_prompt(bench: Bench, stdin: int |
     ("arguments", "says"),
     [
         (["--mode", "fly"], "--mode fly: the agent has no mode 'fly'; it has ask, code"),
-        (["--model", "xl"], "--model xl: the agent has no model 'xl'; it has s, l"),
+        (["--model", "xl"], "--model xl: the agent has no model 'xl'; did you mean l? It has s, l"),
+        (["--attach", "no.png"], "--attach no.png: no such file"),
+        (["--max-turns", "0"], "argument --max-turns: must be a whole number from 1 on, got '0'"),
         (["--set", "slow=true"], "--set slow=true: the agent has no config option 'slow'; it has fast"),
         (["--set", "fast=perhaps"], "--set fast=perhaps: 'fast' has no value 'perhaps'; it has true, false"),
         (["--set", "fast"], "KEY=VALUE"),
@@ -398,7 +446,8 @@ def test_an_error_in_a_pipe_has_the_last_lines_of_the_agents_standard_error(run:
     assert (done.returncode, done.stdout) == (1, "so far\n")
     lines = done.stderr.splitlines()
     assert lines[-1].startswith("accord run: session/prompt: Internal error")
-    assert lines[-2] == "  ValueError: broken by hand"
+    assert lines[-3] == "  ValueError: broken by hand"
+    assert "continue it with: accord run --session " in lines[-2]
     error = events_of(run("raise", "--json"))[-1]
     assert (error["type"], error["exitCode"]) == ("error", 1)
     assert error["stderr"].rstrip().endswith("ValueError: broken by hand")

@@ -118,6 +118,7 @@ examples:
   accord run "Hi" -- https://agents.example/acp     connect to an agent by URL
   git diff | accord run "Review this" -- my-agent   send what a pipe or a file gives after the prompt
   git diff | accord run - -- my-agent               read the whole prompt from a pipe
+  accord run "What is this?" --attach shot.png      send a file with it
   accord run "Hi" -a gemini                         use an agent that `accord agents` lists
   accord run "Hi" -- my_agent.py                    start an agent of a Python file
   accord run "Go on" --continue                     continue the latest session of this folder
@@ -170,6 +171,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PROMPT",
         help="the prompt; - reads it from standard input; a file or pipe there is sent after any other prompt",
     )
+    parser.add_argument(
+        "--attach",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="send this file with the prompt, as an image, a sound or text by its type; may be repeated",
+    )
     session_arguments(parser).add_argument(
         "--replay", action="store_true", help="with --json: print the past of the continued session first"
     )
@@ -208,6 +216,12 @@ def _permission_options(group: argparse._ArgumentGroup) -> None:  # pyright: ign
 def _limit_options(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
     group.add_argument("--timeout", metavar="S", type=_seconds, help="stop after this many seconds in total")
     group.add_argument(
+        "--max-turns",
+        metavar="N",
+        type=_rounds,
+        help="stop the agent when it begins to use tools after N rounds of them; the exit code is then 4",
+    )
+    group.add_argument(
         "--start-timeout",
         metavar="S",
         type=_seconds,
@@ -229,6 +243,12 @@ def _seconds(text: str) -> float:
         if 0 <= (seconds := float(text)) < float("inf"):
             return seconds
     raise argparse.ArgumentTypeError(f"must be a number of seconds from 0 on, got {text!r}")
+
+
+def _rounds(text: str) -> int:
+    if text.isdecimal() and int(text) > 0:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"must be a whole number from 1 on, got {text!r}")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -268,8 +288,12 @@ def _check(options: argparse.Namespace) -> None:
     options.content = _content(options)
 
 
-def _content(options: argparse.Namespace) -> list[str]:
-    """The texts of the prompt: what the user wrote, and what comes on standard input."""
+def _content(options: argparse.Namespace) -> list[str | Path]:
+    """The prompt: what the user wrote, what comes on standard input, and the attached files."""
+    files = [Path(file).absolute() for file in options.attach]
+    for given, file in zip(options.attach, files, strict=True):
+        if not file.is_file():
+            raise WrongUsage(f"--attach {given}: no such file")
     if options.prompt == "-":
         text, piped = whole_input(), None
     else:
@@ -278,7 +302,7 @@ def _content(options: argparse.Namespace) -> list[str]:
     if not text.strip():
         raise WrongUsage("PROMPT must not be empty")
     # Some agents join the blocks without a space.
-    return [text, f"\nStandard input:\n{piped}"] if piped else [text]
+    return [text, *([f"\nStandard input:\n{piped}"] if piped else []), *files]
 
 
 async def _run(options: argparse.Namespace) -> int:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Coroutine, Generator, Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from accord import AccordError, ConnectionClosed, Timeout
+from accord import AccordError, Timeout, updates
 from accord.mistakes import ForgottenAwaits
 from accord.printable import label, printable
 from accord.program import on_signals
@@ -77,6 +77,38 @@ def interrupts() -> Generator[Interrupts]:
 
 
 def _nothing() -> None: ...
+
+
+class ToolRounds:
+    """Counts the rounds in which an agent uses tools, and stops it at the first beyond the most.
+
+    Tool calls that overlap are of one round: a model asks for them at once, and goes on with all of their results.
+    """
+
+    def __init__(self, most: int, stop: Callable[[], object], note: Callable[[str], None]) -> None:
+        self._most = most
+        self._stop = stop
+        self._note = note
+        self._seen: set[str] = set()
+        self._running: set[str] = set()
+        self._count = 0
+
+    def see(self, update: object) -> None:
+        """Count a change of the session, if it is of a tool call."""
+        if not isinstance(update, updates.ToolCallUpdate):
+            return
+        call = update.tool_call_id
+        is_new = call not in self._seen
+        if is_new and not self._running:
+            self._count += 1
+            if self._count == self._most + 1:
+                self._note(f"accord run: the agent is stopped after --max-turns {self._most}")
+                self._stop()
+        self._seen.add(call)
+        if update.status in ("completed", "failed", "cancelled"):
+            self._running.discard(call)
+        elif is_new:
+            self._running.add(call)
 
 
 # The last line
@@ -157,9 +189,8 @@ class TurnRunner:
                 error = Timeout(f"the turn did not end within --timeout {self._options.timeout:g}")
             await self._view.failed(error)
             if self._lent is not None:
-                written, hint = list(self._lent.writes.lines()), list(self._resume_hint())
-                is_lost = isinstance(error, ConnectionClosed)  # the session is all that is left: say it wherever we can
-                self._view.summary([*written, *hint] if is_lost else written, [] if is_lost else hint)
+                # The session is all that is left: say how to go on wherever we can.
+                self._view.summary([*self._lent.writes.lines(), *self._resume_hint()])
             await self._output.flush()
             if not self._options.debug:
                 print_error(f"accord run: {one_line(error)}")
@@ -336,6 +367,9 @@ class TurnRunner:
         # The state tells of each update once, as it came; the session tells what readers get for it.
         watched = session.state if view.keeps_wire else session
         stop_watching = watched.on_change(view.question_order.arrived)
+        stop_counting = _nothing
+        if options.max_turns is not None:
+            stop_counting = session.on_change(ToolRounds(options.max_turns, reply.request_cancel, view.note).see)
         if lent.refusals is not None:
             lent.refusals.end_turn = reply.request_cancel
         ending = asyncio.create_task(self._close_questions(session, reply))
@@ -350,6 +384,7 @@ class TurnRunner:
         finally:
             view.question_order.over()
             stop_watching()
+            stop_counting()
             ending.cancel()
         await view.ended(session, outcome)
         return outcome

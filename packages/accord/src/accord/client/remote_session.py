@@ -30,7 +30,7 @@ from accord.dialects.v1_dialect import V1_ONLY
 from accord.engine.handlers import MessageT
 from accord.engine.interceptors import Registration
 from accord.errors import CapabilityMissing, ConnectionClosed, Overflow
-from accord.mistakes import check_callable, check_text
+from accord.mistakes import check_callable, check_text, meant
 from accord.project.roots import Roots
 from accord.schema import codec, v1
 from accord.schema.base import Json, Request
@@ -411,7 +411,8 @@ class RemoteSession:
 
 def _must_be_offered(kind: str, value: str, offered: Sequence[str]) -> None:
     if value not in offered:
-        raise ValueError(f"the agent has no {kind} {value!r}; it has {', '.join(offered) or 'none'}")
+        close, known = meant(value, offered), ", ".join(offered) or "none"
+        raise ValueError(f"the agent has no {kind} {value!r}{f'{close} It' if close else '; it'} has {known}")
 
 
 Opened: TypeAlias = "v1.NewSessionResponse | v1.LoadSessionResponse | v1.ResumeSessionResponse | v1.ForkSessionResponse"
