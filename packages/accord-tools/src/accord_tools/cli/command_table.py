@@ -231,9 +231,8 @@ def _help_arguments(parser: argparse.ArgumentParser) -> None:
 def _print_help(options: argparse.Namespace) -> int:
     parser: argparse.ArgumentParser = options.parser
     if options.words == [AGENT_OPTIONS]:
-        from accord_tools.cli.agent_options import agent_options_parser
-
-        agent_options_parser().print_help()
+        # Like the modules of commands, which import this one, it is loaded when it is used.
+        importlib.import_module("accord_tools.cli.agent_options").agent_options_parser().print_help()
         return ENDED_WELL
     for word in options.words:
         known = commands_of(parser)
