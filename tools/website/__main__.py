@@ -12,6 +12,7 @@ from pathlib import Path
 from tools.website.accessibility import Unavailable, problems
 from tools.website.build import build
 from tools.website.built import problems_of
+from tools.website.search import wrong_answers
 from tools.website.sources import ROOT
 from tools.website.versions import short_version
 
@@ -28,7 +29,7 @@ def main() -> int:
         print(f"{folder.relative_to(ROOT)} does not exist; run: make docs")
         return 1
     report = problems_of(folder)
-    found = [*report.problems, *serious_problems(folder)]
+    found = [*report.problems, *wrong_answers(folder), *serious_problems(folder)]
     print(*found, sep="\n", end="\n" if found else "")
     print(f"{report.pages} pages, {report.links} links, {len(found)} problems: {folder.relative_to(ROOT)}")
     return bool(found)

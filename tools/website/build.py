@@ -20,6 +20,7 @@ from tools.website.page import Page
 from tools.website.plain import write_plain
 from tools.website.reference_pages import reference_pages
 from tools.website.requirement_pages import requirement_pages
+from tools.website.search import rank_guides_first
 from tools.website.settings import SCRIPT, STYLES, settings
 from tools.website.sources import ROOT, documents, examples, pictures, site_path
 from tools.website.update_pages import update_pages
@@ -60,6 +61,7 @@ def build(site: Path = ROOT / "site") -> Path:
     if "ACCORD_SITE" not in os.environ:  # it needs addresses from the root: without them, a server's own page is better
         (html / "404.html").unlink(missing_ok=True)
     write_plain(html, pages, order)
+    rank_guides_first(html)
     return publish(html, site, short_version(accord.__version__))
 
 
