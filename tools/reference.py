@@ -56,7 +56,7 @@ TOPICS = (
     Topic(
         "sync",
         "Without async",
-        "`accord.ask`, and `accord.sync`: what clients are written with, as plain functions and objects.",
+        "`accord.ask`, and `accord.sync`: what clients and agents are written with, as plain functions and objects.",
         ("sync",),
     ),
     Topic(
@@ -129,7 +129,7 @@ def public_names() -> Iterator[Public]:
 
 
 def topic_of(public: Public) -> Topic:
-    parts = public.home.split(".")[1:]
+    parts = (public.name if public.name.startswith("accord.sync.") else public.home).split(".")[1:]
     return next((it for it in TOPICS if parts[:1] == [it.homes[0]] or parts[0] in it.homes), TOPICS[-1])
 
 

@@ -1,4 +1,4 @@
-"""Writes `accord.open` and the functions and classes of accord.sync from those with `async`.
+"""Writes `accord.open` and the functions and classes of accord.sync from those with `async`: a client's and an agent's.
 
     python tools/sync_faces.py            rewrite them; `make check` installs the formatter that this needs
     python tools/sync_faces.py --check    only say whether they are up to date
@@ -10,8 +10,12 @@ How a member reaches the event loop follows from what it is:
 
     async def           `Portal.wait`: a task in the loop, for whose end the thread waits
     async iterator      `Portal.iterate`: such a task for each item
+    async block         `Portal.block`: such a task for its beginning, and one for its end
     property            `Portal.read`: a call in the loop
     def                 `Portal.read`, or `Portal.do` if it sends something (`SENDS`)
+
+What the plain functions of an agent hold has an `AuthorThread` in the place of the Portal. Its attributes are read
+without a call in the loop.
 
 `OWN` has the members whose twin is written by hand, and `LEFT_OUT` those that have none. `connect` and `open` take the
 parameters of `accord.connect`.
@@ -43,6 +47,14 @@ class Twin(NamedTuple):
     """The module of the class, below `accord`."""
     sets: str = "__init__"
     """The method that sets the public attributes."""
+    base: str = "Face"
+    """The twin of its base class."""
+    type_argument: str = ""
+
+    @property
+    def held(self) -> str:
+        """The class with `async`, as the module of the twins calls it."""
+        return f"{self.home.rpartition('.')[2]}.{self.name}{self.type_argument and f'[{self.type_argument}]'}"
 
 
 TWINS = (
@@ -56,12 +68,43 @@ TWINS = (
     Twin("RemoteAgent", "client.remote_agent"),
 )
 
+AGENT_TWINS = (
+    Twin("ElicitedUrl", "agent.user_questions"),
+    Twin("Elicits", "agent.user_questions"),
+    Twin("SentMessage", "agent.turn"),
+    Twin("TurnPlan", "agent.plan"),
+    Twin("PlanDocument", "agent.plan"),
+    Twin("RemoteTerminal", "agent.remote_client"),
+    Twin("ClientLink", "agent.remote_client"),
+    Twin("RemoteClient", "agent.remote_client", base="ClientLink"),
+    Twin("TurnFiles", "agent.turn_files"),
+    Twin("ToolCommand", "agent.tool_command"),
+    Twin("Tool", "agent.tool", base="Elicits"),
+    Twin("RunningCompaction", "agent.session"),
+    Twin("Commands", "agent.session_config"),
+    Twin("Config", "agent.session_config"),
+    Twin("Choice", "agent.session_config"),
+    Twin("Modes", "agent.session_config", base="Choice"),
+    Twin("Models", "agent.session_config", base="Choice"),
+    Twin("McpServers", "mcp.servers"),
+    Twin("SessionServers", "agent.session_mcp", base="McpServers"),
+    Twin("Login", "agent.authentication", base="Elicits"),
+    Twin("Session", "agent.session", type_argument="StateT"),
+    Twin("Turn", "agent.turn", base="Elicits", type_argument="StateT"),
+    Twin("Subagent", "agent.subagent", base="Turn", type_argument="StateT"),
+)
+"""What plain functions of an agent hold."""
+
 LEFT_OUT = {
     "RemoteAgent": {"peer"},  # coroutines everywhere; `request`, `notify` and `on` reach the low level
     "SessionState": {  # what fills a state is for its connection
         "add", "add_all", "add_prompt", "end_turn", "cancel_unfinished", "set_modes", "set_config", "set_mode", "clear",
         "add_prompt_copy", "name_prompt", "drop_prompt", "refuse", "show_latest_plan", "forget", "drain",
     },
+    "Turn": {"context"},  # the low level has coroutines everywhere
+    "Login": {"context"},
+    "McpServers": {"close", "run"},  # its session closes it; `call` shows what is run
+    "Session": {"permissions", "fold", "tool_call"},  # for the low level, and for services
 }  # fmt: skip
 
 SENDS = {"prompt", "on", "kill"}
@@ -137,13 +180,64 @@ OWN = {
             '''End the connection, the agent's process if it has one, and the thread; does nothing the second time.'''
             self._portal.close()
     """,
+    ("Session", "state"): """
+        @property
+        def state(self) -> StateT:
+            '''Whatever you want to keep for this session: while it is open, or with `Agent(state=...)` in the store.'''
+            return self._held.state
+
+        @state.setter
+        def state(self, value: StateT) -> None:
+            self._held.state = value
+    """,
+    ("Session", "resources"): """
+        @property
+        def resources(self) -> ExitStack:
+            '''Closed when the session is, in a thread: `session.resources.enter_context(...)`.'''
+            return resources_of(self._portal, self._held)
+    """,
+    ("Session", "start"): """
+        def start(self, function: Callable[..., T], *arguments: Any) -> Task[T]:
+            '''Call this function in another thread beside the turns, until it is done or the session is closed.
+
+            A tool call of its own needs `turn.tool(..., background=True)`; to speak, begin work with `session.work`.
+            '''
+            work = started(function, arguments)
+            return Task(self._portal, self._portal.read(lambda: self._held.start(work())))
+    """,
+    ("Turn", "stream_answer"): """
+        def stream_answer(self, stream: ModelStream, *, context: int | None = None) -> ModelAnswer:
+            '''Say what a model answers, as it streams, and return the whole answer, with the tools that it calls.
+
+            `stream` has the events of OpenAI's chat completions, OpenAI's responses or Anthropic's messages: objects of
+            their packages, dicts, or lines of server-sent events. It is read in threads, and closed at the end.
+            '''
+            return self._portal.wait(lambda: self._held.stream_answer(read_in_threads(stream), context=context))
+    """,
+    ("Config", "__iter__"): """
+        def __iter__(self) -> Iterator[str]:
+            return iter(self._portal.read(lambda: list(self._held)))
+    """,
+    ("Commands", "__iter__"): """
+        def __iter__(self) -> Iterator[SlashCommand]:
+            return iter(self._portal.read(lambda: list(self._held)))
+    """,
+    ("Turn", "start"): """
+        def start(self, function: Callable[..., T], *arguments: Any) -> Task[T]:
+            '''Call this function in another thread beside what the turn does.
+
+            The turn ends only when it is done, and a cancel ends both.
+            '''
+            work = started(function, arguments)
+            return Task(self._portal, self._portal.read(lambda: self._held.start(work())))
+    """,
 }
 """Members that are written by hand."""
 
 SPECIAL = {"__aiter__": "__iter__", "__anext__": "", "__aenter__": "__enter__", "__aexit__": "", "__await__": ""}
 """The special methods that have a twin, and its name where `OWN` does not say it."""
 
-PLAIN = {"__len__", "_repr_markdown_"}
+PLAIN = {"__len__", "__iter__", "__contains__", "__getitem__", "_repr_markdown_"}
 """Methods with an underscore that have a twin of the same name."""
 
 RESULTS = {
@@ -171,10 +265,23 @@ RESULTS = {
 TYPES = {"Reply | TypedReply[Any]": "Any", "TypedReply[T]": "T", "TypedReply[Any]": "Any"}
 """Types that are others for threads: what is awaited is there already."""
 
+AGENT_RESULTS = {
+    f"{it.name}{it.type_argument and f'[{it.type_argument}]'}": f"{it.name}(self._portal, held)" for it in AGENT_TWINS
+}
+AGENT_RESULTS["Registration[MessageT]"] = RESULTS["Registration[MessageT]"]
+"""The same for plain functions of an agent."""
+
+ARGUMENTS = {
+    "RemoteTerminal": "held_of({})",
+    "Turn": "held_of({})",
+}
+"""Parameters with these words in their type, and what the method with `async` gets for them."""
+
 WORDS = (
     ("Await the `TypedReply` for the answer as", "It waits for the answer, and returns it as"),
     ("async with", "with"),
     ("async for", "for"),
+    ("`async with` block", "`with` block"),
     ("accord.connect(", "accord.sync.connect("),
     ("`accord.connect`", "`accord.sync.connect`"),
     ("accord.open(", "accord.sync.open("),
@@ -229,7 +336,7 @@ class Attribute(NamedTuple):
 
 def attributes_of(cls: ast.ClassDef, method: str) -> Iterator[Attribute]:
     """The public attributes that this method sets and explains."""
-    body = next(it for it in cls.body if isinstance(it, ast.FunctionDef) and it.name == method).body
+    body = next((it.body for it in cls.body if isinstance(it, ast.FunctionDef) and it.name == method), [])
     for index, statement in enumerate(body):
         match statement, body[index + 1 : index + 2]:
             case ast.AnnAssign(target=ast.Attribute(_, name)), [ast.Expr(ast.Constant(str(text)))]:
@@ -238,7 +345,7 @@ def attributes_of(cls: ast.ClassDef, method: str) -> Iterator[Attribute]:
                 kind = value.__class__.__name__
             case _:
                 continue
-        if not name.startswith("_"):
+        if not name.startswith("_") and name not in LEFT_OUT.get(cls.name, ()):
             yield Attribute(name, kind, for_threads(text))
 
 
@@ -267,43 +374,59 @@ def docstring_of(node: Function | ast.ClassDef) -> str:
 
 def typed(annotation: ast.expr | None) -> str:
     text = "None" if annotation is None else ast.unparse(annotation)
-    return re.sub(r"\bAsync(Iterator|Generator)\b", r"\1", text)
+    text = re.sub(r"^Coroutine\[Any, Any, (.*)\]$", r"\1", text)
+    text = text.replace("MakesTools", "Turn")
+    return re.sub(r"\b(Abstract)?Async(Iterator|Generator|ContextManager)\b", r"\1\2", text)
 
 
 def member(cls: ast.ClassDef, node: Function) -> str:
     """The twin of one method or property."""
     if own := OWN.get((cls.name, node.name)):
-        return textwrap.dedent(own).strip().replace("'''", '"""')
-    name, result = SPECIAL.get(node.name, node.name), typed(node.returns)
+        return own_text(own)
+    name, result = SPECIAL.get(node.name, node.name) or node.name.replace("__a", "__"), typed(node.returns)
     decorators = {ast.unparse(it) for it in node.decorator_list}
-    is_property = "property" in decorators
+    if "asynccontextmanager" in decorators:
+        result = result.replace("Generator[", "AbstractContextManager[")
     head = f"def {name}({parameters(node)}) -> {TYPES.get(result, result)}:"
     if "overload" in decorators:
         return f"@overload\n{head} ..."
-    return written("@property\n" * is_property + head, docstring_of(node), body(node, result, is_property=is_property))
+    is_property = "property" in decorators
+    results = AGENT_RESULTS if cls.name in AGENT_NAMES else RESULTS
+    statements = body(node, result, results, is_property=is_property)
+    return written("@property\n" * is_property + head, docstring_of(node), statements)
 
 
-def body(node: Function, result: str, *, is_property: bool) -> str:
-    if node.name in SPECIAL:
+def own_text(own: str) -> str:
+    return textwrap.dedent(own).strip().replace("'''", '"""')
+
+
+def body(node: Function, result: str, results: dict[str, str], *, is_property: bool) -> str:
+    if node.name == "__aenter__" and results is AGENT_RESULTS:
+        return "self._portal.wait(self._held.__aenter__)\nreturn self"
+    if node.name in ("__aiter__", "__aenter__"):
         return "return self"
     given = arguments(node)
     held = "cast('Any', self._held)" if TYPES.get(result) == "Any" else "self._held"  # an overload that nothing decides
+    if result.startswith("AbstractContextManager["):
+        call = f"lambda: self._held.{node.name}({given})" if given else f"self._held.{node.name}"
+        inner = results.get(result.removeprefix("AbstractContextManager[").removesuffix("]"))
+        return f"return self._portal.block({call}{f', lambda held: {inner}' if inner else ''})"
     call = f"{held}.{node.name}" if is_property else f"{held}.{node.name}({given})"
     call = f"lambda: {call}" if is_property or given else f"self._held.{node.name}"
     if result.startswith(("Iterator[", "Generator[")):
         return f"return self._portal.iterate({call}, self._session)"
-    if isinstance(node, ast.AsyncFunctionDef):
-        return returned(f"self._portal.wait({call}, self._session)", result)
-    way = "do" if node.name in SENDS and not is_property else "read"
-    return returned(f"self._portal.{way}({call})", result)
+    if isinstance(node, ast.AsyncFunctionDef) or "Coroutine[" in ast.unparse(node.returns or ast.Name("")):
+        return returned(f"self._portal.wait({call}, self._session)", result, results)
+    way = "do" if node.name in SENDS and not is_property and results is RESULTS else "read"
+    return returned(f"self._portal.{way}({call})", result, results)
 
 
-def returned(call: str, result: str) -> str:
+def returned(call: str, result: str, results: dict[str, str]) -> str:
     """The statements that give the result of a call in the loop to a thread."""
     if result == "None":
         return call
-    if result in RESULTS:
-        return f"held = {call}\nreturn {RESULTS[result]}"
+    if result in results:
+        return f"held = {call}\nreturn {results[result]}"
     if result.startswith(("list[", "dict[")):
         call = re.sub(r"^self\._portal\.read\(lambda: (.*)\)$", r"self._portal.read(lambda: copy(\1))", call)
     return f"return {call}"
@@ -319,9 +442,15 @@ def parameters(node: Function) -> str:
 def arguments(node: Function) -> str:
     """The arguments that pass all parameters on."""
     it = node.args
-    named = [argument.arg for argument in [*it.posonlyargs, *it.args] if argument.arg != "self"]
+    named = [passed(argument) for argument in [*it.posonlyargs, *it.args] if argument.arg != "self"]
     rest = [f"*{it.vararg.arg}"] if it.vararg else []
     return ", ".join([*named, *rest, *(f"{argument.arg}={argument.arg}" for argument in it.kwonlyargs)])
+
+
+def passed(argument: ast.arg) -> str:
+    """An argument as the method with `async` gets it: without its face."""
+    words = set(re.findall(r"\w+", typed(argument.annotation)))
+    return next((text.format(argument.arg) for word, text in ARGUMENTS.items() if word in words), argument.arg)
 
 
 def written(head: str, docstring: str, statements: str) -> str:
@@ -338,14 +467,33 @@ def twin_class(twin: Twin) -> str:
     assert isinstance(cls, ast.ClassDef)
     members = [member(cls, it) for it in methods_of(cls)]
     attributes = list(attributes_of(cls, twin.sets))
-    held = f"{twin.home.rpartition('.')[2]}.{twin.name}"
-    if twin.sets == "__init__":
-        members.insert(0, constructor(held, attributes))
+    head = f"class {twin.name}(Face[{twin.held}]):"
+    if twin in AGENT_TWINS:
+        members = [agent_attribute(cls.name, it) for it in attributes] + members
+        members = [it.replace(", self._session)", ")") for it in members]
+        if twin.base != "Face":
+            members.insert(0, f"_held: {twin.held}")
+            head = f"class {twin.name}({twin.base}{f'[{twin.type_argument}]' if twin.base in GENERIC else ''}):"
+        if twin.type_argument and twin.base not in GENERIC:
+            head = f"{head[:-2]}, Generic[{twin.type_argument}]):"
+    elif twin.sets == "__init__":
+        members.insert(0, constructor(twin.held, attributes))
     else:
         members = [attribute_property(it) for it in attributes] + members
     inside = "\n\n".join(textwrap.indent(it.strip(), "    ") for it in members)
     docstring = textwrap.indent(f'"""{docstring_of(cls)}\n"""', "    ")
-    return f"class {twin.name}(Face[{held}]):\n{docstring}\n\n{inside}\n"
+    return f"{head}\n{docstring}\n\n{inside}\n"
+
+
+AGENT_NAMES = {it.name for it in AGENT_TWINS}
+GENERIC = {it.name for it in AGENT_TWINS if it.type_argument}
+
+
+def agent_attribute(cls: str, it: Attribute) -> str:
+    if own := OWN.get((cls, it.name)):
+        return own_text(own)
+    value = AGENT_RESULTS.get(it.type, "held").replace("held", f"self._held.{it.name}")
+    return written(f"@property\ndef {it.name}(self) -> {it.type}:", it.text, f"return {value}")
 
 
 def constructor(held: str, attributes: list[Attribute]) -> str:
@@ -359,7 +507,7 @@ def constructor(held: str, attributes: list[Attribute]) -> str:
 
 
 def attribute_property(it: Attribute) -> str:
-    value = returned(f"self._portal.read(lambda: self._held.{it.name})", it.type)
+    value = returned(f"self._portal.read(lambda: self._held.{it.name})", it.type, RESULTS)
     return written(f"@property\ndef {it.name}(self) -> {it.type}:", it.text, value)
 
 
@@ -395,6 +543,7 @@ def generated() -> dict[Path, str]:
     """What this script writes at the end of each module, before it is formatted."""
     return {
         SOURCE / "sync" / "faces.py": "\n\n".join(map(twin_class, TWINS)),
+        SOURCE / "agent" / "plain_turn.py": "\n\n".join(map(twin_class, AGENT_TWINS)),
         SOURCE / "sync" / "sync_connect.py": connect_and_open(),
         SOURCE / "client" / "connect.py": async_open(),
     }

@@ -26,6 +26,15 @@ async def gives_bytes(turn: accord.Turn) -> bytes:
     return turn.text.encode()
 
 
+@agent.on_prompt  # error
+def takes_the_turn_of_async_functions(turn: accord.Turn) -> None: ...
+
+
+@agent.on_prompt  # error
+async def takes_the_turn_of_plain_functions(turn: accord.sync.Turn) -> None:
+    turn.say("hello")
+
+
 @agent.on_session  # error
 def takes_a_turn(turn: accord.Turn) -> None: ...
 

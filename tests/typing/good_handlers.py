@@ -44,8 +44,38 @@ async def stream(turn: accord.Turn) -> AsyncIterator[str]:
 
 
 @agent.on_prompt
-def say_words(turn: accord.Turn) -> Iterator[str]:
+def say_words(turn: accord.sync.Turn) -> Iterator[str]:
     yield from turn.text.split()
+
+
+@agent.on_prompt
+def say_all(turn: accord.sync.Turn) -> None:
+    with turn.tool("Look") as tool:
+        assert_type(tool, accord.sync.Tool)
+        if tool.ask():
+            turn.say(turn.files.read("a.txt"))
+    assert_type(turn.start(len, "four").result(), int)
+
+
+@notebook.on_prompt
+def note_plainly(turn: accord.sync.Turn[Notes]) -> str:
+    turn.session.state.lines.append(turn.text)
+    return "end_turn"
+
+
+@notebook.on_session
+def open_notebook(session: accord.sync.Session[Notes]) -> None:
+    session.modes.offer(["read", "write"])
+
+
+@agent.command("plain", "A plain function")
+def plain(turn: accord.sync.Turn, text: str) -> None:
+    turn.say(text)
+
+
+@agent.login("token", "Token")
+def log_in_plainly(login: accord.sync.Login) -> bool:
+    return bool(login.elicit_url("Sign in", "https://example.com"))
 
 
 @agent.on_session
@@ -132,12 +162,12 @@ async def note(turn: accord.Turn[Notes]) -> None:
 
 
 @notebook.on_session
-def begin(session: accord.Session[Notes]) -> None:
+def begin(session: accord.sync.Session[Notes]) -> None:
     session.state.lines.append("The beginning")
 
 
 @notebook.on_config
-def change(session: accord.Session, option_id: str, value: str | bool) -> None:
+def change(session: accord.sync.Session, option_id: str, value: str | bool) -> None:
     """Without a type argument, `state` is of any type."""
     session.state.lines.append(f"{option_id}={value}")
 

@@ -46,7 +46,15 @@ SECTIONS: tuple[Section, ...] = (
         (
             Section(
                 "Agents",
-                ("agents.md", "sessions.md", "mcp.md", "adapters.md", "coding-agent.md", "suggestions.md"),
+                (
+                    "agents.md",
+                    "plain-functions.md",
+                    "sessions.md",
+                    "mcp.md",
+                    "adapters.md",
+                    "coding-agent.md",
+                    "suggestions.md",
+                ),
             ),
             Section("Clients", ("clients.md", "sync.md", "lending.md", "updates.md", "exceptions.md")),
             Section("At a terminal", ("command-line.md", "run.md", "chat.md", "registry.md")),

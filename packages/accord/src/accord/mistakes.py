@@ -106,6 +106,7 @@ def error_of_author(error: BaseException) -> tuple[type[BaseException], BaseExce
 
 def place_of(function: Callable[..., Any]) -> str:
     """An author's function and where it stands, for an error: `reply() in mine.py, line 4`."""
+    function = getattr(function, "__wrapped__", function)
     name = getattr(function, "__qualname__", None) or repr(function)
     code = getattr(function, "__code__", None)
     return f"{name}() in {code.co_filename}, line {code.co_firstlineno}" if code is not None else f"{name}()"
@@ -274,7 +275,7 @@ def registered_once(what: str, before: Callable[..., Any] | None, function: Call
     TypeError: @agent.on_prompt calls its function with (turn), and <lambda>() in ..., line 1, takes ()
     """
     check_handler(what, function)
-    if before is not None and before is not function:
+    if before is not None and function not in (before, getattr(before, "__wrapped__", None)):
         raise ValueError(
             f"{what} was used twice: {place_of(before)}, is registered already; {place_of(function)}, would replace it"
         )

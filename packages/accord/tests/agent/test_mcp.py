@@ -119,7 +119,11 @@ async def test_a_failure_between_turns_is_told_in_the_next_one(serve, caller):
 
 async def test_the_servers_of_a_session_end_with_it(serve, caller):
     sessions = []
-    caller.on_session(sessions.append)
+
+    @caller.on_session
+    async def begin(session):
+        sessions.append(session)
+
     async with serve(caller) as editor:
         session = await opened(editor, OLDER)
         await editor.prompt(session, "same")
@@ -131,7 +135,11 @@ async def test_the_servers_of_a_session_end_with_it(serve, caller):
 async def test_an_agent_that_does_not_look_at_them_starts_no_servers(serve):
     agent, sessions = Agent("indifferent"), []
     agent.on_prompt(lambda _: None)
-    agent.on_session(sessions.append)
+
+    @agent.on_session
+    async def begin(session):
+        sessions.append(session)
+
     async with serve(agent) as editor:
         await editor.prompt(await opened(editor, OLDER), "hello")
         assert sessions[0].mcp._servers[0]._held is None

@@ -243,7 +243,11 @@ async def test_what_a_session_says_before_the_client_knows_it_comes_behind_the_a
 async def test_a_session_can_speak_between_turns(serve):
     sessions = []
     agent = agent_with(lambda _: None)
-    agent.on_session(sessions.append)
+
+    @agent.on_session
+    async def opened(session):
+        sessions.append(session)
+
     async with serve(agent) as editor:
         await editor.open()
         await sessions[0].send(v1.AgentMessageChunk.of("By the way"))

@@ -50,8 +50,10 @@ def test_a_changed_signature_or_docstring_makes_a_module_outdated(tmp_path):
 
 
 def test_the_names_of_accord_sync_are_these():
-    names = "ConnectionBlock OpenDocument RemoteAgent RemoteSession RemoteSubagent Reply SessionState Suggestion"
-    names = [*names.split(), "Suggestions", "connect", "open"]
+    of_clients = "ConnectionBlock OpenDocument RemoteAgent RemoteSession RemoteSubagent Reply SessionState Suggestion"
+    of_agents = "ElicitedUrl Login PlanDocument RemoteClient RemoteTerminal RunningCompaction SentMessage Session"
+    names = [*of_clients.split(), "Suggestions", *of_agents.split(), "Subagent", "Task", "Tool", "Turn", "TurnPlan"]
+    names = [*sorted(names), "connect", "open"]
     assert dir(accord.sync) == names
     assert all(getattr(accord.sync, name) for name in names)
 

@@ -17,7 +17,8 @@ def on_first_use(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]
     """The `__getattr__` of a package, for these names and where each is.
 
     A home is a module of the package (`errors`), or that and the name's other name there (`engine.peer:Peer`);
-    with nothing behind the colon (`http:`) it is the module itself.
+    with nothing behind the colon (`http:`) it is the module itself. One that begins with a dot is a module beside the
+    package.
     """
 
     def load(name: str) -> Any:
@@ -26,7 +27,7 @@ def on_first_use(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module, _, attribute = home.partition(":")
         try:
-            loaded = importlib.import_module(f"{package}.{module}")
+            loaded = importlib.import_module(f".{module}", package)
         except ImportError as error:
             from accord.installation import extra_of, missing_extra
 

@@ -7,8 +7,10 @@ import functools
 import inspect
 import logging
 import sys
+import threading
 from collections.abc import Awaitable, Callable, Coroutine
-from contextvars import ContextVar
+from contextlib import suppress
+from contextvars import ContextVar, copy_context
 from typing import Any, TypeAlias
 
 log = logging.getLogger("accord")
@@ -107,6 +109,56 @@ async def _logged(awaitable: Awaitable[Any], name: str) -> None:
 # author would write an `async def`; a program without coroutines cannot. So `accord.sync` sets `elsewhere` in the
 # context of its event loops, and everything that a connection does inherits it. Code that calls such a function calls
 # `adapted` of it. Coroutine functions are never called elsewhere.
+
+
+def is_async(function: Callable[..., Any]) -> bool:
+    """Whether this is an `async` function, an object that is called like one, or a wrapper of one."""
+    either = function, inspect.unwrap(function), getattr(function, "__call__", None)  # noqa: B004
+    return any(inspect.iscoroutinefunction(it) or inspect.isasyncgenfunction(it) for it in either)
+
+
+def start_thread(work: Callable[[], object], name: str) -> None:
+    """Do this in a thread that has the caller's context variables, and does not keep the program from ending."""
+    threading.Thread(target=copy_context().run, args=(work,), name=name, daemon=True).start()
+
+
+def in_thread(function: Callable[..., Any]) -> Callable[..., Any]:
+    """An `async` function as it is; a plain one as an `async` function that calls it in a thread.
+
+    A cancel leaves the thread to itself: its result is dropped.
+    """
+    if is_async(function):
+        return function
+
+    @functools.wraps(function)
+    async def called(*arguments: Any) -> Any:
+        loop = asyncio.get_running_loop()
+        outcome: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
+
+        def work() -> None:
+            try:
+                ended = function(*arguments), None
+            except BaseException as error:
+                ended = None, error
+            with suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(_set_unless_done, outcome, ended)
+
+        start_thread(work, f"accord {getattr(function, '__qualname__', type(function).__name__)}")
+        result, error = await outcome
+        try:
+            if error is not None:
+                raise error
+        finally:
+            del error  # its traceback leads back here
+        return await result if is_awaitable(result) else result
+
+    return called
+
+
+def _set_unless_done(future: asyncio.Future[Any], value: object) -> None:
+    if not future.done():
+        future.set_result(value)
+
 
 Caller: TypeAlias = "Callable[[Callable[..., Any], tuple[Any, ...]], Awaitable[Any]]"
 """Calls a function with these arguments in another thread, and gives what it returned."""

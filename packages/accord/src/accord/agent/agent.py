@@ -8,21 +8,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, cast, get_args, overload
 
 from accord._internal.endpoint import Endpoint
+from accord._internal.tasks import in_thread
 from accord.agent.agent_capabilities import VERSIONS, Accepted, Accepts, Version
 from accord.agent.agent_connection import AgentConnection
 from accord.agent.agent_definition import (
     AgentDefinition,
+    AsyncResultT,
     AuthStatusT,
+    AwaitableT,
     CommandT,
     FocusedFunctionT,
     LoginCheckT,
     LoginT,
     LogoutT,
     OutcomeFunctionT,
-    PromptResultT,
+    PlainResultT,
     ResultT,
     SavedFunctionT,
     SuggestFunctionT,
+    threaded,
 )
 from accord.agent.authentication import LoginMethod, variables_are_set
 from accord.agent.model_providers import Provider
@@ -44,6 +48,7 @@ from accord.store.store import IN_MEMORY, Store
 from accord.transports.transport_interface import Transport
 
 if TYPE_CHECKING:
+    from accord.agent import plain_turn
     from accord.agent.agent_suggestions import SuggestionFunctions, Wish
     from accord.engine.spans import Spans
     from accord.services.local_services import LocalHost
@@ -143,41 +148,71 @@ class Agent(Generic[StateT]):
 
     # What the author registers
 
-    def on_prompt(self, function: Callable[[Turn[StateT]], PromptResultT]) -> Callable[[Turn[StateT]], PromptResultT]:
+    # A plain function, a `def`, is called in a thread, with the turn or session of `accord.sync`.
+
+    @overload
+    def on_prompt(self, function: Callable[[Turn[StateT]], AsyncResultT]) -> Callable[[Turn[StateT]], AsyncResultT]: ...
+    @overload
+    def on_prompt(
+        self, function: Callable[[plain_turn.Turn[StateT]], PlainResultT]
+    ) -> Callable[[plain_turn.Turn[StateT]], PlainResultT]: ...
+    def on_prompt(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
         """Answer prompts with this function, which takes the `Turn`.
 
-        It may be an `async def`, a `def`, or a generator (`async` or not) of what to say. It returns nothing when all
-        is said, or another stop reason than `end_turn`.
+        It is an `async def`, or a `def`, which is called in a thread of its own with an `accord.sync.Turn`. Either may
+        be a generator of what to say. It returns nothing when all is said, or another stop reason than `end_turn`.
         """
         registered_once("@agent.on_prompt", self._definition.on_prompt, function)
-        self._definition.on_prompt = function
+        self._definition.on_prompt = threaded("@agent.on_prompt", function)
         return function
 
-    def on_session(self, function: Callable[[Session[StateT]], ResultT]) -> Callable[[Session[StateT]], ResultT]:
+    @overload
+    def on_session(
+        self, function: Callable[[Session[StateT]], AwaitableT]
+    ) -> Callable[[Session[StateT]], AwaitableT]: ...
+    @overload
+    def on_session(
+        self, function: Callable[[plain_turn.Session[StateT]], ResultT]
+    ) -> Callable[[plain_turn.Session[StateT]], ResultT]: ...
+    def on_session(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
         """Call this function with each `Session` that is opened, before the client has it."""
         registered_once("@agent.on_session", self._definition.on_session, function)
-        self._definition.on_session = function
+        self._definition.on_session = threaded("@agent.on_session", function)
         return function
 
+    @overload
     def on_config(
-        self, function: Callable[[Session[StateT], str, str | bool], ResultT]
-    ) -> Callable[[Session[StateT], str, str | bool], ResultT]:
+        self, function: Callable[[Session[StateT], str, str | bool], AwaitableT]
+    ) -> Callable[[Session[StateT], str, str | bool], AwaitableT]: ...
+    @overload
+    def on_config(
+        self, function: Callable[[plain_turn.Session[StateT], str, str | bool], ResultT]
+    ) -> Callable[[plain_turn.Session[StateT], str, str | bool], ResultT]: ...
+    def on_config(self, function: Callable[[Any, str, str | bool], Any]) -> Callable[[Any, str, str | bool], Any]:
         """Call this function with the `Session`, the option's id and its new value, when the user has chosen it.
 
         It may raise `RequestError` to refuse, and change other options.
         """
         registered_once("@agent.on_config", self._definition.on_config, function)
-        self._definition.on_config = function
+        self._definition.on_config = threaded("@agent.on_config", function)
         return function
 
-    def on_rewind(self, function: Callable[[Session[StateT]], ResultT]) -> Callable[[Session[StateT]], ResultT]:
+    @overload
+    def on_rewind(
+        self, function: Callable[[Session[StateT]], AwaitableT]
+    ) -> Callable[[Session[StateT]], AwaitableT]: ...
+    @overload
+    def on_rewind(
+        self, function: Callable[[plain_turn.Session[StateT]], ResultT]
+    ) -> Callable[[plain_turn.Session[StateT]], ResultT]: ...
+    def on_rewind(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
         """Call this function with each `Session` that a client forks at a message, before `on_session`.
 
         Its `history()` ends at that message. Its `state` is still that of the whole session: the function makes it fit.
         An agent with `Agent(state=...)` lets clients fork at messages only if it has such a function.
         """
         registered_once("@agent.on_rewind", self._definition.on_rewind, function)
-        self._definition.on_rewind = function
+        self._definition.on_rewind = threaded("@agent.on_rewind", function)
         return function
 
     def command(self, name: str, description: str, *, hint: str | None = None) -> Callable[[CommandT], CommandT]:
@@ -193,7 +228,8 @@ class Agent(Generic[StateT]):
             check_handler(f"@agent.command({name!r}, ...)", function)
             if any(it.name == name for it in self._definition.commands):
                 raise ValueError(f"the command {name!r} is registered already; each name can be used once")
-            self._definition.commands.append(SlashCommand(name, description, function, hint))
+            called = threaded(f"@agent.command({name!r}, ...)", function)
+            self._definition.commands.append(SlashCommand(name, description, called, hint))
             return function
 
         return register
@@ -264,8 +300,9 @@ class Agent(Generic[StateT]):
 
         def register(function: LoginT) -> LoginT:
             check_handler(f"@agent.login({method_id!r}, ...)", function)
+            called = threaded(f"@agent.login({method_id!r}, ...)", function)
             self._definition.logins.add(
-                LoginMethod(v1.AuthMethodAgent(v1.AuthMethodId(method_id), name, description), function)
+                LoginMethod(v1.AuthMethodAgent(v1.AuthMethodId(method_id), name, description), called)
             )
             return function
 
@@ -291,7 +328,7 @@ class Agent(Generic[StateT]):
 
         def register(function: LoginCheckT) -> LoginCheckT:
             check_handler(f"@agent.terminal_login({method_id!r}, ...)", function)
-            self._definition.logins.add(LoginMethod(method, function))
+            self._definition.logins.add(LoginMethod(method, in_thread(function)))
             return function
 
         return register
@@ -316,13 +353,13 @@ class Agent(Generic[StateT]):
     def on_login_check(self, function: LoginCheckT) -> LoginCheckT:
         """Ask this function whether the user is logged in already, before a login on this connection is required."""
         registered_once("@agent.on_login_check", self._definition.logins.check, function)
-        self._definition.logins.check = function
+        self._definition.logins.check = in_thread(function)
         return function
 
     def on_logout(self, function: LogoutT) -> LogoutT:
         """Let the user log out; this function forgets who they are."""
         registered_once("@agent.on_logout", self._definition.logins.logout, function)
-        self._definition.logins.logout = function
+        self._definition.logins.logout = in_thread(function)
         return function
 
     def on_auth_status(self, function: AuthStatusT) -> AuthStatusT:
@@ -332,7 +369,7 @@ class Agent(Generic[StateT]):
         it follows from the logins. A client is told after each login and logout, and when it asks.
         """
         registered_once("@agent.on_auth_status", self._definition.logins.status, function)
-        self._definition.logins.status = function
+        self._definition.logins.status = in_thread(function)
         return function
 
     # Models

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast, get_args
 
 import msgspec
 
+from accord._internal.tasks import is_async
 from accord.agent.agent_capabilities import VERSIONS, Accepts, Version, capabilities_of
 from accord.agent.authentication import Login, Logins
 from accord.agent.lifecycle import OpenSessions
@@ -32,6 +33,7 @@ from accord.schema.v1 import StopReason
 from accord.store.store import Store
 
 if TYPE_CHECKING:
+    from accord.agent import plain_turn
     from accord.agent.agent_suggestions import (
         FocusedFunction,
         OutcomeFunction,
@@ -46,20 +48,30 @@ if TYPE_CHECKING:
 Said: TypeAlias = "str | v1.ContentBlock"
 """What a generator may yield: the agent says it."""
 
-PromptResult: TypeAlias = "str | Awaitable[str | None] | AsyncIterator[Said] | Iterator[Said] | None"
-"""What a function for prompts may return: nothing, a stop reason, or an iterator of what to say."""
+AsyncResult: TypeAlias = "Awaitable[str | None] | AsyncIterator[Said]"
+"""What an `async` function for prompts gives: nothing, a stop reason, or an iterator of what to say."""
+
+PlainResult: TypeAlias = "str | Iterator[Said] | None"
+"""What a plain function for prompts may return."""
 
 AuthAnswer: TypeAlias = "str | Sequence[v1.AuthAccount] | v1.AuthStatusResponse | None"
 """What a function for `auth/status` may return: a state, the accounts of the user, the whole answer, or nothing."""
 
+AwaitableT = TypeVar("AwaitableT", bound="Awaitable[object]")
 ResultT = TypeVar("ResultT")
-PromptResultT = TypeVar("PromptResultT", bound=PromptResult)
-LoginT = TypeVar("LoginT", bound="Callable[[], object] | Callable[[Login], object]")
+AsyncResultT = TypeVar("AsyncResultT", bound=AsyncResult)
+PlainResultT = TypeVar("PlainResultT", bound=PlainResult)
+LoginT = TypeVar(
+    "LoginT",
+    bound="Callable[[], object] | Callable[[Login], Awaitable[object]] | Callable[[plain_turn.Login], object]",
+)
 LoginCheckT = TypeVar("LoginCheckT", bound="Callable[[], bool | Awaitable[bool]]")
 AuthStatusT = TypeVar("AuthStatusT", bound="Callable[[], AuthAnswer | Awaitable[AuthAnswer]]")
 LogoutT = TypeVar("LogoutT", bound="Callable[[], object]")
 
-CommandFunction: TypeAlias = "Callable[[Turn], PromptResult] | Callable[[Turn, str], PromptResult]"
+AsyncCommand: TypeAlias = "Callable[[Turn], AsyncResult] | Callable[[Turn, str], AsyncResult]"
+PlainCommand: TypeAlias = "Callable[[plain_turn.Turn], PlainResult] | Callable[[plain_turn.Turn, str], PlainResult]"
+CommandFunction: TypeAlias = "AsyncCommand | PlainCommand"
 """Takes the turn and, if it wants it, the text after the command's name."""
 
 CommandT = TypeVar("CommandT", bound=CommandFunction)
@@ -198,7 +210,8 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
         if commands and (called := called_by(turn.prompt, commands)) is not None:
             command, turn.arguments = called
             turn.command = command.name
-            return stop_reason(await _spoken(turn, call(command, turn, turn.arguments)), command.function)
+            result = call(command, threaded("a command", command.function), turn)
+            return stop_reason(await _spoken(turn, result), command.function)
         if self.on_prompt is None:
             names = ", ".join(f"/{command.name}" for command in commands)
             await turn.say(f"I know these commands: {names}")
@@ -228,12 +241,52 @@ async def _spoken(turn: Turn, result: Any) -> Any:
             async for part in parts:
                 await turn.say(part)
         return None
-    if isinstance(result, Iterator):
-        for part in cast("Iterator[Any]", result):
-            await turn.say(part)
-        return None
     return await _finished(result)
 
 
 async def _finished(result: Any) -> Any:
     return await result if inspect.isawaitable(result) else result
+
+
+def threaded(what: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """An `async` function as it is; a plain one as an `async` function that calls it in a thread.
+
+    Its first argument, such as the turn, is then what a plain function holds in its place. `what` names the decorator
+    in errors: a function that is annotated with what it does not get is refused.
+    """
+    is_plain = not is_async(function)
+    for name, annotation in getattr(function, "__annotations__", {}).items():
+        _check_annotation(what, function, name, annotation, is_plain=is_plain)
+    if not is_plain:
+        return function
+    from accord.agent.plain_turn import call_plain  # few agents have plain functions
+
+    return call_plain(function)
+
+
+_HELD = "Turn", "Session", "Login"
+_PLAIN = "accord.agent.plain_turn"
+
+
+def _check_annotation(
+    what: str, function: Callable[..., Any], name: str, annotation: object, *, is_plain: bool
+) -> None:
+    """Raise TypeError for a plain function annotated with the turn of `async` functions, and the other way round."""
+    if isinstance(annotation, str):
+        if not any(word in annotation for word in _HELD):
+            return
+        try:
+            annotation = eval(annotation, getattr(function, "__globals__", {}))
+        except Exception:  # names of a function, or of type checkers only
+            return
+    held = getattr(annotation, "__origin__", annotation)
+    if not isinstance(held, type) or held.__name__ not in _HELD or not held.__module__.startswith("accord.agent."):
+        return
+    if is_plain != (held.__module__ == _PLAIN):
+        cls = held.__name__
+        kind, holds = ("plain", f"accord.sync.{cls}") if is_plain else ("async", f"accord.{cls}")
+        other = f"async def {function.__name__}" if is_plain else f"def {function.__name__}"
+        raise TypeError(
+            f"{what}: {place_of(function)}, is {'a' if is_plain else 'an'} {kind} function, which gets an {holds}: "
+            f"write `{name}: {holds}`, or `{other}(...)`"
+        )

@@ -19,6 +19,7 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 
 import msgspec
 
+from accord._internal.tasks import in_thread
 from accord.documents.text_document import (
     DEFAULT,
     Edit,
@@ -72,7 +73,7 @@ class SuggestionFunctions(msgspec.Struct):
         """Register the function that suggests; raises for a second one, and for an unknown wish."""
         registered_once("@agent.on_suggest", self.suggest, function)
         self.wishes = checked_wishes(context)
-        self.suggest = function
+        self.suggest = in_thread(function)
 
     def declared(self, capabilities: v1.AgentCapabilities, client: v1.ClientCapabilities) -> v1.AgentCapabilities:
         """These capabilities with suggestions, and the position encoding for this client."""

@@ -54,9 +54,9 @@ class Login(Elicits):
     """A user logging in; what a function registered with `@agent.login` holds."""
 
     def __init__(self, client: ClientLink, method_id: str, context: Context) -> None:
-        self.method_id = method_id
+        self.method_id: str = method_id
         """The id of the login that the user has chosen."""
-        self.context = context
+        self.context: Context = context
         """The request that the client sent to log in."""
         self._client = client
         self._scope = {"request_id": context.request_id}

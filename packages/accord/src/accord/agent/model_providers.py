@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from accord._internal.endpoint import Endpoint
+from accord._internal.tasks import in_thread
 from accord.engine.handlers import Handlers
 from accord.errors import RequestError
 from accord.mistakes import registered_once, shortened
@@ -71,7 +72,7 @@ class Provider:
         log headers.
         """
         registered_once("@provider.check", self._check, function)
-        self._check = function
+        self._check = in_thread(function)
         return function
 
 

@@ -85,9 +85,9 @@ class TurnPlan:
         plan_id: str | None = None,
     ) -> None:
         self._send = send
-        self.id = updates.PlanId(plan_id or updates.MAIN_PLAN)
+        self.id: updates.PlanId = updates.PlanId(plan_id or updates.MAIN_PLAN)
         """The plan's id among the plans of the session."""
-        self.entries = [_entry("turn.plan()", it) for it in entries]
+        self.entries: list[updates.PlanEntry] = [_entry("turn.plan()", it) for it in entries]
         """The steps as they are now."""
 
     async def start(self, step: int | str) -> None:
@@ -147,7 +147,7 @@ class PlanDocument:
     """
 
     def __init__(self, send: Callable[[PlanChange], Awaitable[None]], plan_id: updates.PlanId, cwd: PurePath) -> None:
-        self.id = plan_id
+        self.id: updates.PlanId = plan_id
         """The plan's id among the plans of the session."""
         self._send = send
         self._cwd = cwd

@@ -141,9 +141,9 @@ class RunningCompaction:
     """A compaction of the agent's context, from its beginning to its end; `session.compaction()` makes it."""
 
     def __init__(self, updates: SessionUpdates, compaction_id: v1.CompactionId) -> None:
-        self.id = compaction_id
+        self.id: v1.CompactionId = compaction_id
         """The compaction's id, which the client knows as well."""
-        self.is_shown = updates.client_shows("session.compaction")
+        self.is_shown: bool = updates.client_shows("session.compaction")
         """Whether the client shows compactions; it is told nothing otherwise."""
         self.status: v1.CompactionStatus = "in_progress"
         """How it stands: `in_progress`, `completed`, `failed` or `cancelled`."""
@@ -270,19 +270,19 @@ class Session(Generic[StateT]):
         meta: dict[str, Json] | None = None,
         system_prompt: ClientSystemPrompt | None = None,
     ) -> None:
-        self.id = session_id
+        self.id: v1.SessionId = session_id
         """The session's id, which the client knows as well."""
-        self.cwd = folders[0]
+        self.cwd: Path = folders[0]
         """The folder that it works in, and the base of relative paths."""
-        self.roots = Roots(folders)
+        self.roots: Roots = Roots(folders)
         """Where its files and commands should stay: `cwd` and the additional directories."""
-        self.mcp_servers = tuple(mcp_servers)
+        self.mcp_servers: tuple[v1.McpServer, ...] = tuple(mcp_servers)
         """The MCP servers that the client gave to this session."""
-        self.meta = meta or {}
+        self.meta: dict[str, Json] = meta or {}
         """The `_meta` of the request that opened it."""
         self.answer_meta: dict[str, Json] = {}
         """What the `_meta` of the answer that opens it will hold: fill it in `@agent.on_session`."""
-        self.system_prompt = system_prompt
+        self.system_prompt: ClientSystemPrompt | None = system_prompt
         """What the client wants added to your system prompt, or in its place; None if it said nothing this time."""
         self.state: StateT = _state_of(surroundings.state_type, record)
         """Whatever you want to keep for this session: while it is open, or with `Agent(state=...)` in the store."""
@@ -306,13 +306,13 @@ class Session(Generic[StateT]):
         self._subagents: dict[v1.SessionId, Callable[[], None]] = {}
         """The subagents that the user may cancel, by their ids, and what cancels each."""
         self._options = options = ConfigOptions(updates, partial(surroundings.on_config, self))
-        self.client = RemoteClient(self._link, requester)
+        self.client: RemoteClient = RemoteClient(self._link, requester)
         """The client, between turns; what `turn.client` is asked ends with its turn."""
-        self.config = Config(options)
+        self.config: Config = Config(options)
         """The options that the user chooses from."""
-        self.commands = Commands(updates, surroundings.commands)
+        self.commands: Commands = Commands(updates, surroundings.commands)
         """The slash commands."""
-        self.permissions = surroundings.permissions or PermissionMemory()
+        self.permissions: PermissionMemory = surroundings.permissions or PermissionMemory()
         """What the user said "always" to."""
         self._resources: AsyncExitStack | None = None  # an empty one takes a KiB of each session
         self._mcp: SessionServers | None = None

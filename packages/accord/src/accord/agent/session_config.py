@@ -84,9 +84,9 @@ def called_by(prompt: Sequence[v1.ContentBlock], commands: Commands) -> tuple[Sl
     return None if command is None else (command, "".join(rest).strip())
 
 
-def call(command: SlashCommand, turn: object, arguments: str) -> Any:
+def call(command: SlashCommand, function: Callable[..., Any], turn: Any) -> Any:
     """Call the function of a command."""
-    return command.function(turn, arguments) if _takes_two(command.function) else command.function(turn)
+    return function(turn, turn.arguments) if _takes_two(command.function) else function(turn)
 
 
 def _takes_two(function: Callable[..., Any]) -> bool:
@@ -417,7 +417,7 @@ class Config:
         await self._options.set(option_id, value)
 
 
-class _Choice:
+class Choice:
     """The first config option of one category, which older clients know by a name of its own."""
 
     _category = ""
@@ -446,14 +446,14 @@ class _Choice:
         await self._options.set(self._options.option_with(self._category, value_id).id, value_id)
 
 
-class Modes(_Choice):
+class Modes(Choice):
     """A session's modes: the config option of category `mode`, under its older name."""
 
     _category = MODE
     _name = "Mode"
 
 
-class Models(_Choice):
+class Models(Choice):
     """A session's models: the config option of category `model`, which older clients know as `models`."""
 
     _category = MODEL

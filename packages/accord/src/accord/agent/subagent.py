@@ -224,7 +224,7 @@ class Subagent(Turn[StateT]):
     def __init__(self, parent: Turn[StateT], introduction: Introduction) -> None:
         self.id: v1.SessionId = subagent_id(parent.session.id, parent._new_id("s"))
         """The id of its session; a client that shows no subagents does not know it."""
-        self.title = introduction.title
+        self.title: str = introduction.title
         """What the user reads; `retitle` changes it."""
         way_out: WayOut
         if parent._link.client.capabilities.has("subagents"):

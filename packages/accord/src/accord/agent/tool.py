@@ -160,9 +160,9 @@ class Tool(Elicits):
     ) -> None:
         if kind is not None and kind not in KINDS:
             check_extensible_word("turn.tool(kind=...)", kind, KINDS)
-        self.id = tool_call_id
+        self.id: v1.ToolCallId = tool_call_id
         """The tool call's id, which the client knows as well."""
-        self.title = title
+        self.title: str = title
         """What the user reads; `retitle` changes it."""
         self.kind: updates.ToolKind | None = kind
         """What kind of work it is, such as `edit` or `execute`."""

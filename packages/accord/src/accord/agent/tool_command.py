@@ -82,7 +82,7 @@ class ToolCommand:
         check_sequence("tool.command()", "a program and its arguments", command)
         if not command:
             raise ValueError("tool.command() takes a program and its arguments, got an empty list")
-        self.command = list(command)
+        self.command: list[str] = list(command)
         """The program and its arguments."""
         self._stage = stage
         self._cwd = Path(stage.session.resolve(cwd or "."))

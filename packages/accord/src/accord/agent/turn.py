@@ -137,7 +137,7 @@ class SentMessage:
         self._dialect = dialect
         self._new_id = new_id
         self._was_sent = False
-        self.id = v1.MessageId(new_id())
+        self.id: v1.MessageId = v1.MessageId(new_id())
         """The message's id; with version 1, that of the latest message."""
 
     async def replace(self, *content: str | v1.ContentBlock) -> None:
@@ -212,7 +212,7 @@ class Turn(Elicits, Generic[StateT]):
     ) -> None:
         self.session: Session[StateT] = session
         """The session, which outlasts the turn."""
-        self.prompt = request.prompt
+        self.prompt: list[v1.ContentBlock] = request.prompt
         """The prompt as it came: blocks of text, links, images and so on."""
         self.command: str | None = None
         """The slash command that the prompt calls, if it calls one that there is."""
@@ -227,7 +227,7 @@ class Turn(Elicits, Generic[StateT]):
         self._link = link = link or session._link
         """What requests to the client need."""
         self._requests = requests or TurnRequests(session, place, link)
-        self.client = RemoteClient(link, self._requests)
+        self.client: RemoteClient = RemoteClient(link, self._requests)
         """What the client lends: files and terminals."""
         self._client = self.client
         self._scope = {"session_id": link.session_id}

@@ -169,9 +169,10 @@ class ElicitedUrl(Consent):
     """
 
     def __init__(self, client: ClientLink, action: str, elicitation_id: v1.ElicitationId) -> None:
-        self.action = action
+        self.action: str = action
         """`accept`, `decline` or `cancel`; `unavailable` where the client cannot send its user anywhere."""
-        self.id = elicitation_id
+        self.id: v1.ElicitationId = elicitation_id
+        """The id that the client knows the visit by."""
         self._client = client
 
     @property

@@ -1,40 +1,84 @@
-"""Accord without `async`: a client's objects as plain ones, on an event loop in a thread of its own.
+"""Accord without `async`: what clients and agents are written with, as plain functions and objects.
 
     with accord.sync.connect(["gemini", "--acp"]) as remote:
         session = remote.new_session("/home/me/project")
         for text in session.prompt("What is in here?").iter_text():
             print(text, end="")
 
-The classes have the names and members of those in `accord`; `tools/sync_faces.py` writes them.
+A client's objects live on an event loop in a thread of their own. Those of an agent, such as `accord.sync.Turn`, are
+what its plain functions hold. The classes have the names and members of those in `accord`; `tools/sync_faces.py` writes
+them.
 """
 
 from __future__ import annotations
 
-from accord.sync.faces import (
-    OpenDocument,
-    RemoteAgent,
-    RemoteSession,
-    RemoteSubagent,
-    Reply,
-    SessionState,
-    Suggestion,
-    Suggestions,
-)
-from accord.sync.sync_connect import ConnectionBlock, connect, open  # noqa: A004
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "ConnectionBlock",
-    "OpenDocument",
-    "RemoteAgent",
-    "RemoteSession",
-    "RemoteSubagent",
-    "Reply",
-    "SessionState",
-    "Suggestion",
-    "Suggestions",
-    "connect",
-    "open",
-]
+from accord._internal.lazy_names import on_first_use
+
+if TYPE_CHECKING:
+    from accord.agent.plain_turn import (
+        ElicitedUrl as ElicitedUrl,
+        Login as Login,
+        PlanDocument as PlanDocument,
+        RemoteClient as RemoteClient,
+        RemoteTerminal as RemoteTerminal,
+        RunningCompaction as RunningCompaction,
+        SentMessage as SentMessage,
+        Session as Session,
+        Subagent as Subagent,
+        Task as Task,
+        Tool as Tool,
+        Turn as Turn,
+        TurnPlan as TurnPlan,
+    )
+    from accord.sync.faces import (
+        OpenDocument as OpenDocument,
+        RemoteAgent as RemoteAgent,
+        RemoteSession as RemoteSession,
+        RemoteSubagent as RemoteSubagent,
+        Reply as Reply,
+        SessionState as SessionState,
+        Suggestion as Suggestion,
+        Suggestions as Suggestions,
+    )
+    from accord.sync.sync_connect import (
+        ConnectionBlock as ConnectionBlock,
+        connect as connect,
+        open as open,  # noqa: A004
+    )
+
+_HOMES = {
+    "ConnectionBlock": "sync_connect",
+    "ElicitedUrl": ".agent.plain_turn",
+    "Login": ".agent.plain_turn",
+    "OpenDocument": "faces",
+    "PlanDocument": ".agent.plain_turn",
+    "RemoteAgent": "faces",
+    "RemoteClient": ".agent.plain_turn",
+    "RemoteSession": "faces",
+    "RemoteSubagent": "faces",
+    "RemoteTerminal": ".agent.plain_turn",
+    "Reply": "faces",
+    "RunningCompaction": ".agent.plain_turn",
+    "SentMessage": ".agent.plain_turn",
+    "Session": ".agent.plain_turn",
+    "SessionState": "faces",
+    "Subagent": ".agent.plain_turn",
+    "Suggestion": "faces",
+    "Suggestions": "faces",
+    "Task": ".agent.plain_turn",
+    "Tool": ".agent.plain_turn",
+    "Turn": ".agent.plain_turn",
+    "TurnPlan": ".agent.plain_turn",
+    "connect": "sync_connect",
+    "open": "sync_connect",
+}
+
+__all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
+
+if not TYPE_CHECKING:
+    __getattr__ = on_first_use(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

@@ -1,0 +1,242 @@
+"""`AuthorThread`: a plain function of an author in a thread of its own, and the task that works for it.
+
+    task of the turn                               thread of the function
+    run ─────────────────────────────────────────▶ reply(turn)
+     │ ◀── wait: a coroutine that the task awaits ── turn.say("Hello")
+     │ ─── its result, or its error ─────────────▶
+     │ ◀── the end: what the function returned ───── return
+
+What the function does with its turn is done by the task that would have run an `async` function. So order, task groups,
+time limits and cancelling are those of `async` functions, and nothing of the agent needs a lock.
+
+A cancelled task raises `asyncio.CancelledError` in the call that the thread waits for, or in its next one. Like in
+asyncio that happens once, so `with` and `finally` blocks can still use the turn. A thread that makes no call cannot be
+ended: a second cancel, such as that of a closing connection, leaves it behind, and each later call of it raises. It is
+a daemon, because a function that never returns must not keep the program from ending.
+
+Threads that the function starts itself have no task. Each of their calls gets one, which ends with the function; a
+cancel ends it, or the next call of such a thread raises.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from contextlib import AbstractAsyncContextManager, contextmanager, suppress
+from queue import SimpleQueue
+from typing import Any, Generic, TypeVar
+
+from accord._internal.tasks import start_thread
+
+T = TypeVar("T")
+ResultT = TypeVar("ResultT")
+
+_END: Any = object()
+_local = threading.local()
+
+
+def same(value: Any) -> Any:
+    return value
+
+
+class Call(Generic[T]):
+    """A call that a thread waits for."""
+
+    __slots__ = ("_answer", "function")
+
+    def __init__(self, function: Callable[[], T]) -> None:
+        self.function = function
+        self._answer: SimpleQueue[tuple[T | None, BaseException | None]] = SimpleQueue()
+
+    def finish(self, result: T | None, error: BaseException | None = None) -> None:
+        """Let the thread go on, with this result or this error."""
+        self._answer.put((result, error))
+
+    def call(self) -> None:
+        """Call the function now, in the event loop."""
+        try:
+            result = self.function()
+        except BaseException as error:
+            self.finish(None, error)
+        else:
+            self.finish(result)
+
+    def wait(self) -> Any:
+        """Wait for the result, in the thread; raises the error."""
+        result, error = self._answer.get()
+        try:
+            if error is not None:
+                raise error
+            return result
+        finally:
+            del error  # its traceback leads back here
+
+
+class AuthorThread:
+    """The thread of one plain function, and how it reaches the event loop."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._loop_thread = threading.get_ident()
+        self._task = asyncio.current_task()
+        self._calls: asyncio.Queue[Call[Awaitable[Any]] | None] = asyncio.Queue()
+        """What the thread wants done; None is its end."""
+        self._outcome: tuple[Any, BaseException | None] = None, None
+        self._is_over = False
+        self._owes_cancel = False
+        """Whether the task was cancelled while the thread made no call, so that the next one has to raise."""
+        self._others: dict[asyncio.Task[None], int] = {}
+        """The calls of threads that the function has started, and the threads."""
+        self._told: set[int] = set()
+        """Those of these threads that were told of a cancel."""
+
+    # In the event loop
+
+    async def run(self, function: Callable[[], T], name: str) -> T:
+        """Call this in a new thread, and do what it wants done; returns its result, or raises its error."""
+        self._task = asyncio.current_task()
+        start_thread(lambda: self._work(function), name)
+        try:
+            while (call := await self._next()) is not None:
+                await self._do(call)
+        finally:
+            self._is_over = True
+            self._cancel_others()
+            while not self._calls.empty():
+                if (call := self._calls.get_nowait()) is not None:
+                    call.finish(None, asyncio.CancelledError())
+        (result, error), self._outcome = self._outcome, (None, None)
+        try:
+            if error is not None:
+                raise error
+            return result
+        finally:
+            del error  # its traceback leads back here
+
+    async def _next(self) -> Call[Awaitable[Any]] | None:
+        while True:
+            try:
+                return await self._calls.get()
+            except asyncio.CancelledError:
+                if self._owes_cancel:
+                    raise
+                self._owes_cancel = True
+                self._cancel_others()
+
+    async def _do(self, call: Call[Awaitable[Any]]) -> None:
+        """Do what the thread waits for."""
+        if self._owes_cancel:
+            self._owes_cancel = False
+            call.finish(None, asyncio.CancelledError())
+            return
+        try:
+            result = await call.function()
+        except asyncio.CancelledError as error:
+            self._cancel_others()
+            call.finish(None, error)
+        except BaseException as error:
+            call.finish(None, error)
+        else:
+            call.finish(result)
+
+    def _put(self, call: Call[Awaitable[Any]]) -> None:
+        if self._is_over:
+            call.finish(None, asyncio.CancelledError())
+        else:
+            self._calls.put_nowait(call)
+
+    # Threads that the function has started
+
+    def _do_beside(self, thread: int, call: Call[Awaitable[Any]]) -> None:
+        """Do what such a thread waits for, in a task of its own."""
+        is_cancelled = not self._is_over and self._task is not None and self._task.cancelling() > 0
+        if is_cancelled and thread not in self._told:
+            self._told.add(thread)
+            call.finish(None, asyncio.CancelledError())
+            return
+        task = self._loop.create_task(self._finish(call), name="call of a thread of the author's")
+        self._others[task] = thread
+        task.add_done_callback(self._others.pop)
+
+    async def _finish(self, call: Call[Awaitable[Any]]) -> None:
+        try:
+            result = await call.function()
+        except BaseException as error:
+            call.finish(None, error)
+        else:
+            call.finish(result)
+
+    def _cancel_others(self) -> None:
+        for task, thread in self._others.items():
+            self._told.add(thread)
+            task.cancel()
+
+    # In the thread
+
+    def _work(self, function: Callable[[], Any]) -> None:
+        _local.thread = self
+        try:
+            self._outcome = function(), None
+        except StopIteration as error:  # no coroutine can raise it
+            problem = RuntimeError(f"the function raised {error!r}")
+            self._outcome = None, problem.with_traceback(error.__traceback__)
+        except BaseException as error:
+            self._outcome = None, error
+        with suppress(RuntimeError):  # the loop is closed: the program has ended without this thread
+            self._loop.call_soon_threadsafe(self._calls.put_nowait, None)
+
+    def wait(self, function: Callable[[], Awaitable[T]]) -> T:
+        """Have this awaited in the event loop; returns its result or raises its error."""
+        if threading.get_ident() == self._loop_thread:
+            raise RuntimeError(
+                "this object belongs to a plain function in a thread, and was called in the event loop, which would "
+                "wait for itself; write an `async def` handler, whose turn is used with `await`"
+            )
+        call = Call(function)
+        own: AuthorThread | None = getattr(_local, "thread", None)
+        if own is None:
+            self._post(self._do_beside, threading.get_ident(), call)
+        else:
+            own._post(own._put, call)
+        return call.wait()
+
+    def read(self, function: Callable[[], T]) -> T:
+        """Call this in the event loop, between two of its steps; returns its result or raises its error."""
+        if threading.get_ident() == self._loop_thread:
+            return function()
+        call = Call(function)
+        self._post(call.call)
+        return call.wait()
+
+    def _post(self, function: Callable[..., object], *arguments: Any) -> None:
+        try:
+            self._loop.call_soon_threadsafe(function, *arguments)
+        except RuntimeError:  # the loop is closed: the program ends
+            raise asyncio.CancelledError from None
+
+    def iterate(self, function: Callable[[], AsyncIterator[T]]) -> Generator[T]:
+        """Iterate in this thread over what the function gives in the event loop."""
+        source = self.read(function)
+        try:
+            while (item := self.wait(lambda: anext(source, _END))) is not _END:
+                yield item
+        finally:
+            if (close := getattr(source, "aclose", None)) is not None:
+                self._post(lambda: asyncio.ensure_future(close()))
+
+    @contextmanager
+    def block(
+        self, function: Callable[[], AbstractAsyncContextManager[T]], face: Callable[[T], ResultT] = same
+    ) -> Generator[ResultT]:
+        """Be in this block of the event loop; gives the face of what the block gives."""
+        manager = self.read(function)
+        value = face(self.wait(manager.__aenter__))
+        try:
+            yield value
+        except BaseException as error:
+            kind, raised, trace = type(error), error, error.__traceback__
+            if not self.wait(lambda: manager.__aexit__(kind, raised, trace)):
+                raise
+        else:
+            self.wait(lambda: manager.__aexit__(None, None, None))
