@@ -31,7 +31,7 @@ async def start_threads() -> None:
 async def chat(target: list[str], seconds: float, lends: bool) -> None:
     """Let a chat show what a hostile agent says for so long. It has to hear the key that ends it, and end."""
     await start_threads()
-    connection = ConnectionOptions(allow="all" if lends else "ask", start_within=seconds)
+    connection = ConnectionOptions(allow="auto" if lends else "ask", start_within=seconds)
     with tempfile.TemporaryDirectory(prefix="chat-") as folder:
         options = ChatOptions(Path(folder), prompt="go", connection=connection, keeps=False)
         app = ChatApp(AgentChoice("hostile", lambda _: target), options)

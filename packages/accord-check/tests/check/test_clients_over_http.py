@@ -17,7 +17,7 @@ from tests.check.test_mutants_of_a_client import PATIENT
 pytestmark = pytest.mark.timeout(300)
 
 CLIENT = Path(__file__).with_name("faulty_http_client.py")
-ACCORD = [sys.executable, "-m", "accord", "run", "--allow", "all", "hello", "--"]
+ACCORD = [sys.executable, "-m", "accord", "run", "--allow", "auto", "hello", "--"]
 
 MUTANTS = {
     "": set[str](),

@@ -16,10 +16,10 @@ from accord_check.client.scenario_run import ClientSettings
 from accord_check.report import Report
 
 ACCORD = [sys.executable, "-m", "accord"]
-PLAIN_CHAT = f'echo hello | {shlex.join(ACCORD)} chat --plain --allow all -- "$ACCORD_CHECK_AGENT"'
+PLAIN_CHAT = f'echo hello | {shlex.join(ACCORD)} chat --plain --allow auto -- "$ACCORD_CHECK_AGENT"'
 
 CLIENTS: dict[str, tuple[list[str], list[tuple[str, str, str]]]] = {
-    "run": ([*ACCORD, "run", "--allow", "all", "hello", "--", "{agent}"], []),
+    "run": ([*ACCORD, "run", "--allow", "auto", "hello", "--", "{agent}"], []),
     "run that allows nothing": ([*ACCORD, "run", "hello", "--", "{agent}"], []),
     "plain chat": (["sh", "-c", PLAIN_CHAT], []),
 }

@@ -55,7 +55,7 @@ def test_version_2_alone_is_an_error_that_says_what_the_agent_speaks(user):
 @pytest.mark.parametrize("version", ["1", "2"])
 def test_the_work_is_displayed_in_the_same_way_in_both_versions(user, version):
     user.write("working.py", WORKING)
-    options = ["--verbose", "--allow", "all", "--protocol", version]
+    options = ["--verbose", "--allow", "auto", "--protocol", version]
     done = user.accord("run", "go", *options, "-a", "working.py")
     assert (done.returncode, done.stdout) == (0, "It says this.\n"), done.stderr
     for words in ("Plan", "Look", "Read the file", "line 1"):

@@ -28,7 +28,7 @@ def terminal(user):
 
 
 def test_a_yes_at_the_terminal_trusts_the_file(user, mine, terminal):
-    user.set_project('[agents.mine]\ncommand = ["./mine.py:agent"]\nenv = { COLOUR = "red" }\nallow = "all"\n')
+    user.set_project('[agents.mine]\ncommand = ["./mine.py:agent"]\nenv = { COLOUR = "red" }\nallow = "auto"\n')
     asking = terminal("run", "Hi", "-a", "mine")
     shown = asking.shows("Trust this file")
     assert "mine: COLOUR=red" in shown

@@ -31,7 +31,7 @@ def test_commands_and_their_commands_are_offered(user):
 
 def test_options_are_offered_once_unless_they_may_be_repeated(user):
     assert offered(user, "run", "Hi", "--al") == ["--allow"]
-    assert offered(user, "run", "--allow", "all", "--al") == []
+    assert offered(user, "run", "--allow", "auto", "--al") == []
     assert offered(user, "run", "--header", "A: b", "--hea") == ["--header"]
 
 
@@ -118,7 +118,7 @@ def test_a_shell_completes_commands_options_and_agents(user, name):
         shell.shows(f"{READY}accord agents remove reviewer")
         shell.types("\x15accord run Hi --al\t")
         shell.shows(f"{READY}accord run Hi --allow ")
-        shell.types("rea\t")
-        shell.shows(f"{READY}accord run Hi --allow reads")
+        shell.types("no\t")
+        shell.shows(f"{READY}accord run Hi --allow none")
     finally:
         shell.end()

@@ -15,8 +15,8 @@ import pytest
 
 import accord
 
-NO_READ = "accord run: refused (read) read; --allow reads would allow it"
-NO_EDIT = "accord run: refused (edit) edit; --allow all, or a rule of --policy FILE, would allow it"
+NO_READ = "accord run: refused (read) read; --allow ask, or a rule of --policy FILE, would allow it"
+NO_EDIT = "accord run: refused (edit) edit; --allow auto, or a rule of --policy FILE, would allow it"
 AGENT = str(Path(__file__).with_name("noting_agent.py"))
 
 
@@ -50,8 +50,8 @@ def bench(tmp_path: Path) -> Bench:
 @pytest.mark.parametrize(
     ("allow", "said", "told"),
     [
-        ("all", ["read allow_once", "edit allow_once"], []),
-        ("reads", ["read allow_once", "edit reject_once"], [NO_EDIT]),
+        ("auto", ["read allow_once", "edit allow_once"], []),
+        ("ask", ["read allow_once", "edit reject_once"], [NO_EDIT]),
         ("none", ["read reject_once", "edit reject_once"], [NO_READ, NO_EDIT]),
     ],
 )
@@ -69,7 +69,7 @@ def test_mode_options_servers_and_folder_reach_the_session(bench: Bench) -> None
     done = bench.accord(
         "run", "Hi", "--mode", "code", "--set", "fast=true", "--cwd", "sub", "--mcp", "mcp.json", "--trace", "wire"
     )
-    assert (done.returncode, done.stderr.splitlines()) == (0, [NO_READ, NO_EDIT])
+    assert (done.returncode, done.stderr.splitlines()) == (0, [NO_EDIT])
     assert str(bench.folder / "sub") in bench.noted("session/new")
     assert "'args': ['-v'], 'env': [{'name': 'A', 'value': '1'}]" in bench.noted("session/new")
     assert "'modeId': 'code'" in bench.noted("session/set_mode")
@@ -347,7 +347,7 @@ def test_a_turn_that_is_lost_with_its_agent_leaves_the_session_and_the_command_t
 
 def test_allow_all_tells_which_files_were_written(run: Run) -> None:
     (run.folder / "b c.txt").write_text("old")
-    done = run("write b c.txt", "--allow", "all")
+    done = run("write b c.txt", "--allow", "auto")
     assert (done.returncode, done.stdout) == (0, "written\n")
     assert done.stderr == "1 file written\n  b c.txt  5 bytes\n"
 
@@ -360,9 +360,9 @@ def test_rules_allow_exact_uses_where_no_user_can_be_asked(run: Run) -> None:
     (run.folder / "rules.toml").write_text(rules)
     assert run("write a.txt", "--policy", "rules.toml").stdout == "written\n"
     done = run("write a.py", "--policy", "rules.toml")
-    assert (done.returncode, done.stdout) == (0, "the user did not allow this\n")
+    assert (done.returncode, done.stdout) == (0, "nobody was there to ask; a client of level 'edit' allows this\n")
     assert done.stderr == (
-        "accord run: refused (edit) write a.py; --allow all, or a rule of --policy FILE, would allow it\n"
+        "accord run: refused (edit) write a.py; --allow edit, or a rule of --policy FILE, would allow it\n"
     )
     assert (run.folder / "a.txt").exists()
     assert not (run.folder / "a.py").exists()
@@ -376,8 +376,9 @@ def test_the_rules_of_the_guide_are_valid() -> None:
 
 def test_rules_come_before_what_is_allowed(run: Run) -> None:
     (run.folder / "rules.toml").write_text('[[rules]]\nanswer = "reject"\npaths = ["secret*"]\n')
-    assert run("write a.txt", "--policy", "rules.toml", "--allow", "all").stdout == "written\n"
-    assert run("write secret", "--policy", "rules.toml", "--allow", "all").stdout == "the user did not allow this\n"
+    assert run("write a.txt", "--policy", "rules.toml", "--allow", "auto").stdout == "written\n"
+    done = run("write secret", "--policy", "rules.toml", "--allow", "auto")
+    assert done.stdout == "rule 1 of rules.toml refuses this; change it there\n"
 
 
 def test_a_file_of_rules_that_cannot_be_read_is_wrong_usage(run: Run) -> None:
@@ -391,12 +392,12 @@ def test_a_file_of_rules_that_cannot_be_read_is_wrong_usage(run: Run) -> None:
 def test_non_interactive_decides_whether_a_refusal_is_a_failure(run: Run, mode: str, code: int) -> None:
     done = run("command ls", "--non-interactive", mode)
     assert done.returncode == code
-    assert "accord run: refused (execute) Tidy up; --allow all, or a rule of --policy FILE," in done.stderr
+    assert "accord run: refused (execute) Tidy up; --allow auto, or a rule of --policy FILE," in done.stderr
 
 
 def test_ask_without_a_user_lends_what_rules_allow(run: Run) -> None:
     done = run("write a.txt", "--allow", "ask", "--non-interactive", "deny")
-    assert (done.returncode, done.stdout) == (0, "the user did not allow this\n")
+    assert (done.returncode, done.stdout) == (0, "nobody was there to ask; a client of level 'edit' allows this\n")
 
 
 # Limits
@@ -570,7 +571,7 @@ def test_json_gets_a_subagent_as_a_tool_call(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a shell")
-@pytest.mark.parametrize("allowed", [("--allow", "all"), ("--policy", "rules.toml")])
+@pytest.mark.parametrize("allowed", [("--allow", "auto"), ("--policy", "rules.toml")])
 def test_a_tool_call_whose_lent_command_failed_is_shown_as_failed_with_its_exit_code(user, allowed) -> None:
     user.write("rules.toml", '[[rules]]\nanswer = "allow"\ncommands = ["*"]\n')
     user.write(

@@ -103,7 +103,7 @@ def test_every_value_that_is_written_is_read_again(tmp_path):
         command=["a b", 'quo"te', "back\\slash", "line\nend", "délete \x7f", "\u2028"],
         env={"A.B": "1", "é": ""},
         config={"fast": True, "model": "x"},
-        allow="reads",
+        allow="edit",
     )
     agents_file.add_agent(path, "all", settings)
     agents_file.add_agent(path, "second", AgentSettings(url="wss://b", headers={"X-A": "b c"}))

@@ -17,9 +17,8 @@ def started(terminal, size, *arguments):
 
 
 def asked_to_edit(it):
-    """The agent was allowed to read a file, and asks to change it."""
+    """The agent reads a file, which is no question, and asks to change it."""
     it.send("/edit README.md")
-    it.answer("y", "read README.md")
     it.sees("? Edit README.md", "+ And once more.")
 
 

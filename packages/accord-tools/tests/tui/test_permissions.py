@@ -68,10 +68,16 @@ async def test_an_answer_that_holds_in_later_chats_can_be_forgotten(chat, tmp_pa
         assert list(kept) == []
 
 
-async def test_without_an_always_the_list_says_what_it_would_hold(chat):
-    async with chat(asking([])) as it:
+async def test_the_list_says_what_the_level_and_the_rules_decide(chat):
+    policy = accord.PermissionPolicy.parse(
+        '[[rules]]\nanswer = "reject"\npaths = ["**/.env"]\n[[rules]]\nanswer = "ask"', source="rules.toml"
+    )
+    async with chat(asking([]), connection=ConnectionOptions(policy=policy)) as it:
         await it.send("/permissions ")
-        await it.sees("Nothing was allowed always")
+        await it.sees("Level ask", "reading in the session's folders", "Rules of rules.toml", "reject paths **/.env")
+        await it.sees("ask everything else")
+        await it.press("down", "enter")
+        await it.sees("Change this rule in its file")
 
 
 async def answered(it, prompt, number):

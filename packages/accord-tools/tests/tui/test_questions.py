@@ -244,7 +244,7 @@ async def test_a_form_is_filled_in_and_its_values_are_sent(chat):
 
 
 async def test_what_is_allowed_on_the_command_line_is_not_asked(chat, answers):
-    async with chat(editing(answers), connection=ConnectionOptions(allow="all")) as it:
+    async with chat(editing(answers), connection=ConnectionOptions(allow="auto")) as it:
         await it.send("go")
         await it.sees("on I go")
         assert answers == [True]

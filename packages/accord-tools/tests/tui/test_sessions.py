@@ -88,10 +88,23 @@ async def test_an_option_is_chosen_from_a_list_by_a_part_of_its_name(chat):
         await eventually(lambda: it.front.state.option("length").current_value != "full")
 
 
-async def test_shift_tab_sets_the_next_mode(chat):
+async def test_shift_tab_lets_the_agent_do_more_without_a_question(chat):
+    async with chat(demo_agent()) as it:
+        await it.sees("allow ask")
+        await it.press("shift+tab")
+        await it.sees("allow edit", "Without a question: reading and changing files in the session's folders")
+        await it.press("shift+tab")
+        await it.sees("allow auto", "everything, commands included")
+        await it.press("shift+tab")
+        await it.sees("allow ask")
+        await it.send("/allow none")
+        await it.sees("allow none")
+
+
+async def test_a_key_sets_the_next_mode(chat):
     async with chat(demo_agent()) as it:
         before = it.front.state.mode
-        await it.press("shift+tab")
+        await it.press("alt+m")
         await eventually(lambda: it.front.state.mode != before)
         name = next(mode.name for mode in it.front.state.modes if mode.id == it.front.state.mode)
         await it.sees(name)

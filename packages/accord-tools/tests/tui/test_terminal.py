@@ -25,7 +25,6 @@ def test_a_terminal_without_utf_8_and_true_colours_gets_plain_signs(terminal, si
     it = terminal(size, term=term, LC_ALL="C", COLORTERM="")
     it.sees("Accord demo", "enter send")
     it.send("/edit README.md")
-    it.answer("y", "read README.md")
     it.sees("? Edit README.md", "+ And once more.", "y Allow")
     assert it.screen().isascii()
     it.press("f1")
@@ -50,13 +49,15 @@ def test_the_reports_of_the_chat_fit_into_the_screen(terminal, size):
     it = terminal(size)
     it.sees("Accord demo")
     for command, said in (
-        ("/permissions", "Nothing was allowed always"),
         ("/mcp", "start the chat with --mcp FILE"),
         ("/accord:usage", "Usage"),
         ("/about", "protocol: version"),
     ):
         it.send(f"{command} ")
         it.sees(said)
+    it.send("/permissions ")
+    it.sees("Level ask")
+    it.press("Escape")
     it.press("C-x")
     it.sees("Messages on the wire", "initialize")
 

@@ -59,7 +59,7 @@ WAYS: dict[str, Ending] = {
     "unknown-variants": FINE,
     "split-surrogates": Ending(0, "Hel\U0001f44dlo\n"),
     "junk-frames": Ending(0, "Hello\n", "printed a line that is not a message"),
-    "ids-that-look-alike": Ending(0, "Hel0 left, lo\n", options=("--allow", "all")),
+    "ids-that-look-alike": Ending(0, "Hel0 left, lo\n", options=("--allow", "auto")),
     "20-mb-chunk": Ending(0, "Hel" + "x" * 20_000_000 + "lo\n"),
     "20000-chunks": Ending(0, "Hel" + "word " * 20_000 + "lo\n"),
     "no-newline-at-the-end": FINE,

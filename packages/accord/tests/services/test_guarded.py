@@ -11,6 +11,7 @@ import accord
 from accord import v1
 from accord.errors import PeerError
 from accord.services.guarded_services import Guarded, UsePermissions
+from accord.services.permission_question import Level
 
 Answers = Callable[[accord.PermissionQuestion], accord.v1.PermissionOption | str | bool]
 
@@ -31,17 +32,19 @@ class Asked:
         return [question.tool_call.title for question in self.questions]
 
 
-def client_of(asked: Asked, policy: str = "") -> accord.Client:
-    consent = UsePermissions(asked, policy=accord.PermissionPolicy.parse(policy) if policy else None)
+def client_of(asked: Asked, policy: str = "", level: Level = "none") -> accord.Client:
+    consent = UsePermissions(asked, level=level, policy=accord.PermissionPolicy.parse(policy) if policy else None)
     return accord.Client(
         files=Guarded(accord.Files(), consent), terminals=Guarded(accord.Terminals(), consent), permissions=consent
     )
 
 
-async def played(work: Callable[[accord.Turn], object], asked: Asked, folder: Path, policy: str = "") -> str:
+async def played(
+    work: Callable[[accord.Turn], object], asked: Asked, folder: Path, policy: str = "", level: Level = "none"
+) -> str:
     agent = accord.Agent("worker")
     agent.on_prompt(work)
-    async with accord.connect(agent, client_of(asked, policy)) as remote:
+    async with accord.connect(agent, client_of(asked, policy, level)) as remote:
         session = await remote.new_session(folder)
         return (await session.prompt("go")).text
 
@@ -113,6 +116,109 @@ async def test_what_was_just_allowed_in_the_agents_own_question_is_not_asked_aga
     assert (tmp_path / "a").read_text() == "shown"
 
 
+@pytest.mark.parametrize(
+    ("level", "asked_about"), [("ask", ["write a", "run true"]), ("edit", ["run true"]), ("auto", [])]
+)
+async def test_a_level_decides_about_each_use(tmp_path: Path, level: Level, asked_about: list[str]) -> None:
+    async def work(turn: accord.Turn) -> None:
+        await tried(turn, "a", "x")
+        await turn.say(await turn.client.read_text_file("a"))
+        await turn.client.run("true")
+
+    asked = Asked(True, True)
+    assert await played(work, asked, tmp_path, level=level) == "written x"
+    assert asked.titles == asked_about
+
+
+async def test_the_change_of_a_part_that_a_diff_showed_is_one_act_with_the_write(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("one\ntwo\nthree\n")
+
+    async def work(turn: accord.Turn) -> None:
+        async with turn.tool("Edit it", kind="edit") as tool:
+            await tool.diff(turn.cwd / "." / "a", "two\n", "2\n")
+            await tool.diff(turn.cwd / "a", "three\n", "3\n")
+            await tool.ask()
+            await tried(turn, "a", "one\n2\n3\n")
+            await tried(turn, "a", "one\n2\n3\n4\n")
+
+    asked = Asked(True, False)
+    assert await played(work, asked, tmp_path) == "written the user did not allow this "
+    assert asked.titles == ["Edit it", "write a"]
+
+
+async def test_a_question_that_names_a_file_without_a_diff_covers_one_write_of_it(tmp_path: Path) -> None:
+    async def work(turn: accord.Turn) -> None:
+        async with turn.tool("Edit it", kind="edit", locations=[turn.cwd / "a"]) as tool:
+            await tool.ask()
+            await tried(turn, "b", "x")
+            await tried(turn, "a", "x")
+            await tried(turn, "a", "y")
+
+    asked = Asked(True, False, False)
+    assert await played(work, asked, tmp_path) == ("the user did not allow this written the user did not allow this ")
+    assert asked.titles == ["Edit it", "write b", "write a"]
+
+
+@pytest.mark.parametrize(
+    ("said", "used"),
+    [
+        ("echo 'a b'", ["sh", "-c", "echo 'a b'"]),
+        (["sh", "-c", "echo 'a b'"], ["bash", "-lc", "echo 'a b'"]),
+        ("sh -c \"echo 'a b'\"", ["echo", "a b"]),
+        ("bash -c 'echo $HOME; true'", ["/bin/sh", "-c", "echo $HOME; true"]),
+    ],
+)
+async def test_a_command_is_the_same_through_a_shell(tmp_path: Path, said: str | list[str], used: list[str]) -> None:
+    async def work(turn: accord.Turn) -> None:
+        async with turn.tool("Run it", kind="execute", raw_input={"command": said}) as tool:
+            await tool.ask()
+            await turn.client.run(used[0], used[1:])
+
+    asked = Asked(True)
+    await played(work, asked, tmp_path)
+    assert asked.titles == ["Run it"]
+
+
+@pytest.mark.parametrize(
+    ("said", "used"),
+    [
+        ("sh -c x; rm a", ["sh", "-c", "x; rm a"]),
+        ("sh -c 'x' a", ["sh", "-c", "x"]),
+        ("echo ';' x", ["sh", "-c", "echo ; x"]),
+        ("A=1 sh -c x", ["sh", "-c", "x"]),
+    ],
+)
+async def test_a_command_that_only_looks_the_same_is_asked_about(tmp_path: Path, said: str, used: list[str]) -> None:
+    async def work(turn: accord.Turn) -> None:
+        async with turn.tool("Run it", kind="execute", raw_input={"command": said}) as tool:
+            await tool.ask()
+            await turn.client.run(used[0], used[1:])
+
+    asked = Asked(True, False)
+    with pytest.raises(PeerError, match="the user did not allow this"):
+        await played(work, asked, tmp_path)
+    assert len(asked.titles) == 2
+
+
+async def test_a_refusal_says_what_refused_and_what_allows(tmp_path: Path) -> None:
+    policy = accord.PermissionPolicy.parse('[[rules]]\nanswer = "reject"\npaths = ["b"]', source="rules.toml")
+    consent = UsePermissions(policy=policy)
+    client = accord.Client(files=Guarded(accord.Files(), consent), permissions=consent)
+    agent = accord.Agent("worker")
+
+    @agent.on_prompt
+    async def work(turn: accord.Turn) -> None:
+        await tried(turn, "a", "x")
+        await tried(turn, "b", "x")
+
+    async with accord.connect(agent, client) as remote:
+        said = (await (await remote.new_session(tmp_path)).prompt("go")).text
+    assert said == (
+        "nobody was there to ask; a client of level 'edit' allows this "
+        "rule 1 of rules.toml refuses this; change it there "
+    )
+
+
 async def test_a_line_for_a_shell_is_allowed_only_letter_by_letter(tmp_path: Path) -> None:
     async def work(turn: accord.Turn) -> None:
         line = "echo ';' touch made"
@@ -181,7 +287,10 @@ async def test_rules_answer_before_the_user_and_a_path_outside_is_no_question(tm
 
     rules = '[[rules]]\nanswer = "reject"\npaths = ["**/.env"]\n[[rules]]\nanswer = "allow"\nkinds = ["read"]'
     said = await played(work, Asked(), tmp_path, rules)
-    assert said == "open; the user did not allow this; outside the session's folders; Resource not found"
+    assert (
+        said
+        == "open; rule 1 of policy refuses this; change it there; outside the session's folders; Resource not found"
+    )
 
 
 async def test_a_use_that_waits_for_an_earlier_question_is_not_asked_after_the_turn_was_cancelled(

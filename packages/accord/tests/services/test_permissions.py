@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+import accord
 from accord import v1
 from accord.errors import ConfigurationError
-from accord.services.permission_policy import PermissionPolicy, simple_commands
-from accord.services.permission_question import PermissionQuestion, allow_all, allow_reads
+from accord.services.permission_policy import PermissionPolicy, Rule, simple_commands
+from accord.services.permission_question import LEVELS, PermissionQuestion, level_of
 from accord.services.permission_service import Permissions, RememberedAnswers
 from accord.session import ToolCallState
 
@@ -66,7 +67,7 @@ async def test_a_refusal_is_cancelled_only_where_nothing_rejects(session):
 
 
 async def test_what_cannot_be_allowed_is_rejected(session):
-    assert await answer(Permissions(allow_all), asked(session, options=ALL[2:])) == "reject_once"
+    assert await answer(Permissions(level="auto"), asked(session, options=ALL[2:])) == "reject_once"
 
 
 async def test_an_ask_that_fails_rejects(session, caplog):
@@ -388,10 +389,63 @@ async def test_each_decision_is_written_down_with_what_made_it(tmp_path, project
     assert stat.S_IMODE(log.stat().st_mode) == 0o600
 
 
-def test_reads_are_what_only_looks(session):
-    assert allow_reads(asked(session, kind="search"))
-    assert not allow_reads(asked(session, kind="edit"))
-    assert not allow_reads(asked(session))
+@pytest.mark.parametrize(
+    ("level", "call"),
+    [
+        ("ask", {"kind": "read", "paths": ["a"]}),
+        ("ask", {"kind": "search"}),
+        ("ask", {"kind": "think"}),
+        ("auto", {"kind": "fetch"}),
+        ("auto", {"kind": "read", "paths": ["a", "/etc/passwd"]}),
+        ("auto", {"kind": "read", "raw_input": {"command": "cat a"}}),
+        ("edit", {"kind": "edit", "paths": ["a"]}),
+        ("auto", {"kind": "edit"}),
+        ("auto", {"kind": "edit", "paths": ["../b"]}),
+        ("auto", {"kind": "edit", "paths": ["a", ".git/config"]}),
+        ("auto", {"kind": "edit", "paths": ["deep/.accord/agents.toml"]}),
+        ("auto", {"kind": "delete", "paths": ["a"]}),
+        ("auto", {"kind": "execute", "title": "ls"}),
+        ("auto", {}),
+    ],
+)
+async def test_a_level_allows_what_is_at_most_its_own(session, project, level, call):
+    """What is not allowed by the level is asked about."""
+    paths = [str(project / path) for path in call.pop("paths", ())]
+    question = asked(session, paths=paths, **call)
+    assert level_of(question) == level
+    for given in LEVELS:
+        users = []
+        permissions = Permissions(lambda it, users=users: users.append(it), level=given)
+        allowed = LEVELS.index(given) >= LEVELS.index(level)
+        assert await answer(permissions, question) == ("allow_once" if allowed else "reject_once")
+        assert bool(users) is not allowed
+
+
+async def test_a_link_out_of_the_folders_is_asked_about(session, project):
+    (project / "out").symlink_to("/etc")
+    assert level_of(asked(session, kind="read", paths=[project / "out/passwd"])) == "auto"
+
+
+async def test_a_rule_counts_more_than_the_level(session):
+    policy = PermissionPolicy([Rule("ask", kinds=["read"]), Rule("reject", kinds=["edit"])])
+    permissions = Permissions(lambda _: False, level="auto", policy=policy)
+    assert await answer(permissions, asked(session, kind="read")) == "reject_once"
+    assert await answer(permissions, asked(session, kind="edit")) == "reject_once"
+    assert await answer(permissions, asked(session, kind="execute")) == "allow_once"
+
+
+async def test_the_level_may_change_between_two_questions(session):
+    permissions = Permissions()
+    assert await answer(permissions, asked(session)) == "reject_once"
+    permissions.level = "auto"
+    assert await answer(permissions, asked(session)) == "allow_once"
+
+
+def test_an_unknown_level_is_explained():
+    with pytest.raises(ValueError, match=r"level must be .*ask.*edit.*auto"):
+        Permissions(level="edits")
+    with pytest.raises(ValueError, match="edit"):
+        accord.Client(permissions="edits")
 
 
 def test_what_was_not_offered_cannot_be_chosen(session):

@@ -46,10 +46,9 @@ def run(project, *options):
 @pytest.mark.parametrize(
     ("allow", "lent"),
     [
-        ("all", (True, True, True)),
-        ("reads", (True, False, False)),
-        ("none", (False, False, False)),
-        (None, (False,) * 3),
+        ("auto", (True, True, True)),
+        ("none", (False,) * 3),
+        (None, (True,) * 3),
     ],
 )
 def test_what_is_allowed_is_lent(project, teller, allow, lent):
@@ -58,14 +57,14 @@ def test_what_is_allowed_is_lent(project, teller, allow, lent):
 
 
 def test_commands_run_where_all_is_allowed(project):
-    shown, _, code = run(project, "/run echo from the command", "--allow", "all")
+    shown, _, code = run(project, "/run echo from the command", "--allow", "auto")
     assert "from the command" in shown
     assert code == 0
 
 
-def test_without_a_terminal_nobody_can_be_asked(project):
+def test_without_a_terminal_what_needs_a_question_is_refused(project):
     done = subprocess.run(
-        [*ACCORD, "hello", "--allow", "ask"],
+        [*ACCORD, "--cwd", str(project), "/run echo hi", "--allow", "ask"],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -73,10 +72,9 @@ def test_without_a_terminal_nobody_can_be_asked(project):
         timeout=60,
         check=False,
     )
-    assert done.stderr == (
-        "accord run: --allow ask needs a terminal; use --allow all, reads or none, or --non-interactive deny\n"
-    )
-    assert done.returncode == 2
+    assert "accord run: refused (execute) " in done.stderr
+    assert "--allow auto, or a rule of --policy FILE, would allow it" in done.stderr
+    assert done.returncode == 0
 
 
 def test_mcp_servers_that_the_agent_cannot_use_are_named_and_left_out(project, tmp_path, teller):

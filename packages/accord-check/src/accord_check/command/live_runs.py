@@ -126,7 +126,7 @@ def _agent_settings(options: argparse.Namespace, agent: command.ChosenAgent) -> 
 CLIENT_EPILOG = """\
 examples:
   accord check client -- my-client --agent {agent} "hello"
-  accord check client -- accord run --allow all "hello" -- {agent}
+  accord check client -- accord run --allow auto "hello" -- {agent}
   accord check client --profile smoke -- npx acpx --agent {agent} exec hello
   accord check client -- my-client --url {url} "hello"     over HTTP; {ws} is the address for WebSocket
   accord check client --serve                     for an editor: prints the agent's command and URL, and waits

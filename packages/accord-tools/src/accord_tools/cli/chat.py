@@ -210,8 +210,9 @@ keys:
   enter sends, ctrl+j begins a new line, esc stops the agent, f1 shows all keys.
   / lists commands, @ names files.
 
-The agent is asked about nothing and may do nothing by itself: you are asked about each use
-of your files and each command, unless --allow or --policy says otherwise.
+The agent may read files in the session's folder. You are asked about changes and commands.
+shift+tab changes that, as do --allow (edit: no questions about changes; auto: none at all;
+none: about reading, too) and the rules of --policy.
 The guide is docs/chat.md."""
 
 

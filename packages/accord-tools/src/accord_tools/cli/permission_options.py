@@ -1,14 +1,13 @@
 """`--allow`, `--policy` and `--non-interactive`: what an agent may use, and who answers its requests for permission.
 
-| `--allow` | lent | requests for permission |
+| `--allow` | without a question | else |
 |---|---|---|
-| `all` | files and terminals | all are granted |
-| `reads` | files to read | granted if they only read |
-| `ask` | files and terminals, each use asked; forms and links at the terminal | the user decides |
-| `none` | nothing | all are rejected |
+| `none` | nothing; nothing is lent | refused |
+| `ask` | reading in the session's folders | the user is asked |
+| `edit` | changing files there as well | the user is asked |
+| `auto` | everything | |
 
-The default is `ask` if a user sits at a terminal and can see the question, otherwise `none`. With `--policy`, files and
-terminals are lent whatever `--allow` says: the rules decide about each use first, and `--allow` about the rest.
+The default is `ask`. `--policy` has rules that answer first, about each use of a file and each command.
 
 Where no user can be asked, `Refusals` answers. `--non-interactive deny` (the default) goes on after a refusal.
 `--non-interactive fail` ends the turn at the first one, and the command with an exit code of its own: a job in CI then
@@ -21,7 +20,7 @@ import argparse
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from accord import ConfigurationError
 from accord.printable import label
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
         TerminalUser,
         v1,
     )
-    from accord.services import Ask, Choice, UsePermissions
+    from accord.services import Choice, Level, UsePermissions
     from accord_tools.cli.view import View
     from accord_tools.presentation.work_lines import Writes
 
@@ -60,21 +59,17 @@ def permission_arguments(group: argparse._ActionsContainer) -> None:  # pyright:
 class Refusals:
     """Answers requests for permission without a user, and counts those that it refuses."""
 
-    def __init__(self, allows: Ask, note: Callable[[str], None], *, fails: bool) -> None:
+    def __init__(self, note: Callable[[str], None], *, fails: bool) -> None:
         self.count = 0
         self.end_turn: Callable[[], None] | None = None
         """Asks the running turn to stop."""
         self.fails = fails
-        self._allows = allows
         self._note = note
 
     def answer(self, question: PermissionQuestion) -> Choice:
         """For `Permissions(ask)`."""
-        allowed = self._allows(question)
-        assert isinstance(allowed, bool)
-        if not allowed:
-            self._refused(question)
-        return allowed
+        self._refused(question)
+        return False
 
     def close(self) -> None:
         """Tell how many refusals were not told one by one."""
@@ -99,15 +94,13 @@ def describe_request(question: PermissionQuestion) -> str:
 
 def options_that_allow(question: PermissionQuestion) -> str:
     """The options that would allow it."""
-    from accord.services import allow_reads
+    from accord.services import level_of
 
-    return "--allow reads" if allow_reads(question) else "--allow all, or a rule of --policy FILE,"
+    return f"--allow {level_of(question)}, or a rule of --policy FILE,"
 
 
-ALLOW = ["all", "reads", "ask", "none"]
+ALLOW: list[Level] = ["none", "ask", "edit", "auto"]
 NON_INTERACTIVE = ["deny", "fail"]
-
-Allowed: TypeAlias = Literal["all", "reads", "ask", "none"]
 
 
 class RunClient(NamedTuple):
@@ -124,36 +117,38 @@ class RunClient(NamedTuple):
 def run_client(options: argparse.Namespace, view: View) -> Generator[RunClient]:
     """The client that the options describe. Questions wait for `view`, which shows what happens."""
     from accord import Terminals
-    from accord.services import ALLOWANCES
+    from accord.services import UsePermissions
     from accord_tools.presentation.work_lines import Writes
 
-    allow, policy = allowed(options), policy_of(options)
+    level: Level = options.allow or "ask"
+    policy = policy_of(options)
     writes, terminals = Writes(options.cwd), Terminals(on_open=view.failed_commands.watch)
-    if allow == "ask" and options.non_interactive is None:
+    if _asks_user(options, level, policy):
         with _user(view) as (user, kept):
             from accord import Elicitation
-            from accord.services import UsePermissions
 
             consent = UsePermissions(
-                user.permit, policy=policy, remembered=kept, while_deciding=view.question_order.stopped
+                user.permit, level=level, policy=policy, remembered=kept, while_deciding=view.question_order.stopped
             )
             fills = Elicitation(user.fill, user.visit)
-            yield RunClient(_guarded(view, consent, writes, terminals, fills), writes, None)
+            yield RunClient(_client(view, consent, writes, terminals, fills), writes, None)
         return
-    grants: Ask = ALLOWANCES["none" if allow == "ask" else allow]
-    refusals = Refusals(grants, view.note, fails=options.non_interactive == "fail")
+    refusals = Refusals(view.note, fails=options.non_interactive == "fail")
+    consent = UsePermissions(refusals.answer, level=level, policy=policy)
+    consent.asks_nobody = True
+    lends = level != "none" or policy is not None
+    client = _client(view, consent, writes if lends else None, terminals if lends else None)
     try:
-        yield RunClient(_without_user(view, allow, policy, refusals, writes, terminals), writes, refusals)
+        yield RunClient(client, writes, refusals)
     finally:
         refusals.close()
 
 
-def allowed(options: argparse.Namespace) -> Allowed:
-    """What `--allow` says, or its default."""
-    given: Allowed | None = options.allow
-    if given is not None:
-        return given
-    return "ask" if not options.json and options.non_interactive is None and has_user() else "none"
+def _asks_user(options: argparse.Namespace, level: Level, policy: PermissionPolicy | None) -> bool:
+    """Whether a user is there who sees questions, and something may have to be asked."""
+    if options.non_interactive is not None or level == "none" or (level == "auto" and policy is None):
+        return False
+    return has_user() and (not options.json or options.allow is not None)
 
 
 def policy_of(options: argparse.Namespace) -> PermissionPolicy | None:
@@ -178,7 +173,7 @@ def _user(view: View) -> Generator[tuple[TerminalUser, RememberedAnswers]]:
         user = TerminalUser(while_asking=view.asking, keep=answers.keep)
     except OSError as error:
         raise WrongUsage(
-            "--allow ask needs a terminal; use --allow all, reads or none, or --non-interactive deny"
+            f"questions need a terminal ({error.strerror or error}); use --non-interactive deny, or --allow auto"
         ) from error
     with user:
         yield user, answers
@@ -208,28 +203,6 @@ def _opt_in_answers(note: Callable[[str], None]) -> Any:
     return OptInAnswers()
 
 
-def _without_user(
-    view: View,
-    allow: Allowed,
-    policy: PermissionPolicy | None,
-    refusals: Refusals,
-    writes: Writes,
-    terminals: Terminals,
-) -> Client:
-    from accord import Client, Files
-    from accord.services import UsePermissions
-
-    if policy is not None or allow == "ask":
-        return _guarded(view, UsePermissions(refusals.answer, policy=policy), writes, terminals)
-    files = {"all": Files(on_change=writes.add), "reads": Files(write=False)}.get(allow, False)
-    return Client(
-        files=files,
-        terminals=terminals if allow == "all" else False,
-        permissions=refusals.answer,
-        capabilities=partial(_shown, view),
-    )
-
-
 def _shown(view: View, declared: v1.ClientCapabilities) -> v1.ClientCapabilities:
     """The client's capabilities, without subagents where the view does not show them: they come as tool calls then."""
     from msgspec.structs import replace  # here, because help loads this module
@@ -237,20 +210,20 @@ def _shown(view: View, declared: v1.ClientCapabilities) -> v1.ClientCapabilities
     return declared if view.shows_subagents else replace(declared, subagents=None)
 
 
-def _guarded(
+def _client(
     view: View,
     consent: UsePermissions,
-    writes: Writes,
-    terminals: Terminals,
+    writes: Writes | None,
+    terminals: Terminals | None,
     elicitation: Elicitation | None = None,
 ) -> Client:
-    """A client that lends files and terminals, of which each use needs consent."""
+    """A client that lends files and terminals, those that are given, each use with consent."""
     from accord import Client, Files
     from accord.services import Guarded
 
     return Client(
-        files=Guarded(Files(on_change=writes.add), consent),
-        terminals=Guarded(terminals, consent),
+        files=False if writes is None else Guarded(Files(on_change=writes.add), consent),
+        terminals=False if terminals is None else Guarded(terminals, consent),
         permissions=consent,
         elicitation=elicitation,
         capabilities=partial(_shown, view),

@@ -123,7 +123,7 @@ examples:
   accord run "Hi" -- my_agent.py                    start an agent of a Python file
   accord run "Go on" --continue                     continue the latest session of this folder
   accord run "Go on" --session 3f2a -- my-agent     continue a session; the start of its id is enough
-  accord run "Fix it" --allow all --json -- my-agent | jq -c .
+  accord run "Fix it" --allow auto --json -- my-agent | jq -c .
   accord run "List the tests" --schema list.json -- my-agent | jq .
 
 output:
@@ -132,14 +132,14 @@ output:
   shows it, too. Text of an agent cannot act on the terminal; pipes get it unchanged.
   NO_COLOR=1 turns colours off, FORCE_COLOR=1 turns them on.
 
---allow says what the agent may use and which of its requests are granted:
-  all    read and write files, run commands; grant every request
-  reads  read files; grant only requests that do not change anything
-  ask    read and write files, run commands; ask you at the terminal about each
-         use, each request and each form
-  none   no files, no commands; reject every request
-Files and commands start in the session's folder. --policy FILE has rules that
-answer first; then --allow decides about the rest.
+--allow says what the agent may do without a question:
+  none  nothing; it gets no files and no commands
+  ask   read files in the session's folder (the default)
+  edit  change files there, too
+  auto  run commands, and everything else
+You are asked about the rest at the terminal. Where nobody can be asked, it is
+refused, and you are told what would allow it. --policy FILE has rules that
+answer first.
 
 exit codes:
   0    the turn ended normally

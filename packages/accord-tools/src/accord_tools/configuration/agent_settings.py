@@ -30,7 +30,7 @@ from accord_tools.configuration import passed_on
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 """What a name may look like: it needs no quotes in TOML, and is neither a path nor a URL."""
 
-Allow = Literal["all", "reads", "ask", "none"]
+Allow = Literal["none", "ask", "edit", "auto"]
 
 
 class AgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -35,7 +35,8 @@ def top(conversation: Conversation, width: int) -> Row:
     left: list[Span] = [(f" {name}", "bold accent"), (" ▸ ", "dim"), (folder, "")]
     if state.title:
         left += [(" · ", "dim"), (label(state.title, 60), "")]
-    right: list[Span] = []
+    level = conversation.connection.consent.level
+    right: list[Span] = [(f"allow {level}", "warning" if level == "auto" else "dim"), ("  ", "")]
     for text in settings(state):
         right += [(text, ""), ("  ", "")]
     right += _usage(state)

@@ -44,7 +44,7 @@ from accord.errors import AUTH_REQUIRED
 from accord.installation import own_command
 from accord.mistakes import ForgottenAwaits
 from accord.redaction import mask_urls
-from accord.services import ALLOWANCES, AgentWrite, Ask, Guarded, UsePermissions
+from accord.services import AgentWrite, Guarded, Level, UsePermissions
 from accord_tools.tui.pickers import Entry
 from accord_tools.tui.questions import FormAsked, LinkAsked, PermissionAsked, Question, ScopedAnswers
 
@@ -67,15 +67,15 @@ class AgentChoice:
     """What it is, whatever it calls itself; the key for its sessions."""
     mode: str | None = None
     config: Mapping[str, str | bool] = field(default_factory=dict[str, str | bool])
-    allow: str | None = None
+    allow: Level | None = None
 
 
 @dataclass(frozen=True)
 class ConnectionOptions:
     """What every agent of this chat is connected with."""
 
-    allow: str = "ask"
-    """What agents may use: `all`, `reads`, `ask` or `none`."""
+    allow: Level = "ask"
+    """What agents may do without a question, until the user changes it."""
     policy: PermissionPolicy | None = None
     remembers: bool = False
     """Whether an "always" holds in later chats, too."""
@@ -127,9 +127,10 @@ class AgentConnection:
         """The latest messages on the wire."""
         self.watchers: list[Callable[[TraceEvent], object]] = []
         """Called with each message on the wire."""
-        self.consent: UsePermissions | None = None
-        self.answers: ScopedAnswers | None = None
+        self.answers = ScopedAnswers(remembers=options.remembers)
         """The user's answers that hold for longer than one question."""
+        level, policy = choice.allow or options.allow, options.policy
+        self.consent = UsePermissions(self._permit, level=level, policy=policy, remembered=self.answers)
         self._forgotten_awaits = ForgottenAwaits(self._mistaken)
         self._frame_bytes = 0
         self.files = Files(on_change=self._written)
@@ -194,22 +195,12 @@ class AgentConnection:
     # What the agent may use
 
     def _client(self) -> Client:
-        allow = self.choice.allow or self.options.allow
-        ask: Ask = self._permit if allow == "ask" else ALLOWANCES[allow]  # type: ignore[index]  # pyright: ignore[reportArgumentType]
-        answers = self.answers = ScopedAnswers(remembers=self.options.remembers) if allow == "ask" else None
-        consent = self.consent = UsePermissions(ask, policy=self.options.policy, remembered=answers)
-        terminals = Terminals(on_open=self._opened)
-        if allow == "none":
-            return Client(name="accord", permissions=consent, capabilities=with_display_terminals)
-        if allow == "reads":
-            reads = Files(write=False)
-            return Client(name="accord", files=reads, permissions=consent, capabilities=with_display_terminals)
         return Client(
             name="accord",
-            files=Guarded(self.files, consent),
-            terminals=Guarded(terminals, consent),
-            permissions=consent,
-            elicitation=Elicitation(self._fill, self._visit) if allow == "ask" else None,
+            files=Guarded(self.files, self.consent),
+            terminals=Guarded(Terminals(on_open=self._opened), self.consent),
+            permissions=self.consent,
+            elicitation=Elicitation(self._fill, self._visit),
             capabilities=with_display_terminals,
         )
 

@@ -7,10 +7,10 @@ import os
 from collections.abc import Hashable
 from pathlib import Path
 
-from accord import Unknown, v1
+from accord import PermissionPolicy, Unknown, v1
 from accord.client.extensions import GOAL_ACTIONS, control_goal, goal_actions, goal_of
 from accord.printable import label
-from accord.services import EVERYWHERE, RememberedAnswer, covered
+from accord.services import EVERYWHERE, LEVELS, Level, RememberedAnswer, covered
 from accord_tools.configuration import last_sessions
 from accord_tools.configuration.trust import is_folder_trusted
 from accord_tools.tui.chat_conversation import Conversation
@@ -229,6 +229,23 @@ class SessionActions(ChatShell):
         if said.strip():
             await self.in_front.steer(said)
 
+    async def action_next_level(self) -> None:
+        """Let the agent do more without a question; from everything on, begin again."""
+        used = LEVELS[1:]
+        level = self.in_front.connection.consent.level
+        await self.action_set_level(used[(used.index(level) + 1) % len(used)] if level in used else used[0])
+
+    async def action_set_level(self, level: str = "") -> None:
+        """Choose what the agent may do without a question."""
+        consent = self.in_front.connection.consent
+        entries = [Entry(it, it, LEVEL_MEANS[it], it == consent.level) for it in LEVELS]
+        if (chosen := await self.choose_from("Without a question", entries, level)) is not None:
+            consent.level = chosen
+            self.in_front.tell()
+            self.in_front.note(
+                f"Without a question: {LEVEL_MEANS[chosen]}", "", "warning" if chosen == "auto" else "good"
+            )
+
     async def action_next_mode(self) -> None:
         """Set the next mode."""
         session = self.session_in_front
@@ -361,43 +378,33 @@ class SessionActions(ChatShell):
     # Permissions
 
     async def action_permissions(self) -> None:
-        """Show what was allowed or rejected always, and revoke it."""
+        """Show all that is decided without a question and from where that comes, and revoke it."""
         conversation = self.in_front
         connection = conversation.connection
         session_id = "" if conversation.session is None else conversation.session.id
         entries = _entries(connection, session_id)
-        if not entries:
-            conversation.note(
-                "Nothing was allowed always",
-                'An "always" of yours is listed here. What an agent keeps by itself is not known here.',
-                "accent",
-            )
-            return
-        chosen = await self.ask_for(Picker("Permissions", entries, "enter: ask again from now on   esc: close"))
-        if chosen is None:
-            return
-        if isinstance(chosen, RememberedAnswer | HeldAnswer):
-            await self._forget(connection, chosen)
-            conversation.note(f"Forgotten: {chosen.what}", "", "good", "✓")
-        elif connection.consent is not None:
-            connection.consent.revoke(session_id, chosen)
-            conversation.note(f"You are asked again: {_allowance(chosen)}", "", "good", "✓")
-
-    async def _forget(self, connection: AgentConnection, answer: RememberedAnswer | HeldAnswer) -> None:
-        answers = connection.answers
-        if answers is None:
-            return
-        if isinstance(answer, HeldAnswer):
-            answers.release(answer)
-        else:
-            await asyncio.to_thread(answers.forget, answer)
+        chosen = await self.ask_for(Picker("Permissions", entries, "enter: change, or ask again   esc: close"))
+        match chosen:
+            case None:
+                return
+            case HeldAnswer():
+                connection.answers.release(chosen)
+                conversation.note(f"Forgotten: {chosen.what}", "", "good", "✓")
+            case RememberedAnswer():
+                await asyncio.to_thread(connection.answers.forget, chosen)
+                conversation.note(f"Forgotten: {chosen.what}", "", "good", "✓")
+            case PermissionPolicy():
+                conversation.note("Change this rule in its file", chosen.source, "accent")
+            case str() if chosen in LEVELS:
+                await self.action_set_level()
+            case _:
+                connection.consent.revoke(session_id, chosen)
+                conversation.note(f"You are asked again: {_allowance(chosen)}", "", "good", "✓")
 
     async def action_answer_always(self, asked: PermissionAsked) -> None:
         """Have the user choose where the answer to a question holds."""
         conversation = self.in_front
         answers = conversation.connection.answers
-        if answers is None:
-            return
         question = asked.question
         entries = [
             Entry(f"{word} {where}", (allowed, scope), group=word)
@@ -418,20 +425,25 @@ class SessionActions(ChatShell):
         asked.answer(option, f"{word} {SCOPES[scope]}")
 
 
+LEVEL_MEANS: dict[Level, str] = {
+    "none": "nothing; you are asked about reading, too",
+    "ask": "reading in the session's folders",
+    "edit": "reading and changing files in the session's folders",
+    "auto": "everything, commands included",
+}
+
+
 def _entries(connection: AgentConnection, session_id: str) -> list[Entry]:
-    """What was allowed or rejected always."""
-    entries: list[Entry] = []
-    now, later = "In this session", "In later chats, too"
-    if connection.consent is not None:
-        entries += [
-            Entry(_allowance(kind), kind, "until the session ends", group=now)
-            for kind in connection.consent.always(session_id)
-        ]
-    if connection.answers is not None:
-        held = connection.answers.held(session_id)
-        entries += [Entry(_answer(it), it, "until the session ends", group=now) for it in held]
-        entries += [Entry(_answer(it), it, _where(it), group=later) for it in connection.answers]
-    return entries
+    """All that is decided without a question: what can be revoked first, then the level and the rules."""
+    now, later, consent = "In this session", "In later chats, too", connection.consent
+    level, source = consent.level, f"Rules of {consent.policy.source}"
+    return [
+        *(Entry(_allowance(kind), kind, "until the session ends", group=now) for kind in consent.always(session_id)),
+        *(Entry(_answer(it), it, "until the session ends", group=now) for it in connection.answers.held(session_id)),
+        *(Entry(_answer(it), it, _where(it), group=later) for it in connection.answers),
+        Entry(LEVEL_MEANS[level], level, "shift+tab changes it", group=f"Level {level}: without a question"),
+        *(Entry(str(rule), consent.policy, group=source) for rule in consent.policy.rules),
+    ]
 
 
 def _answer(answer: RememberedAnswer | HeldAnswer) -> str:

@@ -18,7 +18,7 @@ from accord.mistakes import check_sequence, check_text, wrong_type
 from accord.schema import v1
 from accord.schema.unknown_members import with_unknown_members
 from accord.services.file_service import Files
-from accord.services.permission_question import Ask, allow_all, refuse
+from accord.services.permission_question import Ask, Level
 from accord.services.permission_service import Permissions
 from accord.services.service import Service, SessionOf
 
@@ -34,13 +34,14 @@ class Client:
 
         client = accord.Client(files=True, permissions=ask)
 
-    By default it lends nothing and refuses permission for everything. `files` and `terminals` are True for our services
-    with their defaults, or a service: `Files(...)`, `Terminals(...)`, or your own. `permissions` is True to allow
-    everything, a function that returns an option, True or False, or a service. `elicitation` is a function that fills
+    By default it lends nothing and allows no more than reading in the session's folders. `files` and `terminals` are
+    True for our services with their defaults, or a service: `Files(...)`, `Terminals(...)`, or your own. `permissions`
+    is a function that returns an option, True or False; or True to allow everything, a level (`"edit"` allows changes
+    in the session's folders as well), or a service: `Permissions(...)`. `elicitation` is a function that fills
     in forms, or a service. `services` are any others. What the services declare is told to agents; `capabilities` may
     change it. `name`, `version` and `title` are what agents are told about the client; the version of the default name
-    is Accord's. `keep_unknown` is for a program
-    that passes on what agents send: it keeps the members that our types do not know, see docs/engine.md.
+    is Accord's. `keep_unknown` is for a program that passes on what agents send: it keeps the members that our types do
+    not know, see docs/engine.md.
     `lend_as_mcp` offers `files` and `terminals` to agents of version 2 too, as tools of an MCP server (extra `mcp`).
     `prompt_suggestions` asks agents for prompts that the user may want to send next: `session.state.suggestions`.
     `skills` lets agents of version 2 list their skills in `session.state.commands`, as `v2.Skill`; a prompt names one
@@ -55,7 +56,7 @@ class Client:
         title: str | None = None,
         files: bool | Service = False,
         terminals: bool | Service = False,
-        permissions: bool | Ask | Service = False,
+        permissions: bool | Level | Ask | Service = False,
         elicitation: Fill | Service | None = None,
         services: Sequence[Service] = (),
         capabilities: Callable[[v1.ClientCapabilities], v1.ClientCapabilities] | None = None,
@@ -149,14 +150,15 @@ def _terminals() -> Service:
     return Terminals()
 
 
-def _permissions(permissions: bool | Ask | Service) -> Service:
+def _permissions(permissions: bool | Level | Ask | Service) -> Service:
     if isinstance(permissions, Service):
         return permissions
     if isinstance(permissions, bool):
-        return Permissions(allow_all if permissions else refuse)
+        return Permissions(level="auto" if permissions else "ask")
+    if isinstance(permissions, str):
+        return Permissions(level=cast("Level", permissions))
     if isinstance(permissions, type) or not callable(permissions):
-        hint = "permissions=True allows everything" if isinstance(cast("object", permissions), str) else ""
-        raise wrong_type("Client(permissions=...)", "True, False, a function or a Service", permissions, hint)
+        raise wrong_type("Client(permissions=...)", "True, False, a level, a function or a Service", permissions)
     return Permissions(permissions)
 
 

@@ -4,7 +4,7 @@
 for clients with an interface of their own: they guard a service by permission, keep what the agent wrote, and show a
 question.
 
-    answers = UsePermissions(ALLOWANCES["reads"])                 # asks for each use; reads are allowed
+    answers = UsePermissions(ask, level="edit")                   # asks for what is neither read nor edited
     client = accord.Client(files=Guarded(accord.Files(), answers), permissions=answers)
 """
 
@@ -25,11 +25,12 @@ if TYPE_CHECKING:
     from accord.services.form_fields import FormField as FormField
     from accord.services.guarded_services import Guarded as Guarded, UsePermissions as UsePermissions
     from accord.services.permission_question import (
-        ALLOWANCES as ALLOWANCES,
+        LEVELS as LEVELS,
         Ask as Ask,
         Choice as Choice,
-        allow_reads as allow_reads,
+        Level as Level,
         command_of as command_of,
+        level_of as level_of,
     )
     from accord.services.permission_service import (
         EVERYWHERE as EVERYWHERE,
@@ -39,7 +40,8 @@ if TYPE_CHECKING:
     from accord.services.terminal_service import ending_of as ending_of
 
 _HOMES = {
-    "ALLOWANCES": "permission_question",
+    "LEVELS": "permission_question",
+    "Level": "permission_question",
     "AgentWrite": "file_changes",
     "Ask": "permission_question",
     "Choice": "permission_question",
@@ -50,7 +52,7 @@ _HOMES = {
     "NotText": "file_content",
     "RememberedAnswer": "permission_service",
     "UsePermissions": "guarded_services",
-    "allow_reads": "permission_question",
+    "level_of": "permission_question",
     "command_of": "permission_question",
     "covered": "permission_service",
     "decode": "file_content",

@@ -3,10 +3,11 @@
     fs/read_text_file, fs/write_text_file, terminal/create ─▶ PermissionQuestion ─▶ Permissions ─▶ the service
                                                                                                └─▶ a refusal
 
-An agent that was just allowed to do exactly this is not asked about again: the same text into the same file, or the
-same command. The user has seen it in the agent's own question. Any other use is a question of ours, which names the
-file, the change or the whole command. Its answer "always" holds for the session: for reading its files, for writing
-them, or for this command.
+The agent's own question and the use that follows are one act, so the user is asked once. An agent that was just allowed
+to do this is not asked about again: the same text into the same file, the change of a part of it that its diff showed,
+a change of a file that its question named without a diff, or the same command, also as `sh -c COMMAND`. Any other use
+is a question of ours, which names the file, the change or the whole command. Its answer "always" holds for the session:
+for reading its files, for writing them, or for this command. A refusal says who or what refused, and what allows it.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ import shlex
 from collections.abc import Awaitable, Callable, Hashable, MutableMapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, TypeAlias
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
 
 from accord.engine.handlers import Handlers
@@ -30,8 +31,8 @@ from accord.errors import RequestError
 from accord.project.confined import refuse_git
 from accord.schema import v1
 from accord.services.file_service import Files
-from accord.services.permission_policy import PermissionPolicy
-from accord.services.permission_question import Ask, PermissionQuestion
+from accord.services.permission_policy import SHELLS, PermissionPolicy, shell_words
+from accord.services.permission_question import Ask, Level, PermissionQuestion, level_of, refuse
 from accord.services.permission_service import Permissions, RememberedAnswers
 from accord.services.service import ServedSession, Service, SessionOf
 from accord.services.terminal_service import Terminals
@@ -58,8 +59,8 @@ class UseRequest:
     """What an agent wants to use, and how the user is asked about it."""
 
     call: ToolCallState
-    use: Use
-    """What the agent's own question may have allowed already."""
+    uses: Sequence[Use]
+    """What the agent's own question may have allowed already, each the same use in other words."""
     kind: Hashable
     """What the answer "always" covers."""
 
@@ -72,13 +73,14 @@ class UsePermissions(Permissions):
 
     def __init__(
         self,
-        ask: Ask,
+        ask: Ask = refuse,
         *,
+        level: Level = "ask",
         policy: PermissionPolicy | None = None,
         remembered: RememberedAnswers | None = None,
         while_deciding: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
-        super().__init__(ask, policy=policy, remembered=remembered)
+        super().__init__(ask, level=level, policy=policy, remembered=remembered)
         self._while_deciding = while_deciding
         self._memories: MutableMapping[ServedSession, _Memory] = WeakKeyDictionary()
 
@@ -106,7 +108,9 @@ class UsePermissions(Permissions):
     async def answer(self, question: PermissionQuestion) -> v1.RequestPermissionResponse:
         """Decide, and remember what exactly was allowed."""
         response = await super().answer(question)
-        option = _chosen(question, response)
+        outcome = response.outcome
+        chosen = outcome.option_id if isinstance(outcome, v1.SelectedPermissionOutcome) else None
+        option = next((it for it in question.options if it.option_id == chosen), None)
         if option is not None and option.kind.startswith("allow"):
             granted = self._memory(question.session).granted
             granted.update(dict.fromkeys(await asyncio.to_thread(_uses, question)))
@@ -126,17 +130,34 @@ class UsePermissions(Permissions):
         async with memory.one_by_one:
             if request.kind in memory.always:
                 return
-            if request.use in memory.granted:
-                del memory.granted[request.use]
+            if (use := next((it for it in request.uses if it in memory.granted), None)) is not None:
+                del memory.granted[use]
                 return
             if memory.cancelled != before:
                 raise RequestError.cancelled("the turn was cancelled")
             question = PermissionQuestion(session, request.call, OPTIONS)
-            option = _chosen(question, await super().answer(question))
+            option, by = await self.decide(question)
             if option is None or not option.kind.startswith("allow"):
-                raise RequestError.invalid_params("the user did not allow this", action=request.call.title[:200])
+                raise RequestError.invalid_params(self.refusal(question, by), action=request.call.title[:200])
             if option.option_id == ALWAYS:
                 memory.always.add(request.kind)
+
+    def granted_patches(self, session: ServedSession, path: str) -> list[_Patch]:
+        """The changes of parts of a file that the agent's own questions have shown, and that were allowed."""
+        return [it for it in self._memory(session).granted if isinstance(it, _Patch) and it.path == path]
+
+    def refusal(self, question: PermissionQuestion, by: str) -> str:
+        """Why something was refused, and what would allow it."""
+        policy = self.policy.source or "the permission policy"
+        match by:
+            case "user" if not self.asks_nobody:
+                return "the user did not allow this"
+            case "user" | "failure":
+                return f"nobody was there to ask; a client of level {level_of(question)!r} allows this"
+            case "remembered":
+                return "the user has refused this before, and wanted that to hold"
+            case _:
+                return f"{by} of {policy} refuses this; change it there"
 
     def always(self, session_id: str) -> list[Hashable]:
         """What "always" was answered to in a session: `read`, `write`, or `("run", command, folder)`."""
@@ -234,7 +255,8 @@ class Guarded(Service):
             old = None
         diff = updates.TextDiff(path, message.content, old)
         call = ToolCallState(v1.ToolCallId("write"), f"write {_short(session, path)}", "edit", content=(diff,))
-        return UseRequest(call, _written(path, message.content), "write")
+        patches = [] if old is None else _making(self._consent.granted_patches(session, path), old, message.content)
+        return UseRequest(call, [_written(path, message.content), *patches, ("write", path)], "write")
 
 
 async def _reading(session: ServedSession, message: v1.ReadTextFileRequest) -> UseRequest | None:
@@ -243,7 +265,7 @@ async def _reading(session: ServedSession, message: v1.ReadTextFileRequest) -> U
         return None  # the service says so, and there is nothing to allow
     place = updates.ToolCallLocation(path)
     call = ToolCallState(v1.ToolCallId("read"), f"read {_short(session, path)}", "read", locations=(place,))
-    return UseRequest(call, ("read", path), "read")
+    return UseRequest(call, [("read", path)], "read")
 
 
 async def _running(session: ServedSession, message: v1.CreateTerminalRequest) -> UseRequest:
@@ -259,8 +281,27 @@ async def _running(session: ServedSession, message: v1.CreateTerminalRequest) ->
         "execute",
         raw_input={"command": line} if len(words) == 1 else {"command": words[0], "args": words[1:]},
     )
-    use: Use = ("line", line) if len(words) == 1 else ("words", *words)
-    return UseRequest(call, use, ("run", line, folder))
+    use: Use = ("line", _line_for_shell(line)) if len(words) == 1 or _is_shell(words) else ("words", *words)
+    return UseRequest(call, [use], ("run", line, folder))
+
+
+class _Patch(NamedTuple):
+    """A change of a part of a file, as a diff shows it."""
+
+    path: str
+    old: str
+    new: str
+
+
+def _making(patches: Sequence[_Patch], old: str, new: str) -> list[_Patch]:
+    """Those of these changes that make one text of the other: one alone, or all in their order."""
+    for patch in patches:
+        if patch.old in old and new in (old.replace(patch.old, patch.new, 1), old.replace(patch.old, patch.new)):
+            return [patch]
+    text = old
+    for patch in patches:
+        text = text.replace(patch.old, patch.new, 1)
+    return list(patches) if patches and text == new else []
 
 
 def _uses(question: PermissionQuestion) -> list[Use]:
@@ -269,9 +310,14 @@ def _uses(question: PermissionQuestion) -> list[Use]:
     uses: list[Use] = []
     for diff in call.diffs:
         with suppress(RequestError):  # outside of the session's folders: no file that is lent could be meant
-            uses.append(_written(_real(session, diff.path), diff.new_text))
+            path = _real(session, diff.path)
+            uses.append(_written(path, diff.new_text))
+            if diff.old_text:
+                uses.append(_Patch(path, diff.old_text, diff.new_text))
     if call.kind == "read":
         uses += [("read", str(path)) for path in question.paths]
+    elif call.kind == "edit" and not call.diffs:
+        uses += [("write", str(path)) for path in question.paths]
     if question.command is not None:
         uses += _command(question.command)
     return uses
@@ -286,18 +332,30 @@ def _command(command: str | Sequence[str]) -> list[Use]:
 
     Two lines are the same only letter by letter: `echo ';' x` and `echo ; x` have the same words.
     """
-    if not isinstance(command, str):
-        return [("words", *command), ("line", shlex.join(command))]
+    line = _line_for_shell(command)
     try:
-        return [("line", command), ("words", *shlex.split(command))]
+        words = shlex.split(line)
     except ValueError:
-        return [("line", command)]
+        words = []
+    return [("line", line), ("words", *words)]
 
 
-def _chosen(question: PermissionQuestion, response: v1.RequestPermissionResponse) -> v1.PermissionOption | None:
-    outcome = response.outcome
-    chosen = outcome.option_id if isinstance(outcome, v1.SelectedPermissionOutcome) else None
-    return next((option for option in question.options if option.option_id == chosen), None)
+def _line_for_shell(command: str | Sequence[str]) -> str:
+    """The line that a shell reads in the end: LINE of `sh -c LINE`, however it is written."""
+    if isinstance(command, str):
+        try:
+            words: Sequence[str] = shell_words(command)
+        except ValueError:
+            return command
+    else:
+        words = command
+    if _is_shell(words):
+        return _line_for_shell(words[2])
+    return command if isinstance(command, str) else shlex.join(command)
+
+
+def _is_shell(words: Sequence[str]) -> bool:
+    return len(words) == 3 and words[1] in ("-c", "-lc") and PurePosixPath(words[0]).name in SHELLS
 
 
 def _real(session: ServedSession, path: str) -> str:

@@ -122,7 +122,7 @@ def traces(command: str | Sequence[str]) -> list[str]:
 def _lines_for_shells(command: str | Sequence[str]) -> list[str]:
     """The lines that a command hands to shells: LINE of `sh -c LINE`. Each is shorter than the command."""
     try:
-        words = _shell_words(command) if isinstance(command, str) else list(command)
+        words = shell_words(command) if isinstance(command, str) else list(command)
     except ValueError:  # a quote is not closed: a shell would not run it
         return []
     found: list[str] = []
@@ -138,7 +138,8 @@ def _lines_for_shells(command: str | Sequence[str]) -> list[str]:
     return found
 
 
-def _shell_words(line: str) -> list[str]:
+def shell_words(line: str) -> list[str]:
+    """The words of a line as a shell splits it, its operators among them; raises ValueError for an open quote."""
     split = shlex.shlex(line, posix=True, punctuation_chars=True)
     split.whitespace_split, split.commenters = True, ""
     return list(split)
@@ -157,6 +158,13 @@ class Rule:
     titles: Sequence[str] | None = None
     commands: Sequence[str] | None = None
     agents: Sequence[str] | None = None
+
+    def __str__(self) -> str:
+        """The rule in a line: `reject paths **/.env`."""
+        named = {"kinds": self.kinds, "paths": self.paths, "titles": self.titles, "commands": self.commands}
+        conditions = [f"{name} {', '.join(patterns)}" for name, patterns in named.items() if patterns is not None]
+        conditions += [f"agents {', '.join(self.agents)}"] if self.agents is not None else []
+        return f"{self.answer} {' and '.join(conditions) or 'everything else'}"
 
     def fits(self, case: Case) -> bool:
         """Whether all conditions of the rule fit."""

@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from accord.errors import RequestError
 from accord.project.roots import LONGEST, is_unicode
@@ -148,8 +148,22 @@ Choice: TypeAlias = "v1.PermissionOption | str | bool | None"
 Ask: TypeAlias = "Callable[[PermissionQuestion], Choice | Awaitable[Choice]]"
 """A function, async or not, that asks the user."""
 
-READS: tuple[v1.ToolKind, ...] = ("read", "search", "fetch", "think")
-"""The kinds of tools that change nothing."""
+Level = Literal["none", "ask", "edit", "auto"]
+"""How much an agent may do before anyone is asked.
+
+| | reading in the session's folders | changing files there | commands, and all else |
+|---|---|---|---|
+| `none` | asked | asked | asked |
+| `ask` | allowed | asked | asked |
+| `edit` | allowed | allowed | asked |
+| `auto` | allowed | allowed | allowed |
+"""
+
+LEVELS: tuple[Level, ...] = get_args(Level)
+
+_READS = ("read", "search", "think")
+_OWN = frozenset({".git", ".accord"})
+"""Folders whose files decide what is executed later; changing one is asked about at the level `edit`, too."""
 
 
 @dataclass(frozen=True)
@@ -216,22 +230,23 @@ class PermissionQuestion:
         raise ValueError(f"option {option_id!r} was not offered; the agent offers {offered or 'none'}")
 
 
-def allow_all(_: PermissionQuestion) -> bool:
-    """Allow everything."""
-    return True
+def level_of(question: PermissionQuestion) -> Level:
+    """The lowest level that allows this without asking.
 
-
-def allow_reads(question: PermissionQuestion) -> bool:
-    """Allow tools that change nothing."""
-    return question.tool_call.kind in READS
+    A tool call that reads and names no files is believed, because the client reads nothing for it.
+    """
+    call, roots = question.tool_call, question.session.roots
+    if question.command is not None or not all(path in roots for path in question.paths):
+        return "auto"
+    if call.kind in _READS:
+        return "ask"
+    names = [roots.locate(path).names for path in question.paths]
+    return "edit" if call.kind == "edit" and names and not any(map(_OWN.intersection, names)) else "auto"
 
 
 def refuse(_: PermissionQuestion) -> bool:
-    """Allow nothing."""
+    """Allow nothing that nobody has allowed before."""
     return False
-
-
-ALLOWANCES: dict[Literal["all", "reads", "none"], Ask] = {"all": allow_all, "reads": allow_reads, "none": refuse}
 
 
 NO_TOOL_CALL = v1.ToolCallId("")

@@ -1,7 +1,7 @@
 """Answers permission requests: by rules, by remembered answers, or by asking the user.
 
-    session/request_permission ─▶ folded into its tool call ─▶ policy ─▶ remembered answers ─▶ ask ─▶ an option
-                                                                  └──────────┴── the audit log ──┘
+    session/request_permission ─▶ folded into its tool call ─▶ policy ─▶ level ─▶ remembered answers ─▶ ask ─▶ an option
+                                                                  └────────┴───────────┴── the audit log ──┘
 
 A refusal is answered with a reject option, because agents take `cancelled` for the end of the turn. The answer is
 `cancelled` only if the turn was cancelled while the question was open, or if the agent offers no reject option.
@@ -41,11 +41,20 @@ import msgspec
 
 from accord._internal.tasks import log
 from accord.engine.handlers import Handlers
-from accord.mistakes import check_handler, wrong_type
+from accord.mistakes import check_handler, check_word, wrong_type
 from accord.paths import locked, replace_file, state_folder, write_all
 from accord.schema import codec, v1
 from accord.services.permission_policy import Answer, PermissionPolicy
-from accord.services.permission_question import Ask, Choice, PermissionQuestion, must_be_judgeable, refuse
+from accord.services.permission_question import (
+    LEVELS,
+    Ask,
+    Choice,
+    Level,
+    PermissionQuestion,
+    level_of,
+    must_be_judgeable,
+    refuse,
+)
 from accord.services.service import OpenQuestions, ServedSession, Service, SessionOf, TurnCancelledError
 
 if TYPE_CHECKING:
@@ -180,10 +189,11 @@ _read_document = msgspec.json.Decoder(_Document).decode
 class Permissions(Service):
     """Answers permission requests.
 
-    `policy` answers first. With `remembered`, an option that says "always" then holds for the same agent and folder.
-    `ask(question)` answers the rest: it returns an option that the question offers, or its id, or True (allow, once if
-    that is offered) or False (reject). Without `ask`, the rest is rejected. `audit` is a file to which each decision is
-    appended as a line of JSON.
+    `policy` answers first, then `level` says what needs no question: by default reading in the session's folders, at
+    "edit" also changing files there, and at "auto" everything. With `remembered`, an option that says "always" then
+    holds for the same agent and folder. `ask(question)` answers the rest: it returns an option that the question
+    offers, or its id, or True (allow, once if that is offered) or False (reject). Without `ask`, the rest is rejected.
+    `audit` is a file to which each decision is appended as a line of JSON.
 
         async def ask(question: accord.PermissionQuestion) -> bool:
             return await my_window.yes_or_no(question.tool_call.title)
@@ -196,17 +206,24 @@ class Permissions(Service):
         self,
         ask: Ask = refuse,
         *,
+        level: Level = "ask",
         policy: PermissionPolicy | None = None,
         remembered: RememberedAnswers | None = None,
         audit: str | Path | None = None,
     ) -> None:
         check_handler("Permissions(ask)", ask)
+        check_word("level", level, LEVELS)
+        self.level: Level = level
+        """What needs no question; a change holds from the next request on."""
         if policy is not None and not isinstance(cast("object", policy), PermissionPolicy):
             raise wrong_type("Permissions(policy=...)", "a PermissionPolicy", policy, "use PermissionPolicy.load(path)")
         if remembered is not None and not isinstance(cast("object", remembered), RememberedAnswers):
             raise wrong_type("Permissions(remembered=...)", "a RememberedAnswers", remembered)
         self._ask = ask
-        self._policy = policy or PermissionPolicy()
+        self.asks_nobody = ask is refuse
+        """Whether `ask` asks no user, but refuses; set it for a function of yours that does so."""
+        self.policy = policy or PermissionPolicy()
+        """The rules that answer first."""
         self._remembered = remembered
         self._audit = None if audit is None else Path(audit)
         self._questions = OpenQuestions()
@@ -264,6 +281,18 @@ class Permissions(Service):
 
         Raises RequestError for a request that is too large to judge (see `permission_question`).
         """
+        option, _ = await self.decide(question)
+        return (
+            v1.RequestPermissionResponse.cancelled()
+            if option is None
+            else v1.RequestPermissionResponse.selected(option)
+        )
+
+    async def decide(self, question: PermissionQuestion) -> tuple[v1.PermissionOption | None, str]:
+        """Decide as `answer` does: the option, None if the turn was cancelled, and who or what has decided.
+
+        That is `user`, `remembered`, `level ask`, `rule 2`, `default` or `failure`, as in the audit log.
+        """
         must_be_judgeable(question.tool_call, question.options)
         try:
             option, by = await self._decided(question)
@@ -272,18 +301,16 @@ class Permissions(Service):
             option, by = question.reject, "failure"
         if self._audit is not None:
             await asyncio.to_thread(self._note, self._audit, question, option, by)
-        return (
-            v1.RequestPermissionResponse.cancelled()
-            if option is None
-            else v1.RequestPermissionResponse.selected(option)
-        )
+        return option, by
 
     async def _decided(self, question: PermissionQuestion) -> tuple[v1.PermissionOption | None, str]:
         async with self._judging.setdefault(question.session, asyncio.Lock()):
             answer, rule = await self._judged(question)
             if answer != "ask":
                 return question.chosen(answer == "allow") or question.reject, rule
-            # A rule that says "ask" overrides remembered answers; they hold only if no rule fits.
+            # A rule that says "ask" overrides the level and remembered answers; they hold only if no rule fits.
+            if rule == "default" and LEVELS.index(level_of(question)) <= LEVELS.index(self.level):
+                return question.chosen(True) or question.reject, f"level {self.level}"
             if self._remembered is not None and rule == "default":
                 held = await asyncio.to_thread(self._remembered.recall, question)
                 if held is not None:
@@ -293,12 +320,12 @@ class Permissions(Service):
     async def _judged(self, question: PermissionQuestion) -> tuple[Answer, str]:
         """The answer of the rules. A thread looks files up and parses long commands, because both may take long."""
         call = question.tool_call
-        if not self._policy.rules and not call.locations and not call.content:
-            return self._policy.decide(question)
+        if not self.policy.rules and not call.locations and not call.content:
+            return self.policy.decide(question)
 
         def judge() -> tuple[Answer, str]:
             _ = question.paths  # cached for displays, which read it in the event loop
-            return self._policy.decide(question)
+            return self.policy.decide(question)
 
         return await asyncio.to_thread(judge)
 

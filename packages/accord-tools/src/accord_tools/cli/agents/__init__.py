@@ -15,7 +15,7 @@ examples:
   accord agents update                     install newer versions
   accord agents add mine -- my-agent --acp
   accord agents add team --url https://agents.example/acp --token-file ~/.token
-  accord agents add careful --mode plan --allow reads --registry gemini
+  accord agents add careful --mode plan --allow edit --registry gemini
   accord agents default gemini             the agent of commands that name none
   accord run "Say hello" -a gemini
 
@@ -37,7 +37,7 @@ list` prints their paths. You may edit both:
   clean_env = true                it sees few of your variables; see accord run
   mode = "plan"                   defaults of accord run
   config = { fast = true }
-  allow = "reads"
+  allow = "edit"
   token_file, headers, ca, proxy  for a URL
 
 The value keyring:NAME of a variable is a secret of the system's keyring. Store
