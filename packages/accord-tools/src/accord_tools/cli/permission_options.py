@@ -50,9 +50,7 @@ TITLE = 100
 
 
 def permission_arguments(group: argparse._ActionsContainer) -> None:  # pyright: ignore[reportPrivateUsage]
-    group.add_argument(
-        "--allow", choices=ALLOW, help="what the agent may do (default: ask at a terminal, otherwise none)"
-    )
+    group.add_argument("--allow", choices=ALLOW, help="what the agent may do without a question (default: ask)")
     group.add_argument("--policy", metavar="FILE", help="a TOML file with rules that answer before --allow does")
 
 
