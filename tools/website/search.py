@@ -42,7 +42,7 @@ QUESTIONS = {
     "MCP server": "mcp/",
     "docker": "deploying/",
     "Neovim": "editors/",
-    "out of memory": "troubleshooting/",
+    "agent does not start": "troubleshooting/",
 }
 """What people type, and the page that must come first."""
 
