@@ -398,7 +398,7 @@ def test_options_and_commands_are_those_of_version_1_and_the_mode_is_an_option()
     assert state.commands == [v1.AvailableCommand("review", "Review", v1.UnstructuredCommandInput("what"))]
 
 
-def test_subagents_keep_their_background_beside_a_state_of_version_1():
+def test_subagents_keep_what_runs_in_their_background():
     work = [v2.BackgroundTerminal(X("x"))]
     state = folded(
         v2.SubagentUpdate(v2.SessionId("child"), "Search", state=v2.RunningStateUpdate(background=work)),
@@ -407,7 +407,7 @@ def test_subagents_keep_their_background_beside_a_state_of_version_1():
     child = state.subagents[v2.SessionId("child")]
     assert (child.title, child.state, child.background, child.meta) == (
         "Search",
-        v1.RunningStateUpdate(),
+        v2.RunningStateUpdate(background=work),
         work,
         {"a": 1},
     )

@@ -161,7 +161,7 @@ def ours(state: SessionState) -> dict[str, Any]:
         "session": set_fields(title=state.title, updatedAt=state.updated_at, _meta=state.meta),
         "usage": usage and {"used": usage.used, "size": usage.size, "cost": plain(usage.cost)},
         "commands": [it.name for it in state.commands],
-        "options": [(it.id, it.name, it.current_value) for it in state.config],
+        "options": [(it.config_id, it.name, it.current_value) for it in state.config],
         "state": (state.activity, plain(state.background), plain(state.last_end)),
         "compactions": {
             name: (it.status, joined(plain(list(it.summary))), it.error, it.meta or {})

@@ -219,14 +219,14 @@ async def test_a_page_to_visit_is_completed_once_the_user_agrees(visit):
 async def test_modes_and_options_are_offered_and_kept_in_step(visit):
     async with visit() as session:
         assert session.session.modes.current_mode_id == "ask"
-        assert [option.id for option in session.session.config_options] == ["mode", "length", "aloud"]
+        assert [option.config_id for option in session.session.config_options] == ["mode", "length", "aloud"]
         answer = await session.say("/mode explain")
         assert answer.of(v1.CurrentModeUpdate) == [v1.CurrentModeUpdate(v1.SessionModeId("explain"))]
 
 
 async def test_on_off_options_are_only_for_clients_that_show_them(visit):
     async with visit(lends=False) as session:
-        assert [option.id for option in session.session.config_options] == ["mode", "length"]
+        assert [option.config_id for option in session.session.config_options] == ["mode", "length"]
 
 
 async def test_options_change_how_it_answers(visit):

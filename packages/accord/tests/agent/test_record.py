@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from accord import Agent, Handlers, MemoryStore, Peer, SqliteStore, StoreError, memory_pair, v1
+from accord import Agent, Handlers, MemoryStore, Peer, SqliteStore, StoreError, connect, memory_pair, v1
 from accord.agent.record import Record
 from accord.schema import codec, v2
 from accord.session import SessionState
@@ -16,6 +16,8 @@ from accord.testing import ScriptedPeer
 CWD = "/project"
 OLD = Path(__file__).with_name("store_of_version_1.sql")
 """The store of a session that Accord wrote before it knew version 2, as SQL."""
+OF_BOTH = Path(__file__).with_name("store_of_both_versions.sql")
+"""The store of the same conversation in version 1 and 2, from before both had one vocabulary, as SQL."""
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -26,9 +28,13 @@ async def store(request, tmp_path):
 
 @pytest.fixture
 def old_store(tmp_path):
-    path = tmp_path / "old.sqlite3"
+    return restored(OLD, tmp_path)
+
+
+def restored(dump, folder):
+    path = folder / "old.sqlite3"
     connection = sqlite3.connect(path)
-    connection.executescript(OLD.read_text())
+    connection.executescript(dump.read_text())
     connection.close()
     return SqliteStore(path)
 
@@ -260,3 +266,32 @@ async def test_an_update_that_nobody_knows_comes_back_as_it_was(store):
     await converse(record, codec.convert(raw, v2.SessionUpdate))
     [update, complete] = await replayed(record, 2)
     assert (update.raw, complete) == (raw, v2.ReplayComplete())
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("session_id", ["1fb6e6e3044c40eca04db1900b1049a2", "902234d0f8024991905e54b49857c181"])
+async def test_a_session_stored_in_either_version_loads_in_both(tmp_path, session_id, version):
+    store = restored(OF_BOTH, tmp_path)
+    agent = Agent("historian", store=store)
+    agent.on_prompt(lambda turn: turn.say("no"))
+    async with store, connect(agent, versions=(version,)) as remote:
+        session = await remote.load(session_id, "/project")
+        state = session.state
+        assert [(it.speaker, it.text) for it in state.messages] == [
+            ("user", "Look around, please"),
+            ("thought", "Hm"),
+            ("agent", "Done. Bye."),
+        ]
+        calls = list(state.tool_calls.values())
+        assert [(it.title, it.kind, it.status) for it in calls] == [
+            ("Read it", "read", "completed"),
+            ("Edit it", "edit", "completed"),
+        ]
+        assert calls[0].text == "one two"
+        assert calls[0].raw_input == {"path": "a.py"}
+        assert [it.path for it in calls[0].locations] == ["/project/a.py"]
+        assert [(it.content, it.status) for it in state.plan] == [("Look", "completed"), ("Change", "pending")]
+        assert [it.title for it in state.subagents.values()] == ["Look for callers"]
+        assert [block.text for it in state.compactions.values() for block in it.summary] == ["So far: nothing"]
+        assert (state.usage.used, state.usage.size, state.usage.cost.amount) == (10, 100, 0.5)
+        assert (state.title, state.meta) == ("Look around, please", {"color": "red"})

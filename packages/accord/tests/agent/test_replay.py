@@ -164,7 +164,8 @@ def common(state):
             for name, it in state.compactions.items()
         },
         "subagents": {
-            name: (it.title, it.cwd, type(it.state), without_nulls(it.meta)) for name, it in state.subagents.items()
+            name: (it.title, it.cwd, type(it.state).__name__, without_nulls(it.meta))
+            for name, it in state.subagents.items()
         },
         "letters": {name: joined(codec.plain(list(it.content))) for name, it in state.session_messages.items()},
         "unknown": plain(state.unknown),

@@ -35,7 +35,7 @@ def choosy(**options):
 
 
 def values(options):
-    return {it.id: it.current_value for it in options}
+    return {it.config_id: it.current_value for it in options}
 
 
 @VERSIONS

@@ -66,7 +66,7 @@ async def test_a_new_session_tells_its_options_and_the_modes_that_are_one_of_the
 async def test_boolean_options_are_for_clients_that_declared_them(serve, agent, declare):
     async with serve(agent, declare=declare) as editor:
         session = await opened(editor)
-        shown = [option.id for option in session.config_options]
+        shown = [option.config_id for option in session.config_options]
         assert ("web" in shown) is (declare is not None)
         change = v1.SetSessionConfigOptionRequest.of(session.session_id, "web", False)
         if declare is None:
@@ -75,7 +75,7 @@ async def test_boolean_options_are_for_clients_that_declared_them(serve, agent, 
             assert raised.value.code == -32602
         else:
             answer = await editor.request(change)
-            assert [it.current_value for it in answer.config_options if it.id == "web"] == [False]
+            assert [it.current_value for it in answer.config_options if it.config_id == "web"] == [False]
         await editor.prompt(session.session_id, "show")
         assert editor.text == f"ask ask s {declare is None}"
 
@@ -122,7 +122,7 @@ async def test_offered_models_are_a_config_option_and_the_older_models(serve):
             "deep", [v1.ModelInfo("fast", "fast"), v1.ModelInfo("deep", "Deep", "Thinks longer")]
         )
         (option,) = session.config_options
-        assert (option.id, option.category, option.current_value) == ("model", "model", "deep")
+        assert (option.config_id, option.category, option.current_value) == ("model", "model", "deep")
         await editor.prompt(session.session_id, "change")
         assert editor.text == "fast"
         assert [it.current_value for it in editor.of(v1.ConfigOptionUpdate)[0].config_options] == ["fast"]
@@ -178,7 +178,7 @@ async def test_what_is_offered_can_change(serve, offering):
         await editor.prompt(session, "go")
         first, last = editor.of(v1.ConfigOptionUpdate)
         assert [value.value for value in first.config_options[1].options] == ["s", "m"]
-        assert [option.id for option in last.config_options] == ["model"]
+        assert [option.config_id for option in last.config_options] == ["model"]
         with pytest.raises(PeerError) as raised:
             await editor.request(v1.SetSessionModeRequest(session, v1.SessionModeId("code")))
         assert raised.value.code == -32602
@@ -208,7 +208,7 @@ async def test_the_author_hears_of_a_choice_and_may_change_what_depends_on_it(se
         session = (await opened(editor)).session_id
         answer = await editor.request(v1.SetSessionConfigOptionRequest.of(session, "model", "l"))
         assert heard == [("model", "l", "l")]
-        assert [it.id for it in answer.config_options] == ["mode", "model", "effort"]
+        assert [it.config_id for it in answer.config_options] == ["mode", "model", "effort"]
         assert editor.updates == [], "the answer holds it"
 
 

@@ -338,7 +338,7 @@ async def test_only_a_value_that_is_listed_is_set() -> None:
     ]
     async with staged() as stage:
         session = await session_with(stage, configOptions=options)
-        assert [it.id for it in session.state.config] == ["z", "grouped", "fast"], "in the agent's order"
+        assert [it.config_id for it in session.state.config] == ["z", "grouped", "fast"], "in the agent's order"
         assert [it.tag for it in session.state.unknown_config] == ["dial"]
         for name, value in (("z", "3"), ("z", True), ("dial", "4"), ("none", "1"), ("grouped", "z"), ("fast", "yes")):
             with pytest.raises(ValueError, match=name):
@@ -348,7 +348,7 @@ async def test_only_a_value_that_is_listed_is_set() -> None:
         assert (call["params"]["configId"], call["params"]["value"]) == ("grouped", "y")
         stage.agent.answer(call, {"configOptions": [option("only", ["1"])]})
         await setting
-        assert [it.id for it in session.state.config] == ["only"]
+        assert [it.config_id for it in session.state.config] == ["only"]
         assert not session.state.unknown_config
 
 

@@ -425,9 +425,9 @@ def _as_given(option: str) -> Generator[None]:
 
 def _value(session: RemoteSession, key: str, text: str) -> str | bool:
     """A text of the command line as a value of this option."""
-    from accord import v1
+    from accord import updates
 
-    if isinstance(session.state.option(key), v1.SessionConfigBoolean) and text in _BOOLEANS:
+    if isinstance(session.state.option(key), updates.SessionConfigBoolean) and text in _BOOLEANS:
         return _BOOLEANS[text]
     return text
 

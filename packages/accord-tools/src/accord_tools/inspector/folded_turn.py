@@ -200,7 +200,7 @@ class FoldedTurn:
         before = len(self._state)
         try:
             call = convert(body_of(params.get("toolCall")), v1.ToolCallUpdate)
-            self._state.add(call)
+            self._state.add(call.as_update())
         except AccordError:
             return
         self._note_entry(row, before, {"sessionUpdate": "tool_call_update", "toolCallId": call.tool_call_id})
@@ -344,7 +344,8 @@ def settings_at(index: TraceIndex, session: int, end: int) -> dict[str, Any]:
         "modes": [mode.id for mode in state.modes],
         "model": state.model,
         "options": [
-            {"id": option.id, "name": option.name, "value": plain(option.current_value)} for option in state.config
+            {"id": option.config_id, "name": option.name, "value": plain(option.current_value)}
+            for option in state.config
         ],
         "plan": plain(state.plan),
         "usage": None if state.usage is None else plain(state.usage),

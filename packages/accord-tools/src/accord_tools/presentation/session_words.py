@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from accord import v1
+from accord import updates, v1
 from accord.printable import label
 from accord.session import ToolCallState
 from accord_tools.presentation.styled_text import Span
@@ -26,10 +26,10 @@ SEVERITIES = {"error": "bad", "warning": "warning"}
 """The styles of notices; others are of the style `accent`."""
 
 
-def usage_words(turn: v1.Usage | None, context: v1.UsageUpdate | None) -> list[str]:
+def usage_words(turn: v1.Usage | None, context: updates.UsageUpdate | None) -> list[str]:
     """What the agent has reported of a turn and of the session's context; empty if it has reported nothing.
 
-    >>> usage_words(v1.Usage(1200, 1000, 200), v1.UsageUpdate(50, 200))
+    >>> usage_words(v1.Usage(1200, 1000, 200), updates.UsageUpdate(50, 200))
     ['1,200 tokens (1,000 in, 200 out)', 'context 25% full (50 of 200)']
     """
     words: list[str] = []
@@ -38,7 +38,7 @@ def usage_words(turn: v1.Usage | None, context: v1.UsageUpdate | None) -> list[s
     if context is not None and context.size:
         full = round(100 * context.used / context.size)
         words.append(f"context {full}% full ({context.used:,} of {context.size:,})")
-    if context is not None and context.cost is not None:
+    if context is not None and context.cost:
         words.append(f"{context.cost.amount:.4g} {label(context.cost.currency, 8)}")
     return words
 

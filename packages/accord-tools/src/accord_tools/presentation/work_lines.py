@@ -102,9 +102,9 @@ class Work:
                     yield self._noted("a plan was removed")
             case v1.Notice():
                 yield self._notice(update)
-            case v1.CompactionUpdate():
+            case updates.CompactionUpdate():
                 yield from self._compaction(update)
-            case v1.SubagentUpdate():
+            case updates.SubagentUpdate():
                 yield from self._subagent(update)
             case v1.CurrentModeUpdate(current_mode_id=mode):
                 yield self._noted(f"mode: {label(mode, TITLE)}")
@@ -236,12 +236,12 @@ class Work:
         more = f": {label(notice.description, TITLE)}" if notice.description else ""
         return line_of(("• ", style), (label(notice.title, TITLE), style), (more, ""))
 
-    def _compaction(self, update: v1.CompactionUpdate) -> Iterator[Paragraph]:
+    def _compaction(self, update: updates.CompactionUpdate) -> Iterator[Paragraph]:
         texts = {"in_progress": "shortening the context", "completed": "the context was shortened"}
         text = texts.get(update.status, f"the context was not shortened: {label(update.error or update.status, TITLE)}")
         yield self._noted(text)._replace(is_passing=update.status == "in_progress")
 
-    def _subagent(self, update: v1.SubagentUpdate) -> Iterator[Paragraph]:
+    def _subagent(self, update: updates.SubagentUpdate) -> Iterator[Paragraph]:
         """A subagent when it begins or has another title, and how it ended; what is between passes."""
         known = self._subagents.pop(update.session_id, "")
         title = label(update.title if isinstance(update.title, str) else known, TITLE) or label(
@@ -251,9 +251,9 @@ class Work:
         if len(self._subagents) > OPEN:
             del self._subagents[next(iter(self._subagents))]
         state = update.state
-        if isinstance(state, v1.IdleStateUpdate):
+        if isinstance(state, updates.IdleStateUpdate):
             yield self._noted(f"subagent {title}: {_ending(state)}")
-        elif isinstance(state, v1.RequiresActionStateUpdate):
+        elif isinstance(state, updates.RequiresActionStateUpdate):
             yield self._noted(f"subagent {title}: waits for you")._replace(is_passing=True)
         elif title != known:
             yield self._noted(f"subagent {title}")
@@ -262,7 +262,7 @@ class Work:
         return line_of(("• ", "dim"), (text, "dim"))
 
 
-def _ending(state: v1.IdleStateUpdate) -> str:
+def _ending(state: updates.IdleStateUpdate) -> str:
     """How a subagent ended, in words."""
     if state.error is not None:
         return f"failed: {label(state.error.message, TITLE)}"
@@ -320,7 +320,7 @@ class SubagentWork:
 
     def ended(self, update: updates.Update) -> Iterator[Paragraph]:
         """What a subagent has said, when its session tells that it has ended."""
-        if not isinstance(update, v1.SubagentUpdate) or not isinstance(update.state, v1.IdleStateUpdate):
+        if not isinstance(update, updates.SubagentUpdate) or not isinstance(update.state, updates.IdleStateUpdate):
             return
         self._work.pop(update.session_id, None)
         text = self._said.pop(update.session_id, "").strip()
@@ -338,7 +338,7 @@ class SubagentWork:
         return self._work[subagent]
 
 
-def usage_lines(turn: v1.Usage | None, context: v1.UsageUpdate | None) -> Iterator[Paragraph]:
+def usage_lines(turn: v1.Usage | None, context: updates.UsageUpdate | None) -> Iterator[Paragraph]:
     """One line for what the agent has reported; none if it has reported nothing."""
     if words := usage_words(turn, context):
         yield line_of((", ".join(words), "dim"))

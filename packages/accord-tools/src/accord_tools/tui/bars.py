@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
-from accord import v1
+from accord import updates
 from accord.client.extensions import goal_of
 from accord.printable import label
 from accord.session import SessionState, choices_of
@@ -52,7 +52,7 @@ def settings(state: SessionState) -> list[str]:
     for option in state.config:
         if option.category in ("mode", "model"):
             continue
-        if isinstance(option, v1.SessionConfigSelect) and option.category is not None:
+        if isinstance(option, updates.SessionConfigSelect) and option.category is not None:
             value = next((it.name for it in choices_of(option) if it.value == option.current_value), "")
             shown += [label(value, 16)] if value else []
     return shown[:4]
@@ -66,7 +66,7 @@ def _usage(state: SessionState) -> list[Span]:
     if usage.size:
         share = round(100 * usage.used / usage.size)
         spans.append((f"ctx {share}%", "warning" if share >= 80 else "dim"))
-    if usage.cost is not None and usage.cost.amount:
+    if usage.cost and usage.cost.amount:
         unit = "$" if usage.cost.currency == "USD" else f"{label(usage.cost.currency, 5)} "
         spans.append((f" {unit}{usage.cost.amount:.2f}", "dim"))
     return [*spans, (" ", "")]

@@ -13,7 +13,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Checkbox, Input, Label, OptionList, SelectionList, Static
 from textual.widgets.option_list import Option
 
-from accord import FormQuestion, v1
+from accord import FormQuestion, updates, v1
 from accord.printable import label, printable
 from accord.services import FormField
 from accord.session import ConfigOption, SessionState, choices_of
@@ -341,11 +341,11 @@ def option_entries(state: SessionState) -> list[Entry]:
 
 
 def _of(option: ConfigOption) -> Iterator[Entry]:
-    if isinstance(option, v1.SessionConfigSelect):
+    if isinstance(option, updates.SessionConfigSelect):
         for value in choices_of(option):
             is_current = value.value == option.current_value
-            yield Entry(value.name, (option.id, value.value), value.description or "", is_current, option.name)
+            yield Entry(value.name, (option.config_id, value.value), value.description or "", is_current, option.name)
     else:
         now, other = ("on", "off") if option.current_value else ("off", "on")
         about = f"{now}; choose to turn it {other}"
-        yield Entry(option.name, (option.id, not option.current_value), about, group=option.name)
+        yield Entry(option.name, (option.config_id, not option.current_value), about, group=option.name)

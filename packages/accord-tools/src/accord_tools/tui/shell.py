@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from accord import AccordError, v1
+from accord import AccordError, updates
 from accord.printable import label
 from accord.project.git import FolderNotTrusted
 from accord_tools.configuration import last_sessions
@@ -257,7 +257,7 @@ class ChatShell(ChatScreen):
         if model is not None:
             await session.set_model(model)
         for key, value in config.items():
-            is_switch = isinstance(session.state.option(key), v1.SessionConfigBoolean)
+            is_switch = isinstance(session.state.option(key), updates.SessionConfigBoolean)
             await session.set_config(key, value in (True, "true") if is_switch else value)
 
     # The end

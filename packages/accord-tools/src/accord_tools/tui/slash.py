@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from accord import v1
+from accord import updates
 from accord.mistakes import meant
 from accord.printable import label
 from accord.session import SessionState
@@ -66,12 +66,12 @@ COMMANDS: tuple[SlashCommand, ...] = (
 )
 
 
-def typed(state: SessionState) -> list[v1.AvailableCommand]:
+def typed(state: SessionState) -> list[updates.Command]:
     """The agent's commands that are called by a slash and their name, which skills are not."""
-    return [it for it in state.commands if isinstance(it, v1.AvailableCommand)]
+    return [it for it in state.commands if isinstance(it, updates.Command)]
 
 
-def find(text: str, offered: Sequence[v1.AvailableCommand]) -> tuple[SlashCommand, str] | None:
+def find(text: str, offered: Sequence[updates.Command]) -> tuple[SlashCommand, str] | None:
     """Our command that a prompt calls, and its argument; None if it is for the agent."""
     if not text.startswith("/"):
         return None
@@ -85,7 +85,7 @@ def find(text: str, offered: Sequence[v1.AvailableCommand]) -> tuple[SlashComman
     return None if command is None else (command, argument.strip())
 
 
-def mistyped(text: str, offered: Sequence[v1.AvailableCommand]) -> str:
+def mistyped(text: str, offered: Sequence[updates.Command]) -> str:
     """Why a text is not sent: it begins like a command that nobody has. Empty for a prompt; a path is one.
 
     >>> mistyped("/mdoel fast", [])
@@ -103,7 +103,7 @@ def mistyped(text: str, offered: Sequence[v1.AvailableCommand]) -> str:
     return f"{label(name, 60)} is no command{hint} A blank before it sends it as it is"
 
 
-def offered_commands(offered: Sequence[v1.AvailableCommand]) -> list[tuple[str, str]]:
+def offered_commands(offered: Sequence[updates.Command]) -> list[tuple[str, str]]:
     """All commands that can be typed, the agent's first: names, and what they do."""
     names = {command.name for command in offered}
     agents = [(label(it.name, 60), label(_about(it), 200)) for it in offered[:500]]
@@ -111,7 +111,7 @@ def offered_commands(offered: Sequence[v1.AvailableCommand]) -> list[tuple[str, 
     return [*agents, *ours]
 
 
-def _about(command: v1.AvailableCommand) -> str:
+def _about(command: updates.Command) -> str:
     hint = getattr(command.input, "hint", None)
     return f"{command.description} [{hint}]" if hint else command.description
 

@@ -23,6 +23,7 @@ from accord.agent.public_error import public_store_error, taken
 from accord.agent.remote_client import ClientLink, ConnectedClient
 from accord.agent.session import Session, SessionSurroundings
 from accord.agent.turn import AddedPrompt, Turn, background_turn, meant_by
+from accord.dialects.v1_dialect import options_in_v1
 from accord.engine.handlers import Handlers
 from accord.engine.incoming_requests import IncomingRequest
 from accord.engine.peer import Context, Peer
@@ -307,7 +308,7 @@ class AgentConnection:
             is_here = session.id in self._lifecycle.sessions  # else another client has to be told, too
             await session._options.set_by_client(request.config_id, request.value, answered=is_here)
         # session-config-options, From the Client: the answer holds all options and their values.
-        return v1.SetSessionConfigOptionResponse(session._options.options())
+        return v1.SetSessionConfigOptionResponse(options_in_v1(session._options.options()))
 
     # Turns
 

@@ -39,12 +39,14 @@ from accord.agent.remote_client import absolute, checked_folders
 from accord.agent.replay_tree import session_of
 from accord.agent.session import ClientSystemPrompt, Session, SessionSurroundings, system_prompt_of
 from accord.agent.session_config import initial_values
+from accord.dialects.v1_dialect import options_in_v1
 from accord.engine.handlers import Handlers
 from accord.engine.peer import Context
 from accord.errors import RequestError, StoreError
 from accord.schema import v1
 from accord.schema.base import Json
 from accord.schema.capabilities import WATCH
+from accord.session import updates
 from accord.store.memory_store import MemoryStore
 from accord.store.store import Changes, Store, StoredSession, now
 
@@ -194,7 +196,7 @@ class Lifecycle:
     async def load(self, request: v1.LoadSessionRequest, context: Context) -> v1.LoadSessionResponse:
         if asks_to_watch(request):
             options, modes = await self.watch(request, context, replays=True)
-            return v1.LoadSessionResponse(modes, options or None)
+            return v1.LoadSessionResponse(modes, options_in_v1(options) or None)
         async with self._alone(request.session_id):
             if (session := await self._joined(request, context, replays=True)) is None:
                 if (session := self._working(request)) is not None:
@@ -211,7 +213,7 @@ class Lifecycle:
     async def resume(self, request: v1.ResumeSessionRequest, context: Context) -> v1.ResumeSessionResponse:
         if asks_to_watch(request):
             options, modes = await self.watch(request, context, replays=False)
-            return v1.ResumeSessionResponse(modes, options or None)
+            return v1.ResumeSessionResponse(modes, options_in_v1(options) or None)
         async with self._alone(request.session_id):
             if (session := await self._joined(request, context, replays=False)) is None:
                 if (session := self._working(request)) is not None:
@@ -386,7 +388,7 @@ class Lifecycle:
 
     async def watch(
         self, request: v1.LoadSessionRequest | v1.ResumeSessionRequest, context: Context, *, replays: bool
-    ) -> tuple[list[v1.SessionConfigOption], v1.SessionModeState | None]:
+    ) -> tuple[list[updates.SessionConfigOption], v1.SessionModeState | None]:
         """Follow a session that stays with its holder; its options and modes, as far as they are known here."""
         from accord.agent.watch_feed import SessionWatch
 
@@ -652,7 +654,7 @@ def _must_match(stored: StoredSession, cwd: Path) -> None:
 def _choices(session: Session) -> tuple[v1.SessionModeState | None, Options, v1.SessionModelState | None]:
     """What the user may choose, for the answer that opens a session."""
     config = session._options
-    return config.mode_state(), config.options() or None, config.model_state()
+    return config.mode_state(), options_in_v1(config.options()) or None, config.model_state()
 
 
 def _answer_meta(session: Session) -> dict[str, Json] | None:

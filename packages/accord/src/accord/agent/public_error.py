@@ -15,7 +15,7 @@ from accord.errors import (
     StoreError,
     StoreTrouble,
 )
-from accord.schema import v1
+from accord.session import updates
 
 log = logging.getLogger("accord")
 
@@ -61,9 +61,9 @@ def public_store_errors(session_id: str) -> Generator[None]:
         raise public_store_error(error, session_id) from error
 
 
-def public_error(error: BaseException) -> v1.Error:
+def public_error(error: BaseException) -> updates.Error:
     """The error of the protocol for this one: with its text if that is meant for the client, else without."""
     if isinstance(error, RequestError):
-        return v1.Error(error.code, error.message, error.data)
+        return updates.Error(error.code, error.message, error.data)
     is_safe = isinstance(error, AccordError) and error.may_be_told(None)
-    return v1.Error(INTERNAL_ERROR, str(error) if is_safe else "Internal error")
+    return updates.Error(INTERNAL_ERROR, str(error) if is_safe else "Internal error")

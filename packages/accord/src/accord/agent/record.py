@@ -122,21 +122,21 @@ class Record:
         a client of version 2 sends it.
         """
         self._prompts += 1
-        updates = list(map(encoded_update, self.prompt_updates(prompt)))
+        encoded = list(map(encoded_update, self.prompt_updates(prompt)))
         changes = Changes()  # the user's words are activity at this very moment
         if title is not None:
-            named = v1.SessionInfoUpdate(title)  # the same JSON in both versions
-            updates.append(encoded_update(named))
+            named = updates.SessionInfoUpdate(title)  # the same JSON in both versions
+            encoded.append(encoded_update(named))
             changes = self._changes(named)
-        entries = updates if self._mark is None else list(map(self._mark, updates))
+        entries = encoded if self._mark is None else list(map(self._mark, encoded))
         if key is None:
             await self.write(entries, changes)
-            return updates
+            return encoded
         message_id = self.id_for("user")
         entries[0] = with_key(entries[0], self._stored.id, key)
         await self.write(entries, changes)
         self._keys[key] = message_id
-        return updates
+        return encoded
 
     async def message_sent_under(self, key: str) -> str | None:
         """The id of the message that was sent under this key; None if there is none, or it is no longer kept."""
@@ -158,7 +158,7 @@ class Record:
     def prompt_updates(self, prompt: Sequence[Any]) -> list[Update]:
         """The latest prompt as updates: a chunk for each block, or one message in version 2."""
         # prompt-turn, Message IDs: the chunks of one message share an id.
-        message_id = v1.MessageId(self.id_for("user"))
+        message_id = updates.MessageId(self.id_for("user"))
         if self.version == 1:
             return [v1.UserMessageChunk(block, message_id) for block in prompt]
         return [self._message_of_user(message_id, prompt)]
@@ -297,7 +297,8 @@ class Record:
         if state.usage is None:
             return None
         # The same JSON in both versions: a cost that is left out is a cost that was never told, or was cleared.
-        return self.frame(encoded_update(state.usage))
+        cost = UNSET if state.usage.cost is None else state.usage.cost
+        return self.frame(encoded_update(msgspec.structs.replace(state.usage, cost=cost)))
 
     async def history(self) -> SessionState:
         """Everything that was said and done, folded."""
@@ -307,7 +308,7 @@ class Record:
                 state.add(update)
         return state
 
-    async def new_cursors(self, *, of_all: bool) -> list[v1.CursorUpdate]:
+    async def new_cursors(self, *, of_all: bool) -> list[updates.CursorUpdate]:
         """The cursors of the messages since the last call, or of all, that the client knows by their ids."""
         after = 0 if of_all else self._cursors_told
         found, self._cursors_told = await cut_places(self._store, self._stored, after)
@@ -346,20 +347,22 @@ async def cut_places(store: Store, stored: StoredSession, after: int = 0) -> tup
     return places.lengths, number
 
 
-def cursor_id(message: Key) -> v1.CursorId:
+def cursor_id(message: Key) -> updates.CursorId:
     """The id of the cursor at a message, given its speaker and its id."""
-    return v1.CursorId("-".join(message))
+    return updates.CursorId("-".join(message))
 
 
-def cursor_of(message: Key) -> v1.CursorUpdate:
+def cursor_of(message: Key) -> updates.CursorUpdate:
     """The update that announces the cursor at a message: before one of the user, after one of the agent."""
     speaker, message_id = message
     anchor = (
-        v1.UserMessageAnchor(v1.MessageId(message_id), "before")
+        updates.UserMessageAnchor(updates.MessageId(message_id), "before")
         if speaker == "user"
-        else v1.AgentMessageAnchor(v1.MessageId(message_id), "after")
+        else updates.AgentMessageAnchor(updates.MessageId(message_id), "after")
     )
-    return v1.CursorUpdate(cursor_id(message), anchor, v1.CursorCapabilities(v1.CursorForkCapabilities()))
+    return updates.CursorUpdate(
+        cursor_id(message), anchor, updates.CursorCapabilities(updates.CursorForkCapabilities())
+    )
 
 
 @functools.cache
@@ -412,7 +415,7 @@ class SessionUpdates:
         self._sendable = dialect.sendable
         self._early: list[bytes] | None = []
         """Frames from before the client knew the session; None once it does."""
-        self._tool_calls: dict[v1.ToolCallId, ToolCallState] = {}
+        self._tool_calls: dict[updates.ToolCallId, ToolCallState] = {}
         """The tool calls that are not finished."""
 
     async def send(self, update: updates.Update) -> None:
@@ -483,7 +486,7 @@ class SessionUpdates:
 
     # Tool calls
 
-    def tool_call(self, tool_call_id: v1.ToolCallId) -> ToolCallState | None:
+    def tool_call(self, tool_call_id: updates.ToolCallId) -> ToolCallState | None:
         """The current state of a tool call that is not finished."""
         return self._tool_calls.get(tool_call_id)
 

@@ -32,7 +32,7 @@ from accord.schema import v1
 from accord.schema.base import Unknown
 from accord.schema.capabilities import Capabilities, updates_that_need
 from accord.schema.type_tree import Tagged, node_of
-from accord.session import Message, SessionState, ToolCallState
+from accord.session import Message, SessionState, ToolCallState, updates
 from accord.session.replay_scan import FoldedRecord, Key, Survey, Version, read
 from accord.session.values import Update
 
@@ -41,9 +41,9 @@ _BEGINNING = f'{{"sessionUpdate":"{OF_SUBAGENT}","sessionId":'.encode()
 _MIDDLE = b',"update":'
 
 
-def subagent_id(session_id: str, own: str) -> v1.SessionId:
+def subagent_id(session_id: str, own: str) -> updates.SessionId:
     """The id of a subagent's session; `own` is what nothing else in the session is called."""
-    return v1.SessionId(f"{session_id}/{own}")
+    return updates.SessionId(f"{session_id}/{own}")
 
 
 def belongs_to(subagent: str, session_id: str) -> bool:
@@ -75,12 +75,12 @@ def opened(kept: bytes) -> tuple[str | None, bytes]:
     return msgspec.json.decode(subagent, type=str), entry
 
 
-def ended_by_a_crash(state: SessionState) -> Iterator[v1.SubagentUpdate]:
+def ended_by_a_crash(state: SessionState) -> Iterator[updates.SubagentUpdate]:
     """What ends the subagents that were at work when their agent ended."""
-    problem = v1.Error(INTERNAL_ERROR, "The agent ended while the subagent worked")
+    problem = updates.Error(INTERNAL_ERROR, "The agent ended while the subagent worked")
     for subagent in state.subagents.values():
-        if isinstance(subagent.state, v1.RunningStateUpdate | v1.RequiresActionStateUpdate):
-            yield v1.SubagentUpdate(subagent.session_id, state=v1.IdleStateUpdate("error", None, problem))
+        if isinstance(subagent.state, updates.RunningStateUpdate | updates.RequiresActionStateUpdate):
+            yield updates.SubagentUpdate(subagent.session_id, state=updates.IdleStateUpdate("error", None, problem))
 
 
 # The replay of one session
@@ -98,7 +98,7 @@ class ReplayWriter(Protocol):
     def tool_call(self, call: ToolCallState, state: SessionState) -> Any: ...
     def thing(self, key: Key, state: SessionState) -> list[Any]: ...
     def ending(self, record: FoldedRecord) -> Iterator[Any]: ...
-    def closing(self, calls: Sequence[v1.ToolCallId], terminals: Sequence[v1.TerminalId]) -> list[Any]: ...
+    def closing(self, calls: Sequence[updates.ToolCallId], terminals: Sequence[v1.TerminalId]) -> list[Any]: ...
 
 
 class Replay:
@@ -118,7 +118,7 @@ class Replay:
         """How many entries of the timeline were told and not yet dropped."""
         self._is_in_part = False
         """Whether the first part of the next message was told."""
-        self._open: list[v1.ToolCallId] = []
+        self._open: list[updates.ToolCallId] = []
         """The tool calls that were told and are not finished."""
 
     @property
@@ -208,7 +208,7 @@ class Replay:
         """This message with an id in version 2, which is the same in each replay."""
         if self._version == 1 or message.id is not None:
             return message
-        return msgspec.structs.replace(message, id=v1.MessageId(f"message-{place}"))
+        return msgspec.structs.replace(message, id=updates.MessageId(f"message-{place}"))
 
     def _tool_call(self, call: ToolCallState) -> Iterator[Any] | None:
         shown = [("terminal", it.terminal_id) for it in call.content if isinstance(it, v1.Terminal)]

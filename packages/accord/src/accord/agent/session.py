@@ -140,14 +140,14 @@ class SessionTasks:
 class RunningCompaction:
     """A compaction of the agent's context, from its beginning to its end; `session.compaction()` makes it."""
 
-    def __init__(self, updates: SessionUpdates, compaction_id: v1.CompactionId) -> None:
-        self.id: v1.CompactionId = compaction_id
+    def __init__(self, sender: SessionUpdates, compaction_id: updates.CompactionId) -> None:
+        self.id: updates.CompactionId = compaction_id
         """The compaction's id, which the client knows as well."""
-        self.is_shown: bool = updates.client_shows("session.compaction")
+        self.is_shown: bool = sender.client_shows("session.compaction")
         """Whether the client shows compactions; it is told nothing otherwise."""
-        self.status: v1.CompactionStatus = "in_progress"
+        self.status: updates.CompactionStatus = "in_progress"
         """How it stands: `in_progress`, `completed`, `failed` or `cancelled`."""
-        self._updates = updates
+        self._updates = sender
         self._has_summary = False
 
     def __repr__(self) -> str:
@@ -159,7 +159,7 @@ class RunningCompaction:
         if self.status != "in_progress":
             raise RuntimeError(f"this compaction is {self.status}; its summary is complete")
         self._has_summary = True
-        await self._send(v1.CompactionSummaryChunk(self.id, block))
+        await self._send(updates.CompactionSummaryChunk(self.id, block))
 
     async def fail(self, reason: str) -> None:
         """End it as failed, for this reason, which the user reads."""
@@ -167,7 +167,7 @@ class RunningCompaction:
         await self._end("failed", reason)
 
     async def __aenter__(self) -> Self:
-        await self._send(v1.CompactionUpdate(self.id, "in_progress"))
+        await self._send(updates.CompactionUpdate(self.id, "in_progress"))
         return self
 
     async def __aexit__(
@@ -184,12 +184,12 @@ class RunningCompaction:
             else:
                 await self._end("failed", public_error(error).message)
 
-    async def _end(self, status: v1.CompactionStatus, reason: str | None = None) -> None:
+    async def _end(self, status: updates.CompactionStatus, reason: str | None = None) -> None:
         self.status = status
         taken_back = None if self._has_summary and status != "completed" else UNSET
-        await self._send(v1.CompactionUpdate(self.id, status, taken_back, UNSET if reason is None else reason))
+        await self._send(updates.CompactionUpdate(self.id, status, taken_back, UNSET if reason is None else reason))
 
-    async def _send(self, update: v1.CompactionUpdate | v1.CompactionSummaryChunk) -> None:
+    async def _send(self, update: updates.CompactionUpdate | updates.CompactionSummaryChunk) -> None:
         if self.is_shown:
             await self._updates.send(update)
 
@@ -262,7 +262,7 @@ class Session(Generic[StateT]):
     def __init__(
         self,
         surroundings: SessionSurroundings,
-        session_id: v1.SessionId,
+        session_id: updates.SessionId,
         folders: Sequence[Path],
         record: Record,
         *,
@@ -303,7 +303,7 @@ class Session(Generic[StateT]):
         """What runs beside the turns."""
         self._plans = SessionPlans(updates.client_shows)
         """The plans that it shows."""
-        self._subagents: dict[v1.SessionId, Callable[[], None]] = {}
+        self._subagents: dict[updates.SessionId, Callable[[], None]] = {}
         """The subagents that the user may cancel, by their ids, and what cancels each."""
         self._options = options = ConfigOptions(updates, partial(surroundings.on_config, self))
         self.client: RemoteClient = RemoteClient(self._link, requester)
@@ -365,7 +365,7 @@ class Session(Generic[StateT]):
         """Give the session a title, or take it away."""
         if title is not None:
             check_text("session.set_title()", title)
-        await self.send(v1.SessionInfoUpdate(title=title))
+        await self.send(updates.SessionInfoUpdate(title=title))
 
     @property
     def info_meta(self) -> dict[str, Json] | None:
@@ -377,7 +377,7 @@ class Session(Generic[StateT]):
         check_meta("session.set_info_meta()", meta)
         if meta is not None and self._record.version == 2:
             meta = {**dict.fromkeys(self.info_meta or {}), **meta}  # version 2 patches it by its keys
-        await self.send(v1.SessionInfoUpdate(meta=meta))
+        await self.send(updates.SessionInfoUpdate(meta=meta))
 
     @property
     def mcp(self) -> SessionServers:
@@ -431,7 +431,7 @@ class Session(Generic[StateT]):
         check_word("session.messages_for(api)", api, API_WORDS)
         return wire_messages(api, messages_of(await self.history()))
 
-    def tool_call(self, tool_call_id: v1.ToolCallId) -> ToolCallState | None:
+    def tool_call(self, tool_call_id: updates.ToolCallId) -> ToolCallState | None:
         """A tool call that is not finished, as it stands."""
         return self._updates.tool_call(tool_call_id)
 
@@ -454,14 +454,14 @@ class Session(Generic[StateT]):
 
         False, and nothing sent, if the client shows no notices; with `fallback` the agent then says it as a message.
         """
-        notice = v1.Notice(severity, title, description)
+        notice = updates.Notice(severity, title, description)
         check_sendable("session.notice()", notice)
         if self._updates.client_shows("session.notices"):
             await self._updates.send(notice)
             return True
         if fallback:
             await self._updates.send(
-                v1.AgentMessageChunk.of(title if description is None else f"{title}: {description}")
+                updates.AgentMessageChunk.of(title if description is None else f"{title}: {description}")
             )
         return fallback
 
@@ -479,7 +479,7 @@ class Session(Generic[StateT]):
         if not self.offers_suggestions:
             return False
         fitting = [it for it in suggestions if all(map(self._offers_suggested, it.prompt))]
-        await self._updates.send(v1.PromptSuggestionsUpdate(fitting))
+        await self._updates.send(updates.PromptSuggestionsUpdate(fitting))
         return True
 
     @property
@@ -487,7 +487,7 @@ class Session(Generic[StateT]):
         """Whether the client offers the user what `suggest` sends."""
         return self._updates.client_shows("session.prompt_suggestions")
 
-    def _suggestion(self, prompt: str | v1.ContentBlock | Sequence[str | v1.ContentBlock]) -> v1.PromptSuggestion:
+    def _suggestion(self, prompt: str | v1.ContentBlock | Sequence[str | v1.ContentBlock]) -> updates.PromptSuggestion:
         """This prompt, as one that the user could send; raises TypeError or ValueError."""
         parts = prompt if isinstance(prompt, list | tuple) else (cast("str | v1.ContentBlock", prompt),)
         blocks = [content_block("session.suggest()", part) for part in parts]
@@ -499,7 +499,7 @@ class Session(Generic[StateT]):
                 raise ValueError(
                     f"session.suggest() got {type(block).__name__}, which the agent does not take in prompts"
                 )
-        return v1.PromptSuggestion(blocks)
+        return updates.PromptSuggestion(blocks)
 
     def _offers_suggested(self, block: v1.ContentBlock) -> bool:
         """Whether the client offers suggestions with this kind of content."""
@@ -517,7 +517,7 @@ class Session(Generic[StateT]):
         told nothing. What the user sees of the conversation stays as it was.
         """
         self._compactions += 1
-        compaction_id = v1.CompactionId(self._record.id_for(f"c{self._compactions}"))
+        compaction_id = updates.CompactionId(self._record.id_for(f"c{self._compactions}"))
         return RunningCompaction(self._updates, compaction_id)
 
     def on(self, message: type[MessageT]) -> Registration[MessageT]:
@@ -585,7 +585,7 @@ class Session(Generic[StateT]):
             self._is_announced = True
             if self.commands and not self._updates.dialect.commands_come_with_answers:
                 # slash-commands, Advertising commands: once the session exists.
-                self._updates.report(offered(self.commands))
+                self._updates.report(*self._updates.dialect.fitted(offered(self.commands)))
 
     @property
     def _is_working(self) -> bool:

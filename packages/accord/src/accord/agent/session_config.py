@@ -18,6 +18,7 @@ from accord.agent.record import SessionUpdates
 from accord.errors import RequestError
 from accord.mistakes import wrong_type
 from accord.schema import v1
+from accord.session import updates
 
 
 class SlashCommand(msgspec.Struct, frozen=True):
@@ -68,9 +69,9 @@ class Commands:
             await self._updates.send(offered(self))
 
 
-def offered(commands: Commands) -> v1.AvailableCommandsUpdate:
+def offered(commands: Commands) -> updates.AvailableCommandsUpdate:
     """The update that tells the client these commands."""
-    return v1.AvailableCommandsUpdate([v1.AvailableCommand.of(it.name, it.description, it.hint) for it in commands])
+    return updates.AvailableCommandsUpdate([updates.Command.of(it.name, it.description, it.hint) for it in commands])
 
 
 def called_by(prompt: Sequence[v1.ContentBlock], commands: Commands) -> tuple[SlashCommand, str] | None:
@@ -113,14 +114,14 @@ class Select(msgspec.Struct, frozen=True):
 
     id: str
     name: str
-    groups: dict[str, list[v1.SessionConfigSelectOption]]
+    groups: dict[str, list[updates.SessionConfigSelectOption]]
     grouped: bool
     value: str
     category: str | None
     description: str | None
 
     @property
-    def values(self) -> list[v1.SessionConfigSelectOption]:
+    def values(self) -> list[updates.SessionConfigSelectOption]:
         return [value for group in self.groups.values() for value in group]
 
     def takes(self, value: str | bool) -> bool:
@@ -129,15 +130,18 @@ class Select(msgspec.Struct, frozen=True):
     def chosen(self, value: str | bool) -> Select:
         return msgspec.structs.replace(self, value=str(value))
 
-    def option(self) -> v1.SessionConfigSelect:
+    def option(self) -> updates.SessionConfigSelect:
         options = (
-            [v1.SessionConfigSelectGroup(v1.SessionConfigGroupId(name), name, it) for name, it in self.groups.items()]
+            [
+                updates.SessionConfigSelectGroup(updates.SessionConfigGroupId(name), name, it)
+                for name, it in self.groups.items()
+            ]
             if self.grouped
             else self.values
         )
-        current = v1.SessionConfigValueId(self.value)
-        return v1.SessionConfigSelect(
-            v1.SessionConfigId(self.id), self.name, current, options, self.description, self.category
+        current = updates.SessionConfigValueId(self.value)
+        return updates.SessionConfigSelect(
+            updates.SessionConfigId(self.id), self.name, current, options, self.description, self.category
         )
 
 
@@ -156,9 +160,9 @@ class Switch(msgspec.Struct, frozen=True):
     def chosen(self, value: str | bool) -> Switch:
         return msgspec.structs.replace(self, value=bool(value))
 
-    def option(self) -> v1.SessionConfigBoolean:
-        return v1.SessionConfigBoolean(
-            v1.SessionConfigId(self.id), self.name, self.value, self.description, self.category
+    def option(self) -> updates.SessionConfigBoolean:
+        return updates.SessionConfigBoolean(
+            updates.SessionConfigId(self.id), self.name, self.value, self.description, self.category
         )
 
 
@@ -247,7 +251,7 @@ class ConfigOptions:
 
     # Telling
 
-    def options(self) -> list[v1.SessionConfigOption]:
+    def options(self) -> list[updates.SessionConfigOption]:
         """The options that the client can show, with their current values."""
         return [option.option() for option in self.offered.values() if self._is_shown(option)]
 
@@ -267,16 +271,18 @@ class ConfigOptions:
         mode = self.of_category(MODE)
         if mode is None:
             return None
-        available = [v1.SessionMode(v1.SessionModeId(it.value), it.name, it.description) for it in mode.values]
-        return v1.SessionModeState(v1.SessionModeId(mode.value), available)
+        available = [
+            updates.SessionMode(updates.SessionModeId(it.value), it.name, it.description) for it in mode.values
+        ]
+        return v1.SessionModeState(updates.SessionModeId(mode.value), available)
 
     def model_state(self) -> v1.SessionModelState | None:
         """The models and the current one, for clients that do not know config options."""
         model = self.of_category(MODEL)
         if model is None:
             return None
-        available = [v1.ModelInfo(v1.ModelId(it.value), it.name, it.description) for it in model.values]
-        return v1.SessionModelState(v1.ModelId(model.value), available)
+        available = [updates.ModelInfo(updates.ModelId(it.value), it.name, it.description) for it in model.values]
+        return v1.SessionModelState(updates.ModelId(model.value), available)
 
     def _is_shown(self, option: Select | Switch) -> bool:
         # rfd-boolean-config-option: boolean options only where the client declared them.
@@ -295,10 +301,10 @@ class ConfigOptions:
             return
         await self._updates.keep_settings(self.values())
         if options:
-            await self._updates.send(v1.ConfigOptionUpdate(self.options()))
+            await self._updates.send(updates.ConfigOptionUpdate(self.options()))
         now = self.of_category(MODE)
         if now is not None and (mode is None or mode.value != now.value):
-            await self._updates.send(v1.CurrentModeUpdate(v1.SessionModeId(now.value)))
+            await self._updates.send(updates.CurrentModeUpdate(updates.SessionModeId(now.value)))
 
 
 def initial_values(options: Iterable[v1.InitialSessionConfigOption]) -> dict[str, str | bool]:
@@ -317,7 +323,7 @@ def initial_values(options: Iterable[v1.InitialSessionConfigOption]) -> dict[str
 
 CATEGORIES = ("mode", "model", "model_config", "thought_level")
 
-Value: TypeAlias = v1.SessionConfigSelectOption | str | tuple[str, str] | tuple[str, str, str]
+Value: TypeAlias = updates.SessionConfigSelectOption | str | tuple[str, str] | tuple[str, str, str]
 """A value to choose: its id, or its id and name, or its id, name and description."""
 
 Values: TypeAlias = Sequence[Value] | Mapping[str, Sequence[Value]]
@@ -468,9 +474,11 @@ def _check_category(category: str | None) -> None:
         )
 
 
-def _value(value: Value) -> v1.SessionConfigSelectOption:
-    if isinstance(value, v1.SessionConfigSelectOption):
+def _value(value: Value) -> updates.SessionConfigSelectOption:
+    if isinstance(value, updates.SessionConfigSelectOption):
         return value
     parts = (value,) if isinstance(value, str) else value
     name = parts[1] if len(parts) > 1 else parts[0]
-    return v1.SessionConfigSelectOption(v1.SessionConfigValueId(parts[0]), name, parts[2] if len(parts) > 2 else None)
+    return updates.SessionConfigSelectOption(
+        updates.SessionConfigValueId(parts[0]), name, parts[2] if len(parts) > 2 else None
+    )

@@ -98,9 +98,11 @@ class SessionServers(McpServers):
     async def _tell(self, failure: McpServerError) -> None:
         """As a notice; for a client that shows none, as a tool call that has failed."""
         if self._updates.client_shows("session.notices"):
-            await self._updates.send(v1.Notice("warning", f"MCP server {failure.server} is missing", failure.problem))
+            await self._updates.send(
+                updates.Notice("warning", f"MCP server {failure.server} is missing", failure.problem)
+            )
             return
-        tool_call_id = v1.ToolCallId(f"mcp-{failure.server}")
+        tool_call_id = updates.ToolCallId(f"mcp-{failure.server}")
         title = f"Connect to the MCP server {failure.server}"
         content: list[updates.ToolCallContent] = [updates.Content.of(failure.problem)]
         await self._updates.send(updates.ToolCallProgress(tool_call_id, title, "other", "failed", content))

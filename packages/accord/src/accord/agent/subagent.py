@@ -39,14 +39,14 @@ from accord.mistakes import check_text
 from accord.schema import v1
 from accord.schema.base import Request
 from accord.schema.sendable import content_block
-from accord.schema.v1 import ContentBlock, SessionUpdate
+from accord.schema.v1 import ContentBlock
 from accord.session import updates
 from accord.session.values import Update
 
 ResultT = TypeVar("ResultT")
 
-RUNNING = v1.RunningStateUpdate()
-WAITS_FOR_THE_USER = v1.RequiresActionStateUpdate()
+RUNNING = updates.RunningStateUpdate()
+WAITS_FOR_THE_USER = updates.RequiresActionStateUpdate()
 
 
 class Introduction(msgspec.Struct, frozen=True):
@@ -58,11 +58,11 @@ class Introduction(msgspec.Struct, frozen=True):
     prompt: Sequence[ContentBlock]
     """What the subagent is to do; empty if the author does not tell."""
 
-    def update(self, subagent: v1.SessionId) -> v1.SubagentUpdate:
+    def update(self, subagent: updates.SessionId) -> updates.SubagentUpdate:
         """The update that announces the subagent."""
-        can = v1.SubagentSessionCapabilities(v1.SessionCancelCapabilities() if self.is_cancellable else None)
+        can = updates.SubagentSessionCapabilities(updates.SessionCancelCapabilities() if self.is_cancellable else None)
         description = UNSET if self.description is None else self.description
-        return v1.SubagentUpdate(subagent, self.title, description, can, RUNNING)
+        return updates.SubagentUpdate(subagent, self.title, description, can, RUNNING)
 
 
 class WayOut(Protocol):
@@ -74,17 +74,17 @@ class WayOut(Protocol):
     """Where what outlasts the turn is sent: the end of the subagents that this one has started."""
 
     async def begin(self, introduction: Introduction) -> None: ...
-    async def send(self, update: SessionUpdate) -> None: ...
+    async def send(self, update: updates.Update) -> None: ...
     async def retitle(self, title: str) -> None: ...
-    async def stand(self, state: v1.StateUpdate) -> None: ...
+    async def stand(self, state: updates.StateUpdate) -> None: ...
     async def message(self, content: Sequence[ContentBlock], *, to_subagent: bool) -> None: ...
-    async def end(self, state: v1.IdleStateUpdate) -> None: ...
+    async def end(self, state: updates.IdleStateUpdate) -> None: ...
 
 
 class OwnSession:
     """A subagent with a session of its own, for clients that show subagents."""
 
-    def __init__(self, parent: Turn, subagent: v1.SessionId) -> None:
+    def __init__(self, parent: Turn, subagent: updates.SessionId) -> None:
         session = parent.session
         client, dialect = session._link.client, session._link.client.dialect()
         requester = client.requester_for(session, dialect)
@@ -102,14 +102,14 @@ class OwnSession:
         if introduction.prompt:
             await self.message(introduction.prompt, to_subagent=True)
 
-    async def send(self, update: SessionUpdate) -> None:
+    async def send(self, update: updates.Update) -> None:
         await self.updates.send(update)
 
     async def retitle(self, title: str) -> None:
-        await self._parent._send(v1.SubagentUpdate(self._id, title))
+        await self._parent._send(updates.SubagentUpdate(self._id, title))
 
-    async def stand(self, state: v1.StateUpdate) -> None:
-        await self._parent._send(v1.SubagentUpdate(self._id, state=state))
+    async def stand(self, state: updates.StateUpdate) -> None:
+        await self._parent._send(updates.SubagentUpdate(self._id, state=state))
         self._report("running" if state is RUNNING else "requires_action")
 
     def _report(self, activity: Activity, end: End | None = None) -> None:
@@ -120,26 +120,28 @@ class OwnSession:
 
     async def message(self, content: Sequence[ContentBlock], *, to_subagent: bool) -> None:
         """Show a message between the two sessions, in both: each side has an id of its own for it."""
-        outer, inner = (v1.MessageId(self._parent._new_id("x")) for _ in range(2))
+        outer, inner = (updates.MessageId(self._parent._new_id("x")) for _ in range(2))
         parent = self._parent._link.session_id
         blocks = list(content)
         if to_subagent:
-            sent = v1.SessionMessage(outer, recipient_session_id=self._id, content=blocks)
-            received = v1.SessionMessage(inner, sender_session_id=parent, sender_message_id=outer, content=blocks)
+            sent = updates.SessionMessage(outer, recipient_session_id=self._id, content=blocks)
+            received = updates.SessionMessage(inner, sender_session_id=parent, sender_message_id=outer, content=blocks)
             await self._parent._send(sent)
             await self.updates.send(received)
         else:
-            sent = v1.SessionMessage(inner, recipient_session_id=parent, content=blocks)
-            received = v1.SessionMessage(outer, sender_session_id=self._id, sender_message_id=inner, content=blocks)
+            sent = updates.SessionMessage(inner, recipient_session_id=parent, content=blocks)
+            received = updates.SessionMessage(
+                outer, sender_session_id=self._id, sender_message_id=inner, content=blocks
+            )
             await self.updates.send(sent)
             await self._parent._send(received)
 
-    async def end(self, state: v1.IdleStateUpdate) -> None:
+    async def end(self, state: updates.IdleStateUpdate) -> None:
         error = state.error
         failure = None if error is None else Failure(error.code, error.message, error.data)
         self._report("idle", End(stop_reason=state.stop_reason or "end_turn", usage=state.usage, failure=failure))
         # Also after the turn: a client must not see a subagent at work for ever.
-        await self._parent._updates.send(v1.SubagentUpdate(self._id, state=state))
+        await self._parent._updates.send(updates.SubagentUpdate(self._id, state=state))
 
 
 class OneToolCall:
@@ -157,8 +159,8 @@ class OneToolCall:
         if introduction.prompt:
             await self._tool.raw_input({"prompt": _text_of(introduction.prompt)})
 
-    async def send(self, update: SessionUpdate) -> None:
-        if isinstance(update, v1.AgentMessageChunk):
+    async def send(self, update: updates.Update) -> None:
+        if isinstance(update, updates.AgentMessageChunk):
             await self._grow(update.content)
         elif isinstance(update, updates.Notice) or hasattr(update, "tool_call_id"):
             await self._parent._send(update)
@@ -172,14 +174,14 @@ class OneToolCall:
     async def retitle(self, title: str) -> None:
         await self._tool.retitle(title)
 
-    async def stand(self, state: v1.StateUpdate) -> None:
+    async def stand(self, state: updates.StateUpdate) -> None:
         """The questions that a subagent asks are seen by themselves."""
 
     async def message(self, content: Sequence[ContentBlock], *, to_subagent: bool) -> None:  # noqa: ARG002
         for block in content:
             await self._grow(block)
 
-    async def end(self, state: v1.IdleStateUpdate) -> None:
+    async def end(self, state: updates.IdleStateUpdate) -> None:
         if state.error is not None:
             await self._tool.fail(state.error.message)
         elif state.stop_reason == "cancelled":
@@ -222,7 +224,7 @@ class Subagent(Turn[StateT]):
     """
 
     def __init__(self, parent: Turn[StateT], introduction: Introduction) -> None:
-        self.id: v1.SessionId = subagent_id(parent.session.id, parent._new_id("s"))
+        self.id: updates.SessionId = subagent_id(parent.session.id, parent._new_id("s"))
         """The id of its session; a client that shows no subagents does not know it."""
         self.title: str = introduction.title
         """What the user reads; `retitle` changes it."""
@@ -312,7 +314,7 @@ class Subagent(Turn[StateT]):
             raised = other
         self.session._subagents.pop(self.id, None)
         was_stopped = self._was_stopped(raised)
-        await self._ended(v1.IdleStateUpdate("cancelled") if was_stopped else self._idle(raised))
+        await self._ended(updates.IdleStateUpdate("cancelled") if was_stopped else self._idle(raised))
         if was_stopped or raised is None or raised is error:
             return was_stopped
         raise raised from None
@@ -324,14 +326,14 @@ class Subagent(Turn[StateT]):
         others = self._task.uncancel() > self._cancelling
         return isinstance(error, asyncio.CancelledError) and not others
 
-    def _idle(self, error: BaseException | None) -> v1.IdleStateUpdate:
+    def _idle(self, error: BaseException | None) -> updates.IdleStateUpdate:
         if error is None:
-            return v1.IdleStateUpdate("end_turn", self._spent)
+            return updates.IdleStateUpdate("end_turn", self._spent)
         if isinstance(error, asyncio.CancelledError):
-            return v1.IdleStateUpdate("cancelled", self._spent)
-        return v1.IdleStateUpdate("error", self._spent, public_error(error))
+            return updates.IdleStateUpdate("cancelled", self._spent)
+        return updates.IdleStateUpdate("error", self._spent, public_error(error))
 
-    async def _ended(self, state: v1.IdleStateUpdate) -> None:
+    async def _ended(self, state: updates.IdleStateUpdate) -> None:
         self._end()
         if self in self._parent._inner:
             self._parent._inner.remove(self)
@@ -342,7 +344,7 @@ class Subagent(Turn[StateT]):
 class SubagentRecord(Record):
     """A subagent's place in the record of the session that it belongs to."""
 
-    def __init__(self, parent: Record, subagent: v1.SessionId) -> None:
+    def __init__(self, parent: Record, subagent: updates.SessionId) -> None:
         super().__init__(parent._store, parent._stored, parent.version)
         self._head = update_head(subagent)
         self._parent = parent

@@ -32,8 +32,8 @@ from accord.dialects.dialect import Dialect
 from accord.errors import ConnectionClosed
 from accord.mistakes import check_sequence
 from accord.printable import fenced
-from accord.schema import v1
 from accord.services.terminal_service import Terminal
+from accord.session import updates
 
 LIMIT = 1024 * 1024
 """Bytes of a command's output that are kept for its result."""
@@ -46,9 +46,9 @@ class CommandText:
         self.text = ""
 
     @property
-    def content(self) -> v1.Content:
+    def content(self) -> updates.Content:
         """The output so far, in a block that Markdown leaves as it is."""
-        return v1.Content.of(fenced(self.text))
+        return updates.Content.of(fenced(self.text))
 
 
 class CommandStage(msgspec.Struct, frozen=True):
@@ -60,7 +60,7 @@ class CommandStage(msgspec.Struct, frozen=True):
     cancels: Cancellations
     send: Callable[[Any], Awaitable[None]]
     """Sends an update of the session."""
-    show: Callable[[v1.Terminal | CommandText], Awaitable[None]]
+    show: Callable[[updates.Terminal | CommandText], Awaitable[None]]
     """Adds content to the tool call."""
     show_remote: Callable[[RemoteTerminal], Awaitable[None]]
     """Shows a terminal of the client in the tool call."""
@@ -148,7 +148,7 @@ class ToolCommand:
     async def _begin_here(self) -> None:
         stage = self._stage
         stage.session.client.check_local("terminal", "tool.command()")
-        terminal = Terminal(v1.TerminalId(f"term_{os.urandom(8).hex()}"), self.command, self._cwd, LIMIT)
+        terminal = Terminal(updates.TerminalId(f"term_{os.urandom(8).hex()}"), self.command, self._cwd, LIMIT)
         await terminal.start({**os.environ, **self._env})
         self._local = terminal
         begun = stage.dialect.terminal_begins(terminal.id, shlex.join(self.command), str(self._cwd))
@@ -159,7 +159,7 @@ class ToolCommand:
         else:
             stage.cancels.offer("terminal", terminal.id, lambda: self._kill_soon(terminal))
             await stage.send(begun)
-            await stage.show(v1.Terminal(terminal.id))
+            await stage.show(updates.Terminal(terminal.id))
             following = self._follow_as_bytes(terminal)
         self._telling = asyncio.create_task(following, name=f"output of {self.command[0]}")
 

@@ -11,6 +11,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import msgspec
+from msgspec import UNSET
 
 from accord._internal.endpoint import Endpoint
 from accord.agent.agent_capabilities import text_of
@@ -137,14 +138,14 @@ class SentMessage:
         self._dialect = dialect
         self._new_id = new_id
         self._was_sent = False
-        self.id: v1.MessageId = v1.MessageId(new_id())
+        self.id: updates.MessageId = updates.MessageId(new_id())
         """The message's id; with version 1, that of the latest message."""
 
     async def replace(self, *content: str | v1.ContentBlock) -> None:
         """Say this in its place."""
         blocks = message_blocks("message.replace()", content)
         if self._was_sent and not self._dialect.replaces_messages:
-            self.id = v1.MessageId(self._new_id())
+            self.id = updates.MessageId(self._new_id())
         self._was_sent = True
         await self._put(blocks)
 
@@ -247,7 +248,7 @@ class Turn(Elicits, Generic[StateT]):
         """The subagents of the turn that are at work; they end with it."""
         self._tasks = asyncio.TaskGroup()
         """What runs beside the author's function."""
-        self._spent: v1.Usage | None = None
+        self._spent: updates.Usage | None = None
         """The tokens that the answer reports."""
         self._endpoints: Current = {}
         """Where the models of each provider are, as it was when the turn began."""
@@ -375,7 +376,7 @@ class Turn(Elicits, Generic[StateT]):
         check_extensible_word("turn.notice(severity=...)", severity, SEVERITIES)
         if not self.client.capabilities.has("session.notices"):
             return False
-        await self._send(v1.Notice(severity, title, description))
+        await self._send(updates.Notice(severity, title, description))
         return True
 
     async def send(self, update: updates.Update) -> None:
@@ -386,7 +387,7 @@ class Turn(Elicits, Generic[StateT]):
     def _begin_message(self, speaker: type[object]) -> None:
         # prompt-turn, Message IDs: the chunks of one message share an id, and the next message has another.
         self._speaker = speaker
-        self._message_id = v1.MessageId(self._new_id("m"))
+        self._message_id = updates.MessageId(self._new_id("m"))
 
     async def _send_unchecked(self, update: updates.Update) -> None:
         """Send an update of ours, whose values were checked when they were given."""
@@ -494,7 +495,7 @@ class Turn(Elicits, Generic[StateT]):
         return Subagent(self, introduction)
 
     async def usage(
-        self, used: int, size: int | None, cost: float | v1.Cost | None = None, currency: str = "USD"
+        self, used: int, size: int | None, cost: float | updates.Cost | None = None, currency: str = "USD"
     ) -> bool:
         """How full the model's context is, and what the session has cost so far.
 
@@ -504,8 +505,8 @@ class Turn(Elicits, Generic[StateT]):
         # rfd-session-usage, Context Window Fields: no update rather than one without a size.
         if not size:
             return False
-        price = v1.Cost(cost, currency) if isinstance(cost, float | int) else cost
-        update = v1.UsageUpdate(used, size, price)
+        price = updates.Cost(cost, currency) if isinstance(cost, float | int) else cost
+        update = updates.UsageUpdate(used, size, UNSET if price is None else price)
         check_sendable("turn.usage()", update)
         await self._send(update)
         return True
@@ -515,7 +516,7 @@ class Turn(Elicits, Generic[StateT]):
 
         This is only proposed: the answer holds it where the agent says `unstable=True`.
         """
-        self._spent = v1.Usage(input + output if total is None else total, input, output, thought)
+        self._spent = updates.Usage(input + output if total is None else total, input, output, thought)
 
     def provider(self, provider_id: str) -> Endpoint | None:
         """Where the models of this provider are reached; None while the client has it disabled.

@@ -246,15 +246,15 @@ class V2Methods:
         session = self._lifecycle.found(session_id)
         return replace(
             bare,
-            config_options=to_v2(session._options.options()),
-            available_commands=to_v2(offered(session.commands).available_commands),
+            config_options=session._options.options(),
+            available_commands=offered(session.commands).available_commands,
             meta=answer.meta,
         )
 
     async def _options(self, request: v2.SessionOptionsRequest) -> v2.SessionOptionsResponse:
         session = await self._lifecycle.draft(in_v1(request, "agent"))
         commands = offered(session.commands).available_commands
-        return v2.SessionOptionsResponse(to_v2(session._options.options()), to_v2(commands))
+        return v2.SessionOptionsResponse(session._options.options(), commands)
 
     async def _status(self, request: v2.SessionStatusRequest) -> v2.SessionStatusResponse:
         answer = await self._lifecycle.status(v1.SessionStatusRequest(request.session_id))
@@ -294,7 +294,7 @@ class V2Methods:
         async with self._lifecycle.keeping(session):
             # The update comes before the answer: other clients that show this session see it, too.
             await session._options.set_by_client(request.config_id, request.value, answered=False)
-        return v2.SetSessionConfigOptionResponse(to_v2(session._options.options()))
+        return v2.SetSessionConfigOptionResponse(session._options.options())
 
     # Work
 

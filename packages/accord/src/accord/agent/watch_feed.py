@@ -50,7 +50,7 @@ from accord.errors import ConnectionClosed, ConversionError, RequestError, Store
 from accord.schema import codec, v1
 from accord.schema.base import Unknown
 from accord.schema.capabilities import WATCH, Capabilities
-from accord.session import SessionState
+from accord.session import SessionState, updates
 from accord.session.replay_scan import Version, read, update_in
 from accord.store.store import Store, StoredSession
 
@@ -151,7 +151,7 @@ class _ToFirst:
             return self._tool_call(tool_call_id, was_known=was_known)
         return () if is_repeated or tag in _OF_TERMINALS else all_to_v1(update)
 
-    def _tool_call(self, tool_call_id: v1.ToolCallId, *, was_known: bool) -> Sequence[Any]:
+    def _tool_call(self, tool_call_id: updates.ToolCallId, *, was_known: bool) -> Sequence[Any]:
         call = self._state.tool_calls.get(tool_call_id)
         if call is None:
             return ()
@@ -322,7 +322,7 @@ class SessionWatch:
         for subagent, update in updates:
             await self._tell([_frame(subagent or self.id, encoded_update(update))])
 
-    def options(self) -> tuple[list[v1.SessionConfigOption], v1.SessionModeState | None]:
+    def options(self) -> tuple[list[updates.SessionConfigOption], v1.SessionModeState | None]:
         """The config options that the record tells, and the modes among them."""
         state = SessionState()
         if self._config:
@@ -400,9 +400,9 @@ class SessionWatch:
 
     async def _over(self, words: str) -> None:
         """The watch ends: tell the client, in words for its user."""
-        notice = v1.Notice("warning", words)
+        notice = updates.Notice("warning", words)
         shows = self._version != 1 or self._peer.capabilities.has("session.notices")
-        update = notice if shows else v1.AgentMessageChunk.of(words)
+        update = notice if shows else updates.AgentMessageChunk.of(words)
         await self._sessions.remove(self)
         self._ended(self)
         self._peer.connection.tell(watch_over(self.id, encoded_update(update)))
@@ -425,7 +425,7 @@ class SessionWatch:
         await self._tasks.end(GRACE)
         await self._sessions.remove(self)
         await self.catch_up()
-        self._peer.connection.tell(watch_over(self.id, codec.encode(v1.SessionInfoUpdate())))
+        self._peer.connection.tell(watch_over(self.id, codec.encode(updates.SessionInfoUpdate())))
 
 
 class SessionJoin(SessionWatch):

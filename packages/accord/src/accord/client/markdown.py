@@ -14,15 +14,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
-from accord.schema import shared_updates as updates, v1
 from accord.schema.base import Unknown
-from accord.session import Message, SessionState, ToolCallState
-
-if TYPE_CHECKING:
-    from accord.schema import v2
-
+from accord.session import Message, SessionState, ToolCallState, updates
 
 _STATUS_MARKS = {"completed": "done", "failed": "failed", "cancelled": "cancelled"}
 
@@ -53,21 +47,21 @@ def _message(message: Message) -> str:
     return "\n".join(f"> {line}".rstrip() for line in (heading + text).split("\n"))
 
 
-def _block(block: v1.ContentBlock) -> str:
+def _block(block: updates.ContentBlock) -> str:
     match block:
-        case v1.TextContent(text=text):
+        case updates.TextContent(text=text):
             return text
-        case v1.ResourceLink(name=name, uri=uri):
+        case updates.ResourceLink(name=name, uri=uri):
             return f"[{_escaped(name)}](<{uri}>)"
-        case v1.ImageContent(mime_type=kind):
+        case updates.ImageContent(mime_type=kind):
             return f"*(an image, {kind})*"
-        case v1.AudioContent(mime_type=kind):
+        case updates.AudioContent(mime_type=kind):
             return f"*(a sound, {kind})*"
-        case v1.EmbeddedResource(resource=v1.TextResourceContents(uri=uri, text=text)):
+        case updates.EmbeddedResource(resource=updates.TextResourceContents(uri=uri, text=text)):
             return f"`{uri}`\n\n{fenced(text)}"
-        case v1.EmbeddedResource(resource=resource):
+        case updates.EmbeddedResource(resource=resource):
             return f"`{resource.uri}`"
-        case v1.SkillReference(name=name):
+        case updates.SkillReference(name=name):
             return f"*(the skill {_escaped(name)})*"
         case Unknown(tag=tag):
             return f"*({tag})*"
@@ -81,15 +75,15 @@ def _tool_call(call: ToolCallState) -> str:
 
 def _result(content: updates.ToolCallContent) -> str:
     match content:
-        case v1.Content(content=block):
+        case updates.Content(content=block):
             return _block(block)
         case updates.TextDiff(path=path, deleted=True, old_text=None):
             return f"*(deleted {_escaped(path)})*"
         case updates.TextDiff() as diff:
             return fenced(diff.unified(), "diff")
-        case v1.Terminal(terminal_id=terminal):
+        case updates.Terminal(terminal_id=terminal):
             return f"*(terminal {terminal})*"
-        case v1.SessionReference(session_id=session):
+        case updates.SessionReference(session_id=session):
             return f"*(session {_escaped(session)})*"
         case Unknown(tag=tag):
             return f"*({tag})*"
@@ -97,7 +91,7 @@ def _result(content: updates.ToolCallContent) -> str:
             return _changes(changed)
 
 
-def _changes(diff: v2.Diff) -> str:
+def _changes(diff: updates.Diff) -> str:
     """The patch of a diff of version 2; without one, what happened to each file."""
     if diff.patch is not None:
         return fenced(diff.patch.text.rstrip("\n"), "diff")

@@ -319,7 +319,7 @@ class RemoteSession:
         """
         _must_be_offered("mode", mode, [it.id for it in self.state.modes])
         if (option := self.state.mode_option) is not None:
-            return await self.set_config(option.id, mode, meta=meta)
+            return await self.set_config(option.config_id, mode, meta=meta)
         mode_id = v1.SessionModeId(mode)
         answer = await self._request("set_mode", v1.SetSessionModeRequest(self.id, mode_id, meta=meta))
         self.state.set_mode(mode_id)
@@ -333,7 +333,7 @@ class RemoteSession:
         """
         _must_be_offered("model", model, [it.model_id for it in self.state.models])
         if (option := self.state.model_option) is not None:
-            return await self.set_config(option.id, model, meta=meta)
+            return await self.set_config(option.config_id, model, meta=meta)
         model_id = v1.ModelId(model)
         # The agent declares no capability for it: that it named its models is what allows this request.
         request = v1.SetSessionModelRequest(self.id, model_id, meta=meta)
@@ -350,9 +350,11 @@ class RemoteSession:
         """
         offered = self.state.option(option)
         if offered is None:
-            known = ", ".join(it.id for it in self.state.config)
+            known = ", ".join(it.config_id for it in self.state.config)
             raise ValueError(f"the agent has no config option {option!r}; it has {known or 'none'}")
-        values = [it.value for it in choices_of(offered)] if isinstance(offered, v1.SessionConfigSelect) else _SWITCH
+        values = (
+            [it.value for it in choices_of(offered)] if isinstance(offered, updates.SessionConfigSelect) else _SWITCH
+        )
         allowed = [*values, offered.current_value]  # agents select values that they do not list, such as a custom model
         if not any(value.__class__ is it.__class__ and value == it for it in allowed):
             shown = [str(it).lower() if isinstance(it, bool) else it for it in values]

@@ -27,11 +27,10 @@ from accord.engine.flow_control import ReadPause
 from accord.engine.lanes import WEIGHT
 from accord.engine.outgoing import PendingRequest
 from accord.errors import Overflow
-from accord.schema import v1
 from accord.session import updates
 from accord.session.values import JoinedText
 
-CHUNKS = (v1.AgentMessageChunk, v1.AgentThoughtChunk, v1.UserMessageChunk)
+CHUNKS = (updates.AgentMessageChunk, updates.AgentThoughtChunk, updates.UserMessageChunk)
 
 
 class _Merged:
@@ -39,13 +38,13 @@ class _Merged:
 
     __slots__ = ("cls", "message_id", "text")
 
-    def __init__(self, first: v1.ContentChunk) -> None:
+    def __init__(self, first: updates.ContentChunk) -> None:
         self.cls: Any = type(first)
         self.message_id = first.message_id
         self.text = JoinedText()
 
-    def chunk(self) -> v1.ContentChunk:
-        chunk: v1.ContentChunk = self.cls.of(self.text.read(), self.message_id)
+    def chunk(self) -> updates.ContentChunk:
+        chunk: updates.ContentChunk = self.cls.of(self.text.read(), self.message_id)
         return chunk
 
 
@@ -216,7 +215,7 @@ class UpdateBuffer:
 
 
 def _is_plain(update: Any) -> bool:
-    if not isinstance(update, CHUNKS) or update.meta is not None or not isinstance(update.content, v1.TextContent):
+    if not isinstance(update, CHUNKS) or update.meta is not None or not isinstance(update.content, updates.TextContent):
         return False
     return update.content.annotations is None and update.content.meta is None
 
@@ -230,9 +229,9 @@ class UnknownSessionUpdates:
     def __init__(self, limit: int) -> None:
         self.size = 0
         self._limit = limit
-        self._kept: dict[v1.SessionId, list[tuple[updates.Update, bytes | Raw, int]]] = {}
+        self._kept: dict[updates.SessionId, list[tuple[updates.Update, bytes | Raw, int]]] = {}
 
-    def keep(self, session_id: v1.SessionId, update: updates.Update, params: bytes | Raw) -> None:
+    def keep(self, session_id: updates.SessionId, update: updates.Update, params: bytes | Raw) -> None:
         """Keep an update, and drop those of the oldest session while there are too many."""
         size = len(memoryview(params)) + WEIGHT
         self._kept.setdefault(session_id, []).append((update, params, size))
@@ -241,7 +240,7 @@ class UnknownSessionUpdates:
             oldest = next(iter(self._kept))
             log.warning("dropped %d updates of session %s, which is not open here", len(self.take(oldest)), oldest)
 
-    def take(self, session_id: v1.SessionId) -> list[tuple[updates.Update, bytes | Raw]]:
+    def take(self, session_id: updates.SessionId) -> list[tuple[updates.Update, bytes | Raw]]:
         """Remove and return the updates of this session, in the order in which they came."""
         kept = self._kept.pop(session_id, [])
         self.size -= sum(size for _, _, size in kept)

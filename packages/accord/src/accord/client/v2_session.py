@@ -26,7 +26,6 @@ from accord.client.reply import Outcome, Reply
 from accord.client.update_buffer import UpdateBuffer
 from accord.client.v2_turn_tracker import IDLE, TrackedPrompt, V2TurnTracker, WorkEnd
 from accord.dialects.v2_as_v1 import UpdateView
-from accord.dialects.v2_requests import options_as_v1
 from accord.errors import INTERNAL_ERROR, REQUEST_CANCELLED, CapabilityMissing, Overflow, PeerError
 from accord.schema import codec, v1, v2
 from accord.schema.base import Json
@@ -80,7 +79,7 @@ class LiveSubagentV2(LiveSubagent):
     def _take(self, update: Any, size: int) -> list[Any]:
         self._replaced = None
         self.state.add(update, size)
-        shown: list[Any] = self._view.read(update, self.state, self._replaced)
+        shown: list[Any] = self._view.read(update, self._replaced)
         for each in shown or [None]:
             for observer in list(self._observers):
                 observer(each)
@@ -355,7 +354,7 @@ class LiveSessionV2(LiveSession):
             self.state.add(update, size)
         finally:
             self._is_folding = False
-        shown = self._view.read(update, self.state, self._replaced)
+        shown = self._view.read(update, self._replaced)
         if self._observers:
             for each in shown or [None]:
                 self._tell_observers(each)
@@ -441,7 +440,7 @@ class LiveSessionV2(LiveSession):
 
     def opened(self, response: Any) -> None:
         """Take the settings that the agent opened the session with."""
-        self.state.set_config(options_as_v1(response.config_options))
+        self.state.set_config(response.config_options)
         if response.available_commands:
             self.state.add(v2.AvailableCommandsUpdate(response.available_commands))
         self.meta = response.meta or {}

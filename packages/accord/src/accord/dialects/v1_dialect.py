@@ -6,6 +6,8 @@ the plan `main` is the `plan`. What version 1 has no word for becomes the neares
 | in the vocabulary | in version 1 |
 |---|---|
 | a kind of tool that version 1 lacks, unless an agent's own (`_name`) | `other` |
+| usage without a cost, which version 2 leaves as it was | no cost |
+| what runs in the background of a subagent | left out |
 | the statuses `paused`, `cancelled`, and unknown ones | `in_progress`, `failed`, `in_progress` |
 | a field of a tool call that is cleared | its default; a title, a name and raw values stay as they were |
 | what the client can do with a tool call | left out |
@@ -32,11 +34,11 @@ from accord.schema.unknown_members import unknown_members, with_unknown_members
 from accord.session import updates
 
 REMEMBERED = 10_000
-"""Tool calls of a session that are known as begun; a change of an older one that has a title begins it anew."""
+"""Tool calls of a session that are known to the client; a change of an older one that has a title begins it anew."""
 
 
 @functools.cache
-def _known() -> frozenset[type[Any]]:
+def _own_updates() -> frozenset[type[Any]]:
     """The updates that version 1 has."""
     return updates_of(v1.SessionNotification)
 
@@ -44,7 +46,7 @@ def _known() -> frozenset[type[Any]]:
 @functools.cache
 def sendable() -> frozenset[type[Any]]:
     """Updates that can simply be sent."""
-    known = _known() - {v1.ToolCall, v1.ToolCallProgress}
+    known = _own_updates() - {v1.ToolCall, v1.ToolCallProgress}
     return known.difference(updates_that_need(v1.SessionNotification)) | {Unknown}
 
 
@@ -60,7 +62,7 @@ class V1Dialect(Dialect):
         self.thought_chunk = v1.AgentThoughtChunk
         self.user_chunk = v1.UserMessageChunk
         self.sendable = sendable()
-        self._begun: dict[str, None] = {}
+        self._known: dict[str, None] = {}
         """The tool calls that the client knows, the newest of them."""
         self._content: dict[str, list[Any]] = {}
         """The content of each unfinished tool call, because every change holds all of it."""
@@ -79,29 +81,33 @@ class V1Dialect(Dialect):
             return (plan(update),)
         if kind is updates.PlanRemoved and update.plan_id == updates.MAIN_PLAN:
             return (v1.Plan([], meta=update.meta),)
-        if kind in _known():
+        if kind in _own_updates():
             return (update,)
+        if (own := own_update(update)) is not None:
+            return (own,)
         from accord.schema.conversion import all_to_v1  # loads the types of version 2, which the author has loaded
 
         return all_to_v1(update)
 
     def _tool_call(self, update: updates.ToolCallProgress) -> Sequence[Any]:
         """A tool call that the client does not know begins, if it has a title; so does one that says everything."""
-        said = tool_call_fields(update)
-        if update.content:
-            self._content[update.tool_call_id] = list(update.content)
-        if update.status in ENDED or update.content is None:
-            self._content.pop(update.tool_call_id, None)
-        begins = update.title and (update.tool_call_id not in self._begun or _says_all(update))
-        if not begins:
-            if len(said) == 1 and said["meta"] is None:
-                return ()
-            made: Any = v1.ToolCallProgress(update.tool_call_id, **said)
+        tool_call_id, said = update.tool_call_id, tool_call_fields(update)
+        if update.status in ENDED or (update.content is not UNSET and not update.content):
+            self._content.pop(tool_call_id, None)
+        elif update.content:
+            self._content[tool_call_id] = list(update.content)
+        is_known = tool_call_id in self._known
+        if is_known and len(said) == 1 and said["meta"] is None:  # version 1 has no word for what it says
+            return ()
+        if not is_known:
+            self._known[tool_call_id] = None
+            if len(self._known) > REMEMBERED:
+                del self._known[next(iter(self._known))]
+        made: Any
+        if update.title and (not is_known or _says_all(update)):
+            made = v1.ToolCall(tool_call_id, **said)
         else:
-            self._begun[update.tool_call_id] = None
-            if len(self._begun) > REMEMBERED:
-                del self._begun[next(iter(self._begun))]
-            made = v1.ToolCall(update.tool_call_id, **said)
+            made = v1.ToolCallProgress(tool_call_id, **said)
         if unknown := unknown_members(update):
             made = with_unknown_members(made, unknown)
         return (made,)
@@ -159,7 +165,7 @@ def tool_content(item: Any) -> list[Any]:
 
 
 def _says_all(update: updates.ToolCallUpdate) -> bool:
-    return all(getattr(update, name) is not UNSET for name in _FIELDS)
+    return all(getattr(update, name) is not UNSET for name in (*_FIELDS, "meta"))
 
 
 def plan(update: updates.PlanUpdate) -> v1.Plan | v1.PlanUpdate:
@@ -183,3 +189,73 @@ def steps(entries: Iterable[updates.PlanEntry]) -> list[v1.PlanEntry]:
         )
         for step in entries
     ]
+
+
+# The other updates of which version 1 has classes of its own. PURE.
+
+_OWN: dict[type, Any] = {
+    updates.SessionInfoUpdate: v1.SessionInfoUpdate,
+    updates.UsageUpdate: v1.UsageUpdate,
+    updates.CompactionUpdate: v1.CompactionUpdate,
+    updates.SubagentUpdate: v1.SubagentUpdate,
+    updates.SessionMessage: v1.SessionMessage,
+}
+
+
+def own_update(update: Any) -> Any | None:
+    """The update of version 1 for one of the vocabulary, or of version 2; None for others."""
+    if isinstance(update, updates.AvailableCommandsUpdate):
+        return v1.AvailableCommandsUpdate(commands(update.available_commands), meta=update.meta)
+    if isinstance(update, updates.ConfigOptionUpdate):
+        return v1.ConfigOptionUpdate(options_in_v1(update.config_options), meta=update.meta)
+    own = next((own for kind, own in _OWN.items() if isinstance(update, kind)), None)
+    if own is None:
+        return None
+    said = {name: value for name in own.__struct_fields__ if (value := getattr(update, name)) is not UNSET}
+    if own is v1.SubagentUpdate and "state" in said:
+        said["state"] = subagent_state(said["state"])
+    if own is v1.CompactionUpdate:
+        said["status"] = said.get("status") or "in_progress"
+    return own(**said)
+
+
+def subagent_state(state: Any) -> Any:
+    """What a subagent does, without what runs in its background."""
+    kind: Any = next((it for it in _STATES if isinstance(state, it)), None)
+    return state if kind is None else kind(**{name: getattr(state, name) for name in kind.__struct_fields__})
+
+
+_STATES = (v1.RunningStateUpdate, v1.IdleStateUpdate, v1.RequiresActionStateUpdate, v1.UnknownStateUpdate)
+
+
+def commands(offered: Iterable[Any]) -> list[v1.AvailableCommand]:
+    """The commands among these; version 1 has no skills."""
+    return [
+        v1.AvailableCommand(it.name, it.description, _input(it.input), meta=it.meta)
+        for it in offered
+        if isinstance(it, updates.Command)
+    ]
+
+
+def _input(given: Any) -> v1.UnstructuredCommandInput | None:
+    return v1.UnstructuredCommandInput(given.hint, meta=given.meta) if hasattr(given, "hint") else None
+
+
+def options_in_v1(offered: Iterable[Any]) -> list[v1.SessionConfigOption]:
+    """Config options; those of unknown types stay as they came."""
+    return [_option(it) for it in offered]
+
+
+def _option(option: Any) -> v1.SessionConfigOption:
+    if isinstance(option, v1.SessionConfigSelect | v1.SessionConfigBoolean | Unknown):
+        return option
+    fields = {name: getattr(option, name) for name in option.__struct_fields__}
+    if isinstance(option, updates.SessionConfigBoolean):
+        return v1.SessionConfigBoolean(**fields)
+    fields["options"] = [
+        v1.SessionConfigSelectGroup(it.group_id, it.name, it.options, meta=it.meta)
+        if isinstance(it, updates.SessionConfigSelectGroup)
+        else it
+        for it in option.options
+    ]
+    return v1.SessionConfigSelect(**fields)

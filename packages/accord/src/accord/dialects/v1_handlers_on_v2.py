@@ -21,14 +21,13 @@ import logging
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias, cast
 
-from accord.dialects.v2_as_v1 import as_v1
 from accord.engine.handlers import Handlers
 from accord.engine.interceptors import Interceptors
 from accord.engine.peer import Context
 from accord.errors import ConversionError, RequestError
 from accord.schema import v1, v2
 from accord.schema.base import Notification, Request
-from accord.schema.conversion import to_v1, to_v2
+from accord.schema.conversion import all_to_v1, to_v1, to_v2
 from accord.schema.methods import methods
 
 log = logging.getLogger("accord")
@@ -143,8 +142,16 @@ def _notified(handler: Callable[..., Any]) -> Callable[..., Any]:
 def _notifications_in_v1(notification: Any) -> list[Any]:
     if isinstance(notification, v2.UpdateSessionNotification):
         session_id = notification.session_id
-        return [v1.SessionNotification(session_id, update) for update in as_v1(notification.update)]
-    return as_v1(notification)
+        return [v1.SessionNotification(session_id, update) for update in _all_in_v1(notification.update)]
+    return _all_in_v1(notification)
+
+
+def _all_in_v1(value: Any) -> list[Any]:
+    """This value in the words of version 1; the value itself if version 1 has no words for it."""
+    try:
+        return all_to_v1(value)
+    except ConversionError:
+        return [value]
 
 
 def _with_context(handler: Callable[..., Any]) -> Callable[[Any, Context], Any]:

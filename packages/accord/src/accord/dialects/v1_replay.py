@@ -19,7 +19,7 @@ from typing import Any, cast
 
 from msgspec import UNSET
 
-from accord.dialects.v1_dialect import STATUSES, plan, steps, tool_content, tool_kind
+from accord.dialects.v1_dialect import STATUSES, own_update, plan, steps, subagent_state, tool_content, tool_kind
 from accord.printable import fenced
 from accord.schema import v1
 from accord.schema.shared_updates import MAIN_PLAN
@@ -104,7 +104,7 @@ def _subagent(it: SubagentState) -> v1.SubagentUpdate:
         _given(it.title),
         _given(it.description),
         _given(it.capabilities),
-        _given(it.state),
+        _given(subagent_state(it.state)),
         _given(it.cwd),
         _given(it.additional_directories),
         meta=_given(it.meta),
@@ -147,14 +147,10 @@ def closing(calls: Sequence[v1.ToolCallId], terminals: Sequence[v1.TerminalId]) 
 def _settings(record: FoldedRecord) -> Iterator[Any]:
     state = record.state
     if (config := record.latest.get("config_option_update")) is not None:
-        yield config if isinstance(config, v1.ConfigOptionUpdate) else _config(state)
+        yield own_update(config)
     if (mode := record.latest.get("current_mode_update")) is not None:
         yield mode
     if state.usage is not None:
-        yield state.usage
+        yield own_update(state.usage)
     if state.title is not None or state.updated_at is not None or state.meta is not None:
         yield v1.SessionInfoUpdate(_given(state.title), _given(state.updated_at), meta=_given(state.meta))
-
-
-def _config(state: SessionState) -> v1.ConfigOptionUpdate:
-    return v1.ConfigOptionUpdate([*state.config, *state.unknown_config])

@@ -6,22 +6,17 @@ from typing import Any, cast
 
 from msgspec import UNSET
 
-from accord.errors import ConversionError
 from accord.schema import v1, v2
 from accord.schema.base import Unknown
-from accord.schema.conversion import all_to_v1
-from accord.session import Message, SessionState, Speaker
+from accord.session import Message, Speaker
 
-# Updates of version 2 in the words of version 1, for those who read them one by one. PURE.
-#
-# A program that reads `v1.AgentMessageChunk` and `v1.ToolCall` need not know which version its agent speaks.
+# Whole messages of version 2, for those who read updates one by one: they get chunks, as in version 1. PURE.
 #
 # | version 2 | a reader gets |
 # |---|---|
 # | a whole message that is new | a chunk for each of its blocks |
 # | a whole message that continues what was there | a chunk with the rest |
 # | a whole message that replaces what was there | the `v2` update itself: what was read no longer holds |
-# | commands, options, usage, title, compactions, subagents | the same of version 1 |
 # | everything else | the update itself |
 
 
@@ -53,10 +48,8 @@ class UpdateView:
         self._begun.clear()
         self.last = None
 
-    def read(
-        self, update: v2.SessionUpdate, state: SessionState, replaced: tuple[Message, Message] | None
-    ) -> list[Any]:
-        """What readers get for this update, which `state` has folded already.
+    def read(self, update: v2.SessionUpdate, replaced: tuple[Message, Message] | None) -> list[Any]:
+        """What readers get for this update, which the session's state has folded already.
 
         `replaced` is a message before and after, if the update has replaced what it said.
         """
@@ -66,25 +59,7 @@ class UpdateView:
             return [update]
         if (whole := WHOLE.get(kind)) is not None:
             return self._whole(update, *whole, replaced)
-        match update:
-            case v2.ConfigOptionUpdate():
-                return [v1.ConfigOptionUpdate([*state.config, *state.unknown_config], meta=update.meta)]
-            case v2.AvailableCommandsUpdate():
-                commands = [it for it in state.commands if isinstance(it, v1.AvailableCommand)]
-                return [v1.AvailableCommandsUpdate(commands, meta=update.meta)]
-            case (
-                v2.ToolCallProgress()
-                | v2.ToolCallContentChunk()
-                | v2.PlanUpdate()
-                | v2.PlanRemoved()
-                | v2.SessionStateUpdate()
-                | v2.TerminalUpdate()
-                | v2.TerminalOutputChunk()
-                | Unknown()
-            ):
-                return [update]
-            case _:
-                return as_v1(update)
+        return [update]
 
     # Messages
 
@@ -115,14 +90,6 @@ class UpdateView:
         if len(self._begun) > REMEMBERED:
             del self._begun[next(iter(self._begun))]
         return True
-
-
-def as_v1(update: Any) -> list[Any]:
-    """This update in the words of version 1; the update itself if version 1 has no words for it."""
-    try:
-        return all_to_v1(update)
-    except ConversionError:
-        return [update]
 
 
 def _chunks(update: Any, kind: Any) -> list[Any]:

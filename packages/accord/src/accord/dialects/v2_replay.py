@@ -23,8 +23,7 @@ from typing import Any, cast
 from msgspec import UNSET
 
 from accord.errors import ConversionError
-from accord.schema import codec, v1, v2
-from accord.schema.base import Unknown
+from accord.schema import v1, v2
 from accord.schema.conversion import to_v2
 from accord.session import Compaction, Message, SessionMessageState, SessionState, SubagentState, ToolCallState
 from accord.session.replay_scan import FoldedRecord, Key
@@ -117,19 +116,11 @@ def _subagent(it: SubagentState) -> v2.SubagentUpdate:
         it.title,
         it.description,
         it.capabilities,
-        _state(it),
+        cast("Any", it.state),
         it.cwd,
         it.additional_directories,
         meta=it.meta,
     )
-
-
-def _state(it: SubagentState) -> v2.StateUpdate | None:
-    if it.state is None or isinstance(it.state, Unknown):
-        return it.state
-    plain = {**codec.plain(it.state), **({} if it.background is None else {"background": codec.plain(it.background)})}
-    state: v2.StateUpdate = codec.convert(plain, v2.StateUpdate)
-    return state
 
 
 def _session_message(it: SessionMessageState) -> v2.SessionMessage:
@@ -163,7 +154,7 @@ def closing(calls: Sequence[v1.ToolCallId], terminals: Sequence[v1.TerminalId]) 
 def _settings(record: FoldedRecord) -> Iterator[Any]:
     state = record.state
     if (config := record.latest.get("config_option_update")) is not None:
-        yield config if isinstance(config, v2.ConfigOptionUpdate) else to_v2(config)
+        yield to_v2(config)
     if (usage := state.usage) is not None:
         yield v2.UsageUpdate(usage.used, usage.size, usage.cost, meta=usage.meta)
     if state.title is not None or state.updated_at is not None or state.meta is not None:

@@ -265,6 +265,9 @@ class Model(Shape, kw_only=True):
 class Upsert(Shape, kw_only=True):
     """A type whose fields are patches, `meta` among them: left out, `null` and a value are three things."""
 
+    __replaces_meta__: ClassVar[bool] = False
+    """Whether `meta` replaces the one before, as in version 1; else each of its keys is patched."""
+
     meta: Tolerant[Patch[dict[str, Json]]] = msgspec.field(name="_meta", default=UNSET)
 
 

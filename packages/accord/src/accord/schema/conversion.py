@@ -76,9 +76,6 @@ _RENAMED: _Classes = {
 _RENAMED_FIELDS: dict[type[Shape], dict[str, str]] = {
     v1.AuthMethodAgent: {"id": "method_id"},
     v1.AuthMethodTerminal: {"id": "method_id"},
-    v1.SessionConfigSelect: {"id": "config_id"},
-    v1.SessionConfigBoolean: {"id": "config_id"},
-    v1.SessionConfigSelectGroup: {"group": "group_id"},
     v1.InitializeRequest: {"client_capabilities": "capabilities", "client_info": "info"},
     v1.InitializeResponse: {"agent_capabilities": "capabilities", "agent_info": "info"},
     v1.InitializeProxyRequest: {"client_capabilities": "capabilities", "client_info": "info"},

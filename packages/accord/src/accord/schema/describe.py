@@ -120,7 +120,7 @@ class _Description:
     def payload(self, cls: type) -> type:
         """A class that only adds a tag to another stands for that one."""
         base = cls.__bases__[0]
-        adds_nothing = base not in _ABSTRACT and _names(cls) == _names(base)
+        adds_nothing = base not in _ABSTRACT and not base.__name__.startswith("_") and _names(cls) == _names(base)
         return base if adds_nothing and tag_of(base) is None and tag_of(cls) is not None else cls
 
     # Types

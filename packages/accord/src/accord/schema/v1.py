@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NewType, TypeAlias, TypeVar, cast
 
-from msgspec import UNSET, Meta, UnsetType, field
+from msgspec import UNSET, UnsetType, field
 
 from accord import redaction
 from accord.schema import shared_updates as updates
@@ -32,7 +32,6 @@ from accord.schema.base import (
     Uint32,
     Uint64,
     Unstable,
-    Upsert,
     ValidItems,
     choice,
     needs,
@@ -60,18 +59,60 @@ from accord.schema.content import (
     as_block as as_block,
 )
 from accord.schema.shared_updates import (
+    AgentMessageAnchor as AgentMessageAnchor,
     AgentMessageChunk as AgentMessageChunk,
+    AgentThoughtAnchor as AgentThoughtAnchor,
     AgentThoughtChunk as AgentThoughtChunk,
+    CompactionId as CompactionId,
+    CompactionStatus as CompactionStatus,
+    CompactionSummaryChunk as CompactionSummaryChunk,
     Content as Content,
     ContentChunk as ContentChunk,
+    Cost as Cost,
+    CurrentModeUpdate as CurrentModeUpdate,
+    CursorAnchor as CursorAnchor,
+    CursorAnchorPosition as CursorAnchorPosition,
+    CursorCapabilities as CursorCapabilities,
+    CursorCompactionAnchor as CursorCompactionAnchor,
+    CursorForkCapabilities as CursorForkCapabilities,
+    CursorId as CursorId,
+    CursorMessageAnchor as CursorMessageAnchor,
+    CursorToolCallAnchor as CursorToolCallAnchor,
+    CursorUpdate as CursorUpdate,
+    Error as Error,
+    ErrorCode as ErrorCode,
+    IdleStateUpdate as IdleStateUpdate,
     MessageId as MessageId,
+    ModelId as ModelId,
+    ModelInfo as ModelInfo,
+    Notice as Notice,
+    NoticeSeverity as NoticeSeverity,
     PlanId as PlanId,
     PlanRemoved as PlanRemoved,
+    PromptSuggestion as PromptSuggestion,
+    PromptSuggestionsUpdate as PromptSuggestionsUpdate,
+    RequiresActionStateUpdate as RequiresActionStateUpdate,
+    RunningStateUpdate as RunningStateUpdate,
+    SessionCancelCapabilities as SessionCancelCapabilities,
+    SessionConfigGroupId as SessionConfigGroupId,
+    SessionConfigId as SessionConfigId,
+    SessionConfigOptionCategory as SessionConfigOptionCategory,
+    SessionConfigSelectOption as SessionConfigSelectOption,
+    SessionConfigValueId as SessionConfigValueId,
     SessionId as SessionId,
+    SessionMessageAnchor as SessionMessageAnchor,
+    SessionMessageChunk as SessionMessageChunk,
+    SessionMode as SessionMode,
+    SessionModeId as SessionModeId,
     SessionReference as SessionReference,
+    StateUpdate as StateUpdate,
+    SubagentSessionCapabilities as SubagentSessionCapabilities,
     Terminal as Terminal,
     TerminalId as TerminalId,
     ToolCallId as ToolCallId,
+    UnknownStateUpdate as UnknownStateUpdate,
+    Usage as Usage,
+    UserMessageAnchor as UserMessageAnchor,
     UserMessageChunk as UserMessageChunk,
 )
 from accord.schema.unknown_members import unknown_members, with_unknown_members
@@ -82,9 +123,6 @@ if TYPE_CHECKING:
     from accord.schema.v1_nes import *
 
 
-# Messages as they stream: what the user, the agent and its thinking say. Page: prompt-turn; proposal: message-id.
-
-
 # What belongs to the protocol itself rather than to a topic: request ids, errors, cancelling one request.
 #
 # Pages: overview, cancellation, extensibility.
@@ -92,17 +130,6 @@ if TYPE_CHECKING:
 
 RequestId: TypeAlias = Annotated[Int64 | str | None, "RequestId"]
 """What names a call until it is answered. Type-exact: `"3"` is not `3`."""
-
-ErrorCode: TypeAlias = Annotated[Int32, "ErrorCode"]
-"""JSON-RPC's codes, and ACP's own; `accord.errors` names them."""
-
-
-class Error(Shape):
-    """The error of an answer."""
-
-    code: ErrorCode
-    message: str
-    data: Tolerant[Json] = None
 
 
 class CancelRequestNotification(Notification, method="$/cancel_request"):
@@ -121,20 +148,16 @@ ExtNotification: TypeAlias = Json
 # Slash commands that an agent offers. Page: slash-commands.
 
 
-class UnstructuredCommandInput(Model):
+class UnstructuredCommandInput(updates.TextCommandInput, tag=False):
     """Free text after a command's name; the hint says what to type."""
-
-    hint: str
 
 
 AvailableCommandInput: TypeAlias = Annotated[UnstructuredCommandInput, "AvailableCommandInput"]
 
 
-class AvailableCommand(Model):
+class AvailableCommand(updates.Command, tag=False):
     """A slash command that the agent offers; its name has no slash."""
 
-    name: str
-    description: str
     input: Tolerant[AvailableCommandInput | None] = None
 
     @classmethod
@@ -142,39 +165,19 @@ class AvailableCommand(Model):
         return cls(name, description, UnstructuredCommandInput(hint) if hint is not None else None)
 
 
-class AvailableCommandsUpdate(Model, tag_field="sessionUpdate", tag="available_commands_update"):
+class AvailableCommandsUpdate(updates.AvailableCommandsUpdate):
     """The commands available now; they replace the earlier list."""
 
-    available_commands: Tolerant[ValidItems[AvailableCommand]]
+    available_commands: Tolerant[ValidItems[AvailableCommand]]  # type: ignore[assignment]
 
 
 # Session config options: what a user may choose about a session. Page: session-config-options.
 
 
-SessionConfigId = NewType("SessionConfigId", str)
-SessionConfigValueId = NewType("SessionConfigValueId", str)
-SessionConfigGroupId = NewType("SessionConfigGroupId", str)
-
-SessionConfigOptionCategory: TypeAlias = Annotated[
-    str, words("mode", "model", "model_config", "thought_level", "speed")
-]
-"""What an option is about, so that a client can place it well. Names of one's own begin with `_`."""
-
-
-class SessionConfigSelectOption(Model):
-    """One value of a select option."""
-
-    value: SessionConfigValueId
-    name: str
-    description: Tolerant[str | None] = None
-
-
-class SessionConfigSelectGroup(Model):
+class SessionConfigSelectGroup(updates.SessionConfigSelectGroup):
     """Values of a select option under a common heading."""
 
-    group: SessionConfigGroupId
-    name: str
-    options: Tolerant[ValidItems[SessionConfigSelectOption]]
+    group_id: SessionConfigGroupId = field(name="group")
 
 
 def _flat_or_grouped(value: Json) -> Any:
@@ -196,25 +199,17 @@ else:
     )
 
 
-class SessionConfigSelect(Model, tag_field="type", tag="select"):
+class SessionConfigSelect(updates.SessionConfigSelect):
     """A config option with one of several values."""
 
-    id: SessionConfigId
-    name: str
-    current_value: SessionConfigValueId
-    options: SessionConfigSelectOptions
-    description: Tolerant[str | None] = None
-    category: Tolerant[SessionConfigOptionCategory | None] = None
+    config_id: SessionConfigId = field(name="id")
+    options: SessionConfigSelectOptions  # type: ignore[assignment]
 
 
-class SessionConfigBoolean(Model, tag_field="type", tag="boolean"):
+class SessionConfigBoolean(updates.SessionConfigBoolean):
     """A config option that is on or off; only for clients that declared `session.configOptions.boolean`."""
 
-    id: SessionConfigId
-    name: str
-    current_value: bool
-    description: Tolerant[str | None] = None
-    category: Tolerant[SessionConfigOptionCategory | None] = None
+    config_id: SessionConfigId = field(name="id")
 
 
 SessionConfigOption: TypeAlias = Open[SessionConfigSelect | SessionConfigBoolean]
@@ -267,18 +262,6 @@ def _is_boolean(value: Json) -> bool:
 # `session/set_model`.
 
 
-ModelId = NewType("ModelId", str)
-
-
-@unstable
-class ModelInfo(Model):
-    """A model that the agent offers for a session."""
-
-    model_id: ModelId
-    name: str
-    description: Tolerant[str | None] = None
-
-
 @unstable
 class SessionModelState(Model):
     """The models of a session, and the current one."""
@@ -288,17 +271,6 @@ class SessionModelState(Model):
 
 
 # Session modes: how an agent goes about its work. Page: session-modes.
-
-
-SessionModeId = NewType("SessionModeId", str)
-
-
-class SessionMode(Model):
-    """A way of working that the agent offers for a session."""
-
-    id: SessionModeId
-    name: str
-    description: Tolerant[str | None] = None
 
 
 class SessionModeState(Model):
@@ -1008,8 +980,6 @@ AnyMcpNotification.__params__ = choice(
 # session-close, session-resume, additional-directories.
 
 
-CursorId = NewType("CursorId", str)
-
 SystemPromptMode: TypeAlias = Annotated[str, words("append", "override")]
 
 
@@ -1288,18 +1258,6 @@ class SetSessionConfigOptionRequest(Request[SetSessionConfigOptionResponse], met
 
 
 StopReason = Literal["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"]
-
-
-@unstable
-class Usage(Model):
-    """The tokens that a session has used so far."""
-
-    total_tokens: Uint64
-    input_tokens: Uint64
-    output_tokens: Uint64
-    thought_tokens: Tolerant[Uint64 | None] = None
-    cached_read_tokens: Tolerant[Uint64 | None] = None
-    cached_write_tokens: Tolerant[Uint64 | None] = None
 
 
 class PromptResponse(Model):
@@ -1637,180 +1595,24 @@ class RequestPermissionRequest(Request[RequestPermissionResponse], method="sessi
     options: list[PermissionOption]
 
 
-# Subagents and messages between sessions.
-
-
-class SessionCancelCapabilities(Model):
-    """Declares that the client may cancel this session on its own."""
-
-
-class SubagentSessionCapabilities(Model):
-    """What a client may do with a subagent's session."""
-
-    cancel: Tolerant[SessionCancelCapabilities | None] = None
-
-
-class RunningStateUpdate(Model, tag_field="state", tag="running"):
-    """The session is at work."""
-
-
-class IdleStateUpdate(Model, tag_field="state", tag="idle"):
-    """The session is not at work.
-
-    `stop_reason` says why the last turn ended, in the words of `StopReason` or `error`; with that goes `error`.
-    """
-
-    stop_reason: Tolerant[str | None] = None
-    usage: Unstable[Tolerant[Usage | None]] = None
-    error: Tolerant[Error | None] = None
-
-
-class RequiresActionStateUpdate(Model, tag_field="state", tag="requires_action"):
-    """The session waits for the user."""
-
-
-class UnknownStateUpdate(Model, tag_field="state", tag="unknown"):
-    """The agent does not know the session's state."""
-
-
-StateUpdate: TypeAlias = Open[RunningStateUpdate | IdleStateUpdate | RequiresActionStateUpdate | UnknownStateUpdate]
+# Subagents and messages between sessions. What else updates consist of is in `shared_updates`.
 
 
 @needs("subagents")
-class SubagentUpdate(Upsert, tag_field="sessionUpdate", tag="subagent_update"):
+class SubagentUpdate(updates.SubagentUpdate):
     """A subagent that this session started, or changes to it: an omitted field stays, `None` clears it."""
 
-    session_id: SessionId
-    title: Tolerant[Patch[str]] = UNSET
-    description: Tolerant[Patch[str]] = UNSET
-    capabilities: Tolerant[Patch[SubagentSessionCapabilities]] = UNSET
-    state: Tolerant[Patch[StateUpdate]] = UNSET
+    __replaces_meta__ = True
+
     cwd: Patch[str] = UNSET
     additional_directories: Patch[list[str]] = UNSET
 
 
 @needs("subagents")
-class SessionMessage(Upsert, tag_field="sessionUpdate", tag="session_message"):
+class SessionMessage(updates.SessionMessage):
     """A message from one session to another, or changes to it: an omitted field stays, `None` clears it."""
 
-    message_id: MessageId
-    sender_session_id: Tolerant[Patch[SessionId]] = UNSET
-    recipient_session_id: Tolerant[Patch[SessionId]] = UNSET
-    sender_message_id: Tolerant[Patch[MessageId]] = UNSET
-    recipient_message_id: Tolerant[Patch[MessageId]] = UNSET
-    content: Tolerant[Patch[ValidItems[ContentBlock]]] = UNSET
-
-
-@needs("subagents")
-class SessionMessageChunk(Model, tag_field="sessionUpdate", tag="session_message_chunk"):
-    """Part of a message from one session to another."""
-
-    message_id: MessageId
-    content: ContentBlock
-
-
-# Cursors: places in a session's history at which it can be forked. Proposal: session-cursors.
-
-
-CursorAnchorPosition: TypeAlias = Annotated[str, words("before", "after")]
-
-
-@unstable
-class CursorMessageAnchor(Model):
-    """The message beside which a cursor stands."""
-
-    message_id: MessageId
-    position: CursorAnchorPosition
-
-
-@unstable
-class UserMessageAnchor(CursorMessageAnchor, tag_field="type", tag="user_message"):
-    """A cursor beside a message of the user."""
-
-
-@unstable
-class AgentMessageAnchor(CursorMessageAnchor, tag_field="type", tag="agent_message"):
-    """A cursor beside a message of the agent."""
-
-
-@unstable
-class AgentThoughtAnchor(CursorMessageAnchor, tag_field="type", tag="agent_thought"):
-    """A cursor beside a thought of the agent."""
-
-
-@unstable
-class SessionMessageAnchor(CursorMessageAnchor, tag_field="type", tag="session_message"):
-    """A cursor beside a message from one session to another."""
-
-
-@unstable
-class CursorToolCallAnchor(Model, tag_field="type", tag="tool_call"):
-    """A cursor beside a tool call."""
-
-    tool_call_id: ToolCallId
-    position: CursorAnchorPosition
-
-
-@unstable
-class CursorCompactionAnchor(Model, tag_field="type", tag="compaction"):
-    """A cursor beside a compaction."""
-
-    compaction_id: CompactionId
-    position: CursorAnchorPosition
-
-
-CursorAnchor: TypeAlias = Open[
-    UserMessageAnchor
-    | AgentMessageAnchor
-    | AgentThoughtAnchor
-    | SessionMessageAnchor
-    | CursorToolCallAnchor
-    | CursorCompactionAnchor
-]
-
-
-@unstable
-class CursorForkCapabilities(Model):
-    """Declares that the client may fork the session at this cursor."""
-
-
-@unstable
-class CursorCapabilities(Model):
-    """The methods that take this cursor now."""
-
-    fork: Tolerant[CursorForkCapabilities | None] = None
-
-
-@unstable
-@needs("session.cursors")
-class CursorUpdate(Upsert, tag_field="sessionUpdate", tag="cursor_update"):
-    """A cursor, or changes to it; the first update has the anchor, which stays. Needs `session.cursors`."""
-
-    cursor_id: CursorId
-    anchor: CursorAnchor | None = None
-    capabilities: Tolerant[Patch[CursorCapabilities]] = UNSET
-
-
-# Prompts that the agent expects next, for the client to offer. Proposal: prompt-suggestions.
-
-
-@unstable
-class PromptSuggestion(Model):
-    """A prompt that the user may want to send next, as it can be sent."""
-
-    prompt: list[ContentBlock]
-
-    @classmethod
-    def of(cls, *content: str | ContentBlock) -> PromptSuggestion:
-        return cls([as_block(block) for block in content])
-
-
-@unstable
-@needs("session.prompt_suggestions")
-class PromptSuggestionsUpdate(Model, tag_field="sessionUpdate", tag="prompt_suggestions_update"):
-    """The prompts suggested now, the likeliest first; they replace the earlier list. Needs `session.promptSuggestions`."""
-
-    suggestions: ValidItems[PromptSuggestion]
+    __replaces_meta__ = True
 
 
 # Session updates: everything that an agent tells while it works.
@@ -1818,72 +1620,31 @@ class PromptSuggestionsUpdate(Model, tag_field="sessionUpdate", tag="prompt_sugg
 # Pages: prompt-turn, session-list (session info), session-usage; and whatever the variants' own files say.
 
 
-class CurrentModeUpdate(Model, tag_field="sessionUpdate", tag="current_mode_update"):
-    """The session's mode after a change."""
-
-    current_mode_id: SessionModeId
-
-
-class ConfigOptionUpdate(Model, tag_field="sessionUpdate", tag="config_option_update"):
+class ConfigOptionUpdate(updates.ConfigOptionUpdate):
     """All config options of the session, with their present values."""
 
-    config_options: Tolerant[ValidItems[SessionConfigOption]]
+    config_options: Tolerant[ValidItems[SessionConfigOption]]  # type: ignore[assignment]
 
 
-class SessionInfoUpdate(Upsert, tag_field="sessionUpdate", tag="session_info_update"):
+class SessionInfoUpdate(updates.SessionInfoUpdate):
     """Changes to the session's information: an omitted field stays, `None` clears it."""
 
-    title: Tolerant[Patch[str]] = UNSET
-    updated_at: Tolerant[Patch[str]] = UNSET
+    __replaces_meta__ = True
 
 
-class Cost(Model):
-    """The cost of a session so far."""
-
-    amount: float
-    currency: str  # ISO 4217
-
-
-class UsageUpdate(Model, tag_field="sessionUpdate", tag="usage_update"):
+class UsageUpdate(updates.UsageUpdate):
     """The used part of the context."""
 
-    used: Uint64
-    size: Uint64
     cost: Tolerant[Cost | None] = None
 
 
-NoticeSeverity: TypeAlias = Annotated[str, words("info", "warning", "error")]
-
-
-@needs("session.notices")
-class Notice(Model, tag_field="sessionUpdate", tag="notice"):
-    """Information for the user that is not part of the conversation; needs `session.notices`."""
-
-    severity: NoticeSeverity
-    title: Annotated[str, Meta(min_length=1)]
-    description: Tolerant[str | None] = None
-
-
-CompactionId = NewType("CompactionId", str)
-CompactionStatus: TypeAlias = Annotated[str, words("in_progress", "completed", "failed", "cancelled")]
-
-
 @needs("session.compaction")
-class CompactionUpdate(Upsert, tag_field="sessionUpdate", tag="compaction_update"):
+class CompactionUpdate(updates.CompactionUpdate):
     """The progress of shortening the context; needs `session.compaction`. An omitted field stays, `None` clears it."""
 
-    compaction_id: CompactionId
+    __replaces_meta__ = True
+
     status: CompactionStatus
-    summary: Tolerant[Patch[ValidItems[ContentBlock]]] = UNSET
-    error: Tolerant[Patch[str]] = UNSET
-
-
-@needs("session.compaction")
-class CompactionSummaryChunk(Model, tag_field="sessionUpdate", tag="compaction_summary_chunk"):
-    """Part of the summary that replaces the shortened context."""
-
-    compaction_id: CompactionId
-    content: ContentBlock
 
 
 SessionUpdate: TypeAlias = Open[

@@ -26,8 +26,7 @@ it.
 
 from __future__ import annotations
 
-import base64
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NewType, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NewType, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType
 
@@ -41,12 +40,9 @@ from accord.schema.base import (
     Open,
     Patch,
     Request,
-    Shape,
     Tolerant,
     Uint32,
-    Uint64,
     Unstable,
-    Upsert as Upsert,
     ValidItems,
     choice,
     every,
@@ -76,8 +72,33 @@ from accord.schema.content import (
 from accord.schema.shared_updates import (
     AbsolutePath as AbsolutePath,
     AgentMessage as AgentMessage,
+    AgentMessageAnchor as AgentMessageAnchor,
     AgentThought as AgentThought,
+    AgentThoughtAnchor as AgentThoughtAnchor,
+    AvailableCommand as AvailableCommand,
+    AvailableCommandInput as AvailableCommandInput,
+    AvailableCommandsUpdate as AvailableCommandsUpdate,
+    BackgroundSubagent as BackgroundSubagent,
+    BackgroundTerminal as BackgroundTerminal,
+    BackgroundToolCall as BackgroundToolCall,
+    BackgroundWork as BackgroundWork,
+    Command as Command,
+    CompactionId as CompactionId,
+    CompactionStatus as CompactionStatus,
+    CompactionSummaryChunk as CompactionSummaryChunk,
+    CompactionUpdate as CompactionUpdate,
+    ConfigOptionUpdate as ConfigOptionUpdate,
     Content as Content,
+    Cost as Cost,
+    CursorAnchor as CursorAnchor,
+    CursorAnchorPosition as CursorAnchorPosition,
+    CursorCapabilities as CursorCapabilities,
+    CursorCompactionAnchor as CursorCompactionAnchor,
+    CursorForkCapabilities as CursorForkCapabilities,
+    CursorId as CursorId,
+    CursorMessageAnchor as CursorMessageAnchor,
+    CursorToolCallAnchor as CursorToolCallAnchor,
+    CursorUpdate as CursorUpdate,
     Diff as Diff,
     DiffAdd as DiffAdd,
     DiffChange as DiffChange,
@@ -90,7 +111,10 @@ from accord.schema.shared_updates import (
     DiffPatchFormat as DiffPatchFormat,
     DiffPathChange as DiffPathChange,
     DiffPathPairChange as DiffPathPairChange,
+    ErrorCode as ErrorCode,
     MessageId as MessageId,
+    Notice as Notice,
+    NoticeSeverity as NoticeSeverity,
     PlanEntry as PlanEntry,
     PlanEntryPriority as PlanEntryPriority,
     PlanEntryStatus as PlanEntryStatus,
@@ -100,9 +124,37 @@ from accord.schema.shared_updates import (
     PlanRemoved as PlanRemoved,
     PlanUpdate as PlanUpdate,
     PlanUpdateContent as PlanUpdateContent,
+    PromptSuggestion as PromptSuggestion,
+    PromptSuggestionsUpdate as PromptSuggestionsUpdate,
+    ReplayComplete as ReplayComplete,
+    SessionCancelCapabilities as SessionCancelCapabilities,
+    SessionConfigBoolean as SessionConfigBoolean,
+    SessionConfigGroupId as SessionConfigGroupId,
+    SessionConfigId as SessionConfigId,
+    SessionConfigOption as SessionConfigOption,
+    SessionConfigOptionCategory as SessionConfigOptionCategory,
+    SessionConfigSelect as SessionConfigSelect,
+    SessionConfigSelectGroup as SessionConfigSelectGroup,
+    SessionConfigSelectOption as SessionConfigSelectOption,
+    SessionConfigSelectOptions as SessionConfigSelectOptions,
+    SessionConfigValueId as SessionConfigValueId,
+    SessionInfoUpdate as SessionInfoUpdate,
+    SessionMessage as SessionMessage,
+    SessionMessageAnchor as SessionMessageAnchor,
+    SessionMessageChunk as SessionMessageChunk,
     SessionReference as SessionReference,
+    Skill as Skill,
+    SubagentSessionCapabilities as SubagentSessionCapabilities,
     Terminal as Terminal,
+    TerminalCancelCapabilities as TerminalCancelCapabilities,
+    TerminalCapabilities as TerminalCapabilities,
+    TerminalExitStatus as TerminalExitStatus,
     TerminalId as TerminalId,
+    TerminalOutput as TerminalOutput,
+    TerminalOutputChunk as TerminalOutputChunk,
+    TerminalSize as TerminalSize,
+    TerminalUpdate as TerminalUpdate,
+    TextCommandInput as TextCommandInput,
     ToolCallCancelCapabilities as ToolCallCancelCapabilities,
     ToolCallCapabilities as ToolCallCapabilities,
     ToolCallContent as ToolCallContent,
@@ -113,11 +165,12 @@ from accord.schema.shared_updates import (
     ToolCallStatus as ToolCallStatus,
     ToolCallUpdate as ToolCallUpdate,
     ToolKind as ToolKind,
+    Usage as Usage,
+    UsageUpdate as UsageUpdate,
     UserMessage as UserMessage,
+    UserMessageAnchor as UserMessageAnchor,
 )
 from accord.schema.v1 import (
-    AgentMessageAnchor as AgentMessageAnchor,
-    AgentThoughtAnchor as AgentThoughtAnchor,
     ArchiveSessionRequest as ArchiveSessionRequest,
     ArchiveSessionResponse as ArchiveSessionResponse,
     AuthAccount as AuthAccount,
@@ -130,20 +183,7 @@ from accord.schema.v1 import (
     BooleanPropertySchema as BooleanPropertySchema,
     CloseSessionRequest as CloseSessionRequest,
     CloseSessionResponse as CloseSessionResponse,
-    CompactionId as CompactionId,
-    CompactionStatus as CompactionStatus,
-    CompactionSummaryChunk as CompactionSummaryChunk,
     CompleteElicitationNotification as CompleteElicitationNotification,
-    Cost as Cost,
-    CursorAnchor as CursorAnchor,
-    CursorAnchorPosition as CursorAnchorPosition,
-    CursorCapabilities as CursorCapabilities,
-    CursorCompactionAnchor as CursorCompactionAnchor,
-    CursorForkCapabilities as CursorForkCapabilities,
-    CursorId as CursorId,
-    CursorMessageAnchor as CursorMessageAnchor,
-    CursorToolCallAnchor as CursorToolCallAnchor,
-    CursorUpdate as CursorUpdate,
     DeleteSessionRequest as DeleteSessionRequest,
     DeleteSessionResponse as DeleteSessionResponse,
     DisableProviderRequest as DisableProviderRequest,
@@ -156,7 +196,6 @@ from accord.schema.v1 import (
     ElicitationUrlCapabilities as ElicitationUrlCapabilities,
     EnumOption as EnumOption,
     EnvVariable as EnvVariable,
-    ErrorCode as ErrorCode,
     ExtNotification as ExtNotification,
     ExtRequest as ExtRequest,
     ExtResponse as ExtResponse,
@@ -175,16 +214,12 @@ from accord.schema.v1 import (
     MessageMcpResponse as MessageMcpResponse,
     MultiSelectItems as MultiSelectItems,
     MultiSelectPropertySchema as MultiSelectPropertySchema,
-    Notice as Notice,
-    NoticeSeverity as NoticeSeverity,
     NumberPropertySchema as NumberPropertySchema,
     PermissionOptionId as PermissionOptionId,
-    PromptSuggestion as PromptSuggestion,
     PromptSuggestionsAudioCapabilities as PromptSuggestionsAudioCapabilities,
     PromptSuggestionsCapabilities as PromptSuggestionsCapabilities,
     PromptSuggestionsEmbeddedContextCapabilities as PromptSuggestionsEmbeddedContextCapabilities,
     PromptSuggestionsImageCapabilities as PromptSuggestionsImageCapabilities,
-    PromptSuggestionsUpdate as PromptSuggestionsUpdate,
     ProtocolVersion as ProtocolVersion,
     ProviderCurrentConfig as ProviderCurrentConfig,
     ProviderId as ProviderId,
@@ -197,17 +232,9 @@ from accord.schema.v1 import (
     SessionAdditionalDirectoriesCapabilities as SessionAdditionalDirectoriesCapabilities,
     SessionArchiveCapabilities as SessionArchiveCapabilities,
     SessionArchiveFilter as SessionArchiveFilter,
-    SessionCancelCapabilities as SessionCancelCapabilities,
-    SessionConfigGroupId as SessionConfigGroupId,
-    SessionConfigId as SessionConfigId,
-    SessionConfigOptionCategory as SessionConfigOptionCategory,
-    SessionConfigSelectOption as SessionConfigSelectOption,
-    SessionConfigValueId as SessionConfigValueId,
     SessionDeleteCapabilities as SessionDeleteCapabilities,
     SessionForkCapabilities as SessionForkCapabilities,
     SessionId as SessionId,
-    SessionMessageAnchor as SessionMessageAnchor,
-    SessionMessageChunk as SessionMessageChunk,
     SessionOptionsCapabilities as SessionOptionsCapabilities,
     SessionStatus as SessionStatus,
     SessionStatusCapabilities as SessionStatusCapabilities,
@@ -220,13 +247,10 @@ from accord.schema.v1 import (
     SetSessionTitleRequest as SetSessionTitleRequest,
     SetSessionTitleResponse as SetSessionTitleResponse,
     StringMultiSelectItems as StringMultiSelectItems,
-    SubagentSessionCapabilities as SubagentSessionCapabilities,
     SystemPromptMode as SystemPromptMode,
     TitledMultiSelectItems as TitledMultiSelectItems,
     UnarchiveSessionRequest as UnarchiveSessionRequest,
     UnarchiveSessionResponse as UnarchiveSessionResponse,
-    Usage as Usage,
-    UserMessageAnchor as UserMessageAnchor,
 )
 
 # What belongs to the protocol itself rather than to a topic: request ids, absolute paths, errors and their data.
@@ -282,11 +306,9 @@ else:
     )
 
 
-class Error(Shape):
+class Error(updates.Error):
     """The error of an answer, or of a session that stopped on it."""
 
-    code: ErrorCode
-    message: str
     data: Tolerant[ErrorData | None] = None
 
 
@@ -296,111 +318,10 @@ class CancelRequestNotification(Notification, method="$/cancel_request"):
     request_id: RequestId
 
 
-# Slash commands that an agent offers.
-#
-# Differs from version 1: commands and their inputs say their `type`, so that others may come; skills are such others.
-
-
-class TextCommandInput(Model, tag_field="type", tag="text"):
-    """Free text after a command's name; the hint says what to type."""
-
-    hint: str
-
-
-AvailableCommandInput: TypeAlias = Open[TextCommandInput]
-
-
-class Command(Model, tag_field="type", tag="command"):
-    """A slash command that the agent offers; its name has no slash."""
-
-    name: str
-    description: str
-    input: Tolerant[AvailableCommandInput | None] = None
-
-    @classmethod
-    def of(cls, name: str, description: str, hint: str | None = None) -> Command:
-        return cls(name, description, TextCommandInput(hint) if hint is not None else None)
-
-
-@unstable
-class Skill(Model, tag_field="type", tag="skill"):
-    """A skill that the user can name in a prompt; `path` is the folder or file that holds it."""
-
-    name: str
-    description: str
-    path: Tolerant[AbsolutePath | None] = None
-
-
-AvailableCommand: TypeAlias = Annotated[Open[Command | Skill], every("name", "description")]
-
-
-class AvailableCommandsUpdate(Model, tag_field="sessionUpdate", tag="available_commands_update"):
-    """The commands available now; they replace the earlier list."""
-
-    available_commands: ValidItems[AvailableCommand]
-
-
 # Session config options: what a user may choose about a session, its mode included.
 #
 # Differs from version 1: options and groups are named by `configId` and `groupId`, and modes are options of the category
 # `mode`.
-
-
-class SessionConfigSelectGroup(Model):
-    """Values of a select option under a common heading."""
-
-    group_id: SessionConfigGroupId
-    name: str
-    options: Tolerant[ValidItems[SessionConfigSelectOption]]
-
-
-def _flat_or_grouped(value: Json) -> Any:
-    if not isinstance(value, list):
-        return None
-    items = cast("list[Json]", value)
-    grouped = bool(items) and all(isinstance(item, dict) and "groupId" in item for item in items)
-    return list[SessionConfigSelectGroup] if grouped else list[SessionConfigSelectOption]
-
-
-if TYPE_CHECKING:
-    SessionConfigSelectOptions: TypeAlias = list[SessionConfigSelectOption] | list[SessionConfigSelectGroup]
-else:
-    SessionConfigSelectOptions = choice(
-        "SessionConfigSelectOptions",
-        _flat_or_grouped,
-        list[SessionConfigSelectOption],
-        list[SessionConfigSelectGroup],
-    )
-
-
-class SessionConfigSelect(Model, tag_field="type", tag="select"):
-    """A config option with one of several values."""
-
-    config_id: SessionConfigId
-    name: str
-    current_value: SessionConfigValueId
-    options: SessionConfigSelectOptions
-    description: Tolerant[str | None] = None
-    category: Tolerant[SessionConfigOptionCategory | None] = None
-
-
-class SessionConfigBoolean(Model, tag_field="type", tag="boolean"):
-    """A config option that is on or off."""
-
-    config_id: SessionConfigId
-    name: str
-    current_value: bool
-    description: Tolerant[str | None] = None
-    category: Tolerant[SessionConfigOptionCategory | None] = None
-
-
-SessionConfigOption: TypeAlias = Annotated[Open[SessionConfigSelect | SessionConfigBoolean], every("configId", "name")]
-
-
-class ConfigOptionUpdate(Model, tag_field="sessionUpdate", tag="config_option_update"):
-    """All config options of the session, with their present values."""
-
-    config_options: ValidItems[SessionConfigOption]
 
 
 class SetSessionConfigOptionResponse(Model):
@@ -693,70 +614,7 @@ class AgentThoughtChunk(ContentChunk, updates.AgentThoughtChunk):
     """Part of a thought of the agent."""
 
 
-# Terminals that an agent has: commands it runs itself, for the client to show.
-#
-# Differs from version 1, where the client runs commands for the agent: here terminals are reported, as upserts and output
-# chunks, and the one thing a client may ask is to cancel a command, where the terminal offers it.
-
-
-_CellCount = Annotated[int, Meta(ge=1, le=2**16 - 1)]
-
-
-class TerminalExitStatus(Model):
-    """The end of a terminal's command, even if no details are known."""
-
-    exit_code: Tolerant[Int64 | None] = None
-    signal: Tolerant[str | None] = None
-
-
-class TerminalOutput(Model):
-    """The whole output that is kept, encoded in base64."""
-
-    data: str
-
-    @classmethod
-    def of(cls, output: bytes) -> TerminalOutput:
-        return cls(base64.b64encode(output).decode("ascii"))
-
-
-class TerminalSize(Model):
-    """The number of columns and rows of a terminal."""
-
-    cols: _CellCount
-    rows: _CellCount
-
-
-class TerminalCancelCapabilities(Model):
-    """Declares that the client may cancel a terminal's command."""
-
-
-class TerminalCapabilities(Model):
-    """The client's present options for a terminal."""
-
-    cancel: Tolerant[TerminalCancelCapabilities | None] = None
-
-
-class TerminalUpdate(Upsert, tag_field="sessionUpdate", tag="terminal_update"):
-    """A terminal, or changes to it."""
-
-    terminal_id: TerminalId
-    command: Tolerant[Patch[str]] = UNSET
-    cwd: Tolerant[Patch[AbsolutePath]] = UNSET
-    output: Tolerant[Patch[TerminalOutput]] = UNSET
-    exit_status: Tolerant[Patch[TerminalExitStatus]] = UNSET
-    size: Tolerant[Patch[TerminalSize]] = UNSET
-    capabilities: Tolerant[Patch[TerminalCapabilities]] = UNSET
-
-
-class TerminalOutputChunk(Model, tag_field="sessionUpdate", tag="terminal_output_chunk"):
-    """Output to append to a terminal's, encoded in base64 by itself."""
-
-    terminal_id: TerminalId
-    data: str
-
-    @classmethod
-    def of(cls, terminal_id: TerminalId, output: bytes) -> TerminalOutputChunk:
-        return cls(terminal_id, base64.b64encode(output).decode("ascii"))
+# Terminals that an agent has: the one thing a client may ask is to cancel a command, where the terminal offers it.
 
 
 class CancelTerminalResponse(Model):
@@ -775,55 +633,32 @@ class CancelTerminalRequest(Request[CancelTerminalResponse], method="terminal/ca
 # New in version 2. An idle update ends a turn and says why; in version 1 the answer to the prompt does.
 
 
-class BackgroundToolCall(Model, tag_field="type", tag="tool_call"):
-    """A tool call that continues in the background."""
-
-    tool_call_id: ToolCallId
-
-
-class BackgroundTerminal(Model, tag_field="type", tag="terminal"):
-    """A terminal whose command continues in the background."""
-
-    terminal_id: TerminalId
-
-
-class BackgroundSubagent(Model, tag_field="type", tag="subagent"):
-    """A subagent that works in the background."""
-
-    session_id: SessionId
-
-
-BackgroundWork: TypeAlias = Open[BackgroundToolCall | BackgroundTerminal | BackgroundSubagent]
-
-
 # In all of these, `background` is everything that runs there now; None says nothing about it, an empty list: nothing.
 
 
-class RunningStateUpdate(Model, tag_field="state", tag="running"):
+class RunningStateUpdate(updates.RunningStateUpdate):
     """The session is at work, on a prompt or on its own."""
 
     background: Tolerant[list[BackgroundWork] | None] = None
 
 
-class IdleStateUpdate(Model, tag_field="state", tag="idle"):
+class IdleStateUpdate(updates.IdleStateUpdate):
     """The session is idle; `stop_reason` says why work ended, and `error` comes with the reason `error`.
 
     Other words are kept; what else comes with them is not.
     """
 
-    stop_reason: Tolerant[str | None] = None
-    usage: Unstable[Tolerant[Usage | None]] = None
     error: Tolerant[Error | None] = None
     background: Tolerant[list[BackgroundWork] | None] = None
 
 
-class RequiresActionStateUpdate(Model, tag_field="state", tag="requires_action"):
+class RequiresActionStateUpdate(updates.RequiresActionStateUpdate):
     """The session cannot continue without the user."""
 
     background: Tolerant[list[BackgroundWork] | None] = None
 
 
-class UnknownStateUpdate(Model, tag_field="state", tag="unknown"):
+class UnknownStateUpdate(updates.UnknownStateUpdate):
     """The agent does not know the session's state."""
 
     background: Tolerant[list[BackgroundWork] | None] = None
@@ -833,14 +668,11 @@ StateUpdate: TypeAlias = Open[RunningStateUpdate | IdleStateUpdate | RequiresAct
 """A snapshot: it replaces the one before."""
 
 
-class SessionStateUpdate(Model, tag_field="sessionUpdate", tag="state_update"):
+class SessionStateUpdate(updates.SessionStateUpdate):
     """A `StateUpdate` as a session update, all of its variants in one."""
 
     state: Annotated[Literal["running", "idle", "requires_action", "unknown"], second_tag(StateUpdate)]
-    stop_reason: Tolerant[str | None] = None
-    usage: Unstable[Tolerant[Usage | None]] = None
     error: Tolerant[Error | None] = None
-    background: Tolerant[list[BackgroundWork] | None] = None
 
 
 # Cancelling a tool call that offers it.
@@ -1193,61 +1025,16 @@ CreateElicitationRequest.__params__ = ElicitationMode
 # The same as in version 1, but for the state, and that no client has to declare support.
 
 
-class SubagentUpdate(Upsert, tag_field="sessionUpdate", tag="subagent_update"):
+class SubagentUpdate(updates.SubagentUpdate):
     """A subagent that this session started, or changes to it."""
 
-    session_id: SessionId
-    title: Tolerant[Patch[str]] = UNSET
-    description: Tolerant[Patch[str]] = UNSET
-    capabilities: Tolerant[Patch[SubagentSessionCapabilities]] = UNSET
     state: Tolerant[Patch[StateUpdate]] = UNSET
-    cwd: Patch[AbsolutePath] = UNSET
-    additional_directories: Patch[list[AbsolutePath]] = UNSET
-
-
-class SessionMessage(Upsert, tag_field="sessionUpdate", tag="session_message"):
-    """A message from one session to another, or changes to it."""
-
-    message_id: MessageId
-    sender_session_id: Tolerant[Patch[SessionId]] = UNSET
-    recipient_session_id: Tolerant[Patch[SessionId]] = UNSET
-    sender_message_id: Tolerant[Patch[MessageId]] = UNSET
-    recipient_message_id: Tolerant[Patch[MessageId]] = UNSET
-    content: Tolerant[Patch[ValidItems[ContentBlock]]] = UNSET
 
 
 # Session updates: everything that an agent tells, at any time.
 #
 # Differs from version 1: whole messages, state and terminals are told too; `tool_call`, `plan` and `current_mode_update`
 # are gone.
-
-
-class SessionInfoUpdate(Upsert, tag_field="sessionUpdate", tag="session_info_update"):
-    """Changes to the session's information."""
-
-    title: Tolerant[Patch[str]] = UNSET
-    updated_at: Tolerant[Patch[str]] = UNSET  # RFC 3339
-
-
-class UsageUpdate(Model, tag_field="sessionUpdate", tag="usage_update"):
-    """The used part of the context, and the cost of the session."""
-
-    used: Uint64
-    size: Uint64
-    cost: Tolerant[Patch[Cost]] = UNSET
-
-
-class CompactionUpdate(Upsert, tag_field="sessionUpdate", tag="compaction_update"):
-    """The progress of shortening the context; the first update fixes its place in the conversation."""
-
-    compaction_id: CompactionId
-    status: Tolerant[Patch[CompactionStatus]] = UNSET  # null: `in_progress`, with which each begins
-    summary: Tolerant[Patch[ValidItems[ContentBlock]]] = UNSET
-    error: Tolerant[Patch[str]] = UNSET
-
-
-class ReplayComplete(Model, tag_field="sessionUpdate", tag="replay_complete"):
-    """The end of the replay that `session/resume` asked for; what follows is live."""
 
 
 SessionUpdate: TypeAlias = Open[

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from accord.paths import path_of_uri
 from accord.printable import label
-from accord.schema import v1
+from accord.schema import content as blocks
 
 
 class PngSize(NamedTuple):
@@ -23,24 +23,24 @@ class PngSize(NamedTuple):
 def placeholder(block: object, folder: str = "") -> str:
     """What a block that is not text holds, in words. Files are named from this folder, if they are in it.
 
-    >>> placeholder(v1.ImageContent.from_bytes(b"not a picture", "image/png"))
+    >>> placeholder(blocks.ImageContent.from_bytes(b"not a picture", "image/png"))
     '[image: image/png, 13 bytes]'
     """
     match block:
-        case v1.ImageContent(data=data, mime_type=kind):
+        case blocks.ImageContent(data=data, mime_type=kind):
             size = png_size(from_base64(data[:64]) or b"")
             pixels = "" if size is None else f", {size.width} x {size.height}"
             return f"[image: {label(kind, 40)}{pixels}, {_length(data):,} bytes]"
-        case v1.AudioContent(data=data, mime_type=kind):
+        case blocks.AudioContent(data=data, mime_type=kind):
             return f"[audio: {label(kind, 40)}, {_length(data):,} bytes]"
-        case v1.SkillReference(name=name):
+        case blocks.SkillReference(name=name):
             return f"[skill: {label(name, 60)}]"
-        case v1.ResourceLink(name=name, uri=uri):
+        case blocks.ResourceLink(name=name, uri=uri):
             shown = _from_folder(uri, folder)
             return f"[link: {label(name, 60)} {label(uri, 200)}]" if shown is None else f"[link: {label(shown, 200)}]"
-        case v1.EmbeddedResource(resource=v1.TextResourceContents(uri=uri, text=text)):
+        case blocks.EmbeddedResource(resource=blocks.TextResourceContents(uri=uri, text=text)):
             return f"[file: {label(_from_folder(uri, folder) or uri, 200)}, {len(text):,} characters]"
-        case v1.EmbeddedResource(resource=v1.BlobResourceContents(uri=uri, blob=blob)):
+        case blocks.EmbeddedResource(resource=blocks.BlobResourceContents(uri=uri, blob=blob)):
             return f"[file: {label(_from_folder(uri, folder) or uri, 200)}, {_length(blob):,} bytes]"
         case _:
             return "[content of an unknown type]"

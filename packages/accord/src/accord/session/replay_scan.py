@@ -10,6 +10,7 @@ import msgspec
 from accord.errors import DecodeError, StoreError
 from accord.schema import codec, v1
 from accord.schema.base import Unknown
+from accord.schema.shared_updates import PlanId
 from accord.session import SessionState
 from accord.session.values import Update
 
@@ -276,7 +277,7 @@ class FoldedRecord:
         """What stands in the conversation, in the order in which it began."""
         self.latest: dict[str, Any] = {}
         """The last update of each kind that replaces the one before, by its tag."""
-        self.plans: dict[v1.PlanId, Any] = {}
+        self.plans: dict[PlanId, Any] = {}
         """The last update of each plan with an id; the latest is the last."""
         self._known: set[Key] = set()
 
@@ -312,5 +313,5 @@ class FoldedRecord:
             self.plans.pop(update.plan_id, None)
 
 
-def _plan_id(plan: Any) -> v1.PlanId:
-    return v1.PlanId(str(plan.raw.get("planId", ""))) if isinstance(plan, Unknown) else plan.plan_id
+def _plan_id(plan: Any) -> PlanId:
+    return PlanId(str(plan.raw.get("planId", ""))) if isinstance(plan, Unknown) else plan.plan_id

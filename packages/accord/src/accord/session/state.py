@@ -3,8 +3,8 @@
     session/update ──▶ SessionState.add ──▶ one fold for its class ──▶ an entry of the timeline, or a setting
                                                                    └──▶ observers (`on_change`)
 
-Updates of both versions of the protocol go the same way: the class says which fold it needs. The folds of version 2 are
-in `upserts` and are loaded with the first update of version 2. Readers see one set of classes (see `shown`).
+Updates of both versions of the protocol go the same way: the class says which fold it needs. An update creates what it
+names or changes the fields that it carries: a field left out stays, `null` clears it, a value replaces it.
 
 An update costs constant work, however long the session is: text is gathered in a buffer and becomes one string only
 when it is read. What is read (`timeline`, `snapshot()`) consists of immutable values, and only values that have changed
@@ -20,13 +20,13 @@ may be kept, so that the limit costs an update nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from accord.schema import shared_updates as updates, v1
+from accord.errors import DecodeError
+from accord.schema import codec, shared_updates as updates
 from accord.schema.base import Json, Unknown
 from accord.session.timeline import Timeline
 from accord.session.values import (
@@ -45,12 +45,12 @@ from accord.session.values import (
     ToolCallState,
     Update,
     choices_of,
+    meta_after,
     oldest_beyond,
     size_of,
 )
 
 if TYPE_CHECKING:
-    from accord.schema import v2
     from accord.session.terminal_state import TerminalState
 
 
@@ -58,8 +58,8 @@ class SessionState:
     """A session's updates folded into messages, tool calls, plans and settings.
 
     >>> state = SessionState()
-    >>> state.add(v1.AgentMessageChunk.of("Hel"))
-    >>> state.add(v1.AgentMessageChunk.of("lo"))
+    >>> state.add(updates.AgentMessageChunk.of("Hel"))
+    >>> state.add(updates.AgentMessageChunk.of("lo"))
     >>> [message.text for message in state.messages]
     ['Hello']
     """
@@ -82,21 +82,21 @@ class SessionState:
         """The id of the plan whose steps `plan` shows; `main` for the plan of version 1, which has no id there."""
         self.plans: dict[updates.PlanId, updates.PlanUpdateContent] = {}
         """The plans as they are now; the one that was updated last is the last."""
-        self.commands: list[v1.AvailableCommand | v2.Skill] = []
+        self.commands: list[updates.AvailableCommand | updates.Skill] = []
         """The slash commands that the agent offers, and in version 2 its skills."""
-        self.modes: list[v1.SessionMode] = []
+        self.modes: list[updates.SessionMode] = []
         """The modes in which the agent can work, whether it offers them as a config option or as modes."""
-        self.mode: v1.SessionModeId | None = None
+        self.mode: updates.SessionModeId | None = None
         """The id of the current mode."""
-        self.models: list[v1.ModelInfo] = []
+        self.models: list[updates.ModelInfo] = []
         """The models that the agent offers, whether as a config option or, as older agents do, as `models`."""
-        self.model: v1.ModelId | None = None
+        self.model: updates.ModelId | None = None
         """The id of the current model."""
         self.config: list[ConfigOption] = []
         """The config options of known types, in the agent's order."""
         self.unknown_config: list[Unknown] = []
         """Config options of types that this version of Accord does not know, as they came."""
-        self.usage: v1.UsageUpdate | None = None
+        self.usage: updates.UsageUpdate | None = None
         """How much of the context is used, as last reported."""
         self.title: str | None = None
         """The session's title."""
@@ -104,27 +104,27 @@ class SessionState:
         """The `_meta` of the session's information, as last reported."""
         self.updated_at: str | None = None
         """When the session last changed, as the agent reports it."""
-        self.notices: list[v1.Notice] = []
+        self.notices: list[updates.Notice] = []
         """Notices to the user."""
-        self.compactions: dict[v1.CompactionId, Compaction] = {}
+        self.compactions: dict[updates.CompactionId, Compaction] = {}
         """Compactions of the context, by their ids."""
-        self.subagents: dict[v1.SessionId, SubagentState] = {}
+        self.subagents: dict[updates.SessionId, SubagentState] = {}
         """The session's subagents, by the ids of their sessions."""
-        self.session_messages: dict[v1.MessageId, SessionMessageState] = {}
+        self.session_messages: dict[updates.MessageId, SessionMessageState] = {}
         """Messages between this session and others, by their ids in this session."""
-        self.cursors: dict[v1.CursorId, SessionCursor] = {}
+        self.cursors: dict[updates.CursorId, SessionCursor] = {}
         """Places at which the session can be forked, by their ids, in the order in which the agent announced them."""
-        self.suggestions: list[v1.PromptSuggestion] = []
+        self.suggestions: list[updates.PromptSuggestion] = []
         """Prompts that the agent expects next, the likeliest first."""
         self.history_length: int | None = None
         """How many messages and tool calls were there at the end of a replay; None if no replay has come to its end."""
         self.activity: str | None = None
         """What the session does, such as `idle` or `running`; None if the agent has not said so, as in version 1."""
-        self.background: list[v2.BackgroundWork] | None = None
+        self.background: list[updates.BackgroundWork] | None = None
         """All that runs in the background; None if the agent does not report that, as in version 1."""
-        self.last_end: v2.SessionStateUpdate | None = None
+        self.last_end: updates.SessionStateUpdate | None = None
         """The update that ended the latest work, with its stop reason, usage and error; None in version 1."""
-        self.terminals: dict[v1.TerminalId, TerminalState] = {}
+        self.terminals: dict[updates.TerminalId, TerminalState] = {}
         """The terminals in which the agent runs commands, by their ids; empty in version 1."""
         self.unknown: list[Unknown] = []
         """Updates of kinds that this version of Accord does not know, as they came."""
@@ -148,7 +148,7 @@ class SessionState:
         if self._observers:
             self._tell(update)
 
-    def append_text(self, speaker: Speaker, chunk: v2.AgentMessageChunk, size: int) -> None:
+    def append_text(self, speaker: Speaker, chunk: updates.AgentMessageChunk, size: int) -> None:
         """`add` for a chunk of version 2 that is known to be plain text."""
         content: Any = chunk.content
         self._timeline.append_text(speaker, chunk.message_id, content.text)
@@ -165,18 +165,35 @@ class SessionState:
             self.add(update)
 
     def _add_other(self, update: Any) -> None:
-        """Fold an update that only one version has, by what it says; keep one of an unknown kind."""
-        if getattr(update, "as_update", None) is not None:
-            self._fold(self.as_read(update))
-        elif not isinstance(update, Unknown):
-            self._load_upserts()
-            self._fold(update)
-        else:
-            meant = self._load_upserts().meant_by(self, update) if update.tag in _MEANT_OTHERWISE else None
+        """Fold an update of a class that only one version has, or of an unknown kind."""
+        if isinstance(update, Unknown):
+            meant = self._meant_by(update)
             if meant is None:
                 self.unknown.append(update)
             else:
                 self.add(meant)
+        elif getattr(update, "as_update", None) is not None:
+            self._fold(self.as_read(update))
+        else:
+            self._fold(update)
+
+    def _meant_by(self, update: Unknown) -> Any:
+        """The update that an agent means which has mistaken the version; None if it makes no sense there either.
+
+        A state of the session that Accord does not know is kept, and nothing else is known of it: it is not idle.
+        """
+        if update.tag == "state_update" and isinstance(word := update.raw.get("state"), str):
+            self.activity, self.background = (
+                word,
+                _read_or_none(update.raw.get("background"), list[updates.BackgroundWork]),
+            )
+            return None
+        if update.tag not in ("tool_call", "plan", "current_mode_update"):
+            return None
+        from accord.schema import v1
+
+        meant = _read_or_none(update.raw, v1.SessionUpdate)
+        return None if isinstance(meant, Unknown) else meant
 
     def as_read(self, update: Any) -> Any:
         """What an update that only version 1 has says to this session, in the classes in which everyone reads updates.
@@ -184,30 +201,26 @@ class SessionState:
         A call that was unfinished when its turn was cancelled stays `cancelled` unless it completes: an agent of
         version 1 has no such word, and says `failed`.
         """
-        known = self._timeline.tool_calls.get(getattr(update, "tool_call_id", v1.ToolCallId("")))
+        known = self._timeline.tool_calls.get(getattr(update, "tool_call_id", updates.ToolCallId("")))
         read = update.as_update(is_known=known is not None)
         if known is None or known.status != "cancelled" or update.__struct_config__.tag == "tool_call":
             return read
         return read if read.status in (UNSET, "completed") else replace(read, status="cancelled")
 
-    def _fold(self, update: Update) -> None:
-        """Fold an update of a known class."""
-        if (in_timeline := _IN_TIMELINE.get(update.__class__)) is not None:
+    def _fold(self, update: Any) -> None:
+        """Fold an update. The class of one version is folded like the class that everyone reads it by."""
+        kind = update.__class__
+        if kind not in _IN_TIMELINE and kind not in self._folds:
+            if issubclass(kind, updates.ContentChunk):  # one of version 2, where each chunk has an id that stays valid
+                _IN_TIMELINE[kind] = Timeline.append
+            else:
+                self._folds[kind] = next(self._folds[it] for it in kind.__mro__ if it in self._folds)
+        if (in_timeline := _IN_TIMELINE.get(kind)) is not None:
             in_timeline(self._timeline, update)
         else:
-            self._folds[update.__class__](self, update)
+            self._folds[kind](self, update)
 
-    @classmethod
-    def _load_upserts(cls) -> ModuleType:
-        """The folds of version 2, added to the tables. A program that speaks version 1 never loads them."""
-        from accord.session import upserts
-
-        _IN_TIMELINE.update(upserts.IN_TIMELINE)
-        cls._folds.update(upserts.FOLDS)
-        cls._folds.update({kind: _folding(meaning) for kind, meaning in upserts.MEANT.items()})
-        return upserts
-
-    def add_prompt(self, content: Sequence[v1.ContentBlock]) -> None:
+    def add_prompt(self, content: Sequence[updates.ContentBlock]) -> None:
         """Add a prompt of the user. If the agent repeats it as updates, they replace it.
 
         A message id that was used before is a new message from now on: some agents start counting again in each turn.
@@ -215,7 +228,7 @@ class SessionState:
         self._timeline.begin_turn(content)
         self._tell(None)
 
-    def add_prompt_copy(self, content: Sequence[v1.ContentBlock]) -> int:
+    def add_prompt_copy(self, content: Sequence[updates.ContentBlock]) -> int:
         """Add a prompt of the user before the agent has inserted it, in version 2; returns its place.
 
         The agent's echo replaces it: the message with the id that `name_prompt` has given to it, else the next message
@@ -226,7 +239,7 @@ class SessionState:
             self._tell(None)
         return place
 
-    def name_prompt(self, place: int, message_id: v1.MessageId) -> None:
+    def name_prompt(self, place: int, message_id: updates.MessageId) -> None:
         """Take the id that the agent's answer gives to the prompt at this place; an echo before has done that."""
         self._timeline.name_copy(place, message_id)
         if self._observers:
@@ -257,50 +270,50 @@ class SessionState:
         self._timeline.cancel_unfinished({getattr(work, "tool_call_id", None) for work in self.background or ()})
         self._tell(None)
 
-    def set_modes(self, modes: v1.SessionModeState | None) -> None:
+    def set_modes(self, modes: Any) -> None:
         """Set the modes that the session was opened with."""
         if modes is not None:
             self.modes, self.mode = modes.available_modes, modes.current_mode_id
             self._tell(None)
 
-    def set_models(self, models: v1.SessionModelState | None) -> None:
+    def set_models(self, models: Any) -> None:
         """Set the models that the session was opened with; those of a config option count more."""
         if models is not None and self.model_option is None:
             self.models, self.model = models.available_models, models.current_model_id
             self._tell(None)
 
-    def set_config(self, options: Sequence[v1.SessionConfigOption] | None) -> None:
+    def set_config(self, options: Sequence[updates.SessionConfigOption] | None) -> None:
         """Set the config options that the session was opened with, or that the agent returned after a change."""
         if options is not None:
             self._take_config(options)
             self._tell(None)
 
-    def set_mode(self, mode: v1.SessionModeId) -> None:
+    def set_mode(self, mode: updates.SessionModeId) -> None:
         """Set the current mode."""
         self.mode = mode
         self._tell(None)
 
-    def set_model(self, model: v1.ModelId) -> None:
+    def set_model(self, model: updates.ModelId) -> None:
         """Set the current model."""
         self.model = model
         self._tell(None)
 
     def option(self, config_id: str) -> ConfigOption | None:
         """The config option with this id, as it is now; None if the id or the option's type is unknown."""
-        return next((option for option in self.config if option.id == config_id), None)
+        return next((option for option in self.config if option.config_id == config_id), None)
 
     @property
-    def mode_option(self) -> v1.SessionConfigSelect | None:
+    def mode_option(self) -> updates.SessionConfigSelect | None:
         """The config option for the mode; None if the agent has none, as older agents have only modes."""
         return self._option_of("mode")
 
     @property
-    def model_option(self) -> v1.SessionConfigSelect | None:
+    def model_option(self) -> updates.SessionConfigSelect | None:
         """The config option for the model; None if the agent has none, as older agents have only `models`."""
         return self._option_of("model")
 
-    def _option_of(self, category: str) -> v1.SessionConfigSelect | None:
-        options = (it for it in self.config if isinstance(it, v1.SessionConfigSelect))
+    def _option_of(self, category: str) -> updates.SessionConfigSelect | None:
+        options = (it for it in self.config if isinstance(it, updates.SessionConfigSelect))
         return next((it for it in options if it.category == category), None)
 
     # Reading
@@ -315,7 +328,7 @@ class SessionState:
         return self._timeline.entries
 
     @property
-    def tool_calls(self) -> dict[v1.ToolCallId, ToolCallState]:
+    def tool_calls(self) -> dict[updates.ToolCallId, ToolCallState]:
         """Every tool call of the session, by its id."""
         return self._timeline.tool_calls
 
@@ -370,7 +383,7 @@ class SessionState:
 
     def _tell(self, update: Update | None) -> None:
         for observer in list(self._observers):
-            observer(cast("v1.SessionUpdate", update))
+            observer(update)
 
     def on_replacement(self, observer: ReplacementObserver) -> Callable[[], None]:
         """Call `observer` with a message as it was and as it is, after an update has replaced or cleared its content.
@@ -395,7 +408,7 @@ class SessionState:
         """Drop this many of the oldest entries of the timeline."""
         self._timeline.forget(count)
 
-    def drain(self, place: int, least: int) -> tuple[v1.ContentBlock, ...]:
+    def drain(self, place: int, least: int) -> tuple[updates.ContentBlock, ...]:
         """Take what the message at position `place` says out of it, if that is at least so many bytes."""
         return self._timeline.drain(place, least)
 
@@ -431,7 +444,7 @@ class SessionState:
         self.plans[plan_id] = plan
         self.show_latest_plan()
 
-    def _remove_plan(self, update: v1.PlanRemoved) -> None:
+    def _remove_plan(self, update: updates.PlanRemoved) -> None:
         self.plans.pop(update.plan_id, None)
         self.show_latest_plan()
 
@@ -440,77 +453,112 @@ class SessionState:
         latest = next((plan for plan in reversed(self.plans.values()) if isinstance(plan, updates.PlanItems)), None)
         self.plan, self.plan_id = ([], None) if latest is None else (latest.entries, latest.plan_id)
 
-    def _add_commands(self, update: v1.AvailableCommandsUpdate) -> None:
-        self.commands = [*update.available_commands]
+    def _add_commands(self, update: updates.AvailableCommandsUpdate) -> None:
+        self.commands = [it for it in update.available_commands if not isinstance(it, Unknown)]
 
-    def _add_mode(self, update: v1.CurrentModeUpdate) -> None:
+    def _add_mode(self, update: updates.CurrentModeUpdate) -> None:
         if self.mode_option is None:
             self.mode = update.current_mode_id
 
-    def _add_config(self, update: v1.ConfigOptionUpdate) -> None:
+    def _add_config(self, update: updates.ConfigOptionUpdate) -> None:
         self._take_config(update.config_options)
 
-    def _take_config(self, options: Sequence[v1.SessionConfigOption]) -> None:
+    def _take_config(self, options: Sequence[updates.SessionConfigOption]) -> None:
         self.config = [option for option in options if not isinstance(option, Unknown)]
         self.unknown_config = [option for option in options if isinstance(option, Unknown)]
         if (option := self.mode_option) is not None:
             # session-config-options, Relationship to Session Modes: the option counts, and modes are its older form.
-            self.mode = v1.SessionModeId(option.current_value)
+            self.mode = updates.SessionModeId(option.current_value)
             self.modes = [
-                v1.SessionMode(v1.SessionModeId(it.value), it.name, it.description) for it in choices_of(option)
+                updates.SessionMode(updates.SessionModeId(it.value), it.name, it.description)
+                for it in choices_of(option)
             ]
         if (option := self.model_option) is not None:
-            self.model = v1.ModelId(option.current_value)
-            self.models = [v1.ModelInfo(v1.ModelId(it.value), it.name, it.description) for it in choices_of(option)]
+            self.model = updates.ModelId(option.current_value)
+            self.models = [
+                updates.ModelInfo(updates.ModelId(it.value), it.name, it.description) for it in choices_of(option)
+            ]
 
-    def _add_info(self, update: v1.SessionInfoUpdate) -> None:
+    def _add_info(self, update: updates.SessionInfoUpdate) -> None:
         if update.title is not UNSET:
             self.title = update.title
         if update.updated_at is not UNSET:
             self.updated_at = update.updated_at
-        if update.meta is not UNSET:
-            self.meta = update.meta
+        self.meta = meta_after(self.meta, update)
 
-    def _add_usage(self, update: v1.UsageUpdate) -> None:
+    def _add_usage(self, update: updates.UsageUpdate) -> None:
+        if update.cost is UNSET:
+            update = replace(update, cost=None if self.usage is None else self.usage.cost)
         self.usage = update
 
-    def _add_notice(self, update: v1.Notice) -> None:
+    def _add_state(self, update: updates.SessionStateUpdate) -> None:
+        self.activity, self.background = update.state, update.background
+        if update.state == "idle" and update.stop_reason is not None:
+            self.last_end = update
+
+    def _end_replay(self, _: updates.ReplayComplete) -> None:
+        self.history_length = len(self)
+
+    def _add_notice(self, update: updates.Notice) -> None:
         self.notices.append(update)
 
-    def _add_compaction(self, update: v1.CompactionUpdate) -> None:
+    def _add_compaction(self, update: updates.CompactionUpdate) -> None:
         known = self._compaction(update.compaction_id)
-        known.status = update.status
+        if update.status is not UNSET:
+            known.status = update.status or "in_progress"
         if update.error is not UNSET:
             known.error = update.error
         if update.summary is not UNSET:
             known.replace(update.summary or ())
-        if update.meta is not UNSET:
-            known.meta = update.meta
+        known.meta = meta_after(known.meta, update)
 
-    def _add_compaction_chunk(self, update: v1.CompactionSummaryChunk) -> None:
+    def _add_compaction_chunk(self, update: updates.CompactionSummaryChunk) -> None:
         self._compaction(update.compaction_id).add(update.content)
 
-    def _compaction(self, compaction_id: v1.CompactionId) -> Compaction:
+    def _compaction(self, compaction_id: updates.CompactionId) -> Compaction:
         known = self.compactions.get(compaction_id)
         if known is None:
             known = self.compactions[compaction_id] = Compaction(compaction_id)
         return known
 
-    def _add_subagent(self, update: v1.SubagentUpdate) -> None:
+    def _add_subagent(self, update: updates.SubagentUpdate) -> None:
         known = self.subagents.get(update.session_id) or SubagentState(update.session_id)
         self.subagents[update.session_id] = known.updated(update)
 
-    def _add_session_message(self, update: v1.SessionMessage) -> None:
+    def _add_session_message(self, update: updates.SessionMessage) -> None:
         self._session_message(update.message_id).update(update)
 
-    def _add_session_message_chunk(self, update: v1.SessionMessageChunk) -> None:
+    def _add_session_message_chunk(self, update: updates.SessionMessageChunk) -> None:
         self._session_message(update.message_id).add(update.content)
 
-    def _session_message(self, message_id: v1.MessageId) -> SessionMessageState:
+    def _session_message(self, message_id: updates.MessageId) -> SessionMessageState:
         known = self.session_messages.get(message_id)
         if known is None:
             known = self.session_messages[message_id] = SessionMessageState(message_id)
         return known
+
+    # Terminals
+
+    def _add_terminal(self, update: updates.TerminalUpdate) -> None:
+        if not self._terminal(update.terminal_id).update(update):
+            self._keep_as_it_came(update)
+
+    def _add_terminal_output(self, chunk: updates.TerminalOutputChunk) -> None:
+        if not self._terminal(chunk.terminal_id).add(chunk.data):
+            self._keep_as_it_came(chunk)
+
+    def _terminal(self, terminal_id: updates.TerminalId) -> TerminalState:
+        from accord.session.terminal_state import TerminalState  # only agents that speak version 2 have terminals
+
+        known = self.terminals.get(terminal_id)
+        if known is None:
+            known = self.terminals[terminal_id] = TerminalState(terminal_id)
+        return known
+
+    def _keep_as_it_came(self, update: updates.TerminalUpdate | updates.TerminalOutputChunk) -> None:
+        """Keep an update whose output is not base64."""
+        plain = codec.plain(update)
+        self.unknown.append(Unknown(plain["sessionUpdate"], plain))
 
     def cursor_at(self, place: str) -> SessionCursor:
         """The cursor with this id, or beside what has this id, at which the session can be forked; or ValueError."""
@@ -523,49 +571,51 @@ class SessionState:
             raise ValueError(f"the session cannot be forked at {place!r}; it can be at {known or 'no place'}")
         return found
 
-    def _add_cursor(self, update: v1.CursorUpdate) -> None:
+    def _add_cursor(self, update: updates.CursorUpdate) -> None:
         known = self.cursors.get(update.cursor_id) or SessionCursor(update.cursor_id, None)
         self.cursors[update.cursor_id] = known.updated(update)
 
-    def _add_suggestions(self, update: v1.PromptSuggestionsUpdate) -> None:
+    def _add_suggestions(self, update: updates.PromptSuggestionsUpdate) -> None:
         self.suggestions = update.suggestions
 
     _folds: ClassVar[dict[type, Callable[[SessionState, Any], None]]] = {
         updates.PlanUpdate: _add_plan,
-        v1.PlanUpdate: _add_plan,
-        v1.PlanRemoved: _remove_plan,
-        v1.AvailableCommandsUpdate: _add_commands,
-        v1.CurrentModeUpdate: _add_mode,
-        v1.ConfigOptionUpdate: _add_config,
-        v1.SessionInfoUpdate: _add_info,
-        v1.UsageUpdate: _add_usage,
-        v1.Notice: _add_notice,
-        v1.CompactionUpdate: _add_compaction,
-        v1.CompactionSummaryChunk: _add_compaction_chunk,
-        v1.SubagentUpdate: _add_subagent,
-        v1.SessionMessage: _add_session_message,
-        v1.SessionMessageChunk: _add_session_message_chunk,
-        v1.CursorUpdate: _add_cursor,
-        v1.PromptSuggestionsUpdate: _add_suggestions,
+        updates.PlanRemoved: _remove_plan,
+        updates.AvailableCommandsUpdate: _add_commands,
+        updates.CurrentModeUpdate: _add_mode,
+        updates.ConfigOptionUpdate: _add_config,
+        updates.SessionInfoUpdate: _add_info,
+        updates.SessionStateUpdate: _add_state,
+        updates.UsageUpdate: _add_usage,
+        updates.Notice: _add_notice,
+        updates.CompactionUpdate: _add_compaction,
+        updates.CompactionSummaryChunk: _add_compaction_chunk,
+        updates.SubagentUpdate: _add_subagent,
+        updates.SessionMessage: _add_session_message,
+        updates.SessionMessageChunk: _add_session_message_chunk,
+        updates.TerminalUpdate: _add_terminal,
+        updates.TerminalOutputChunk: _add_terminal_output,
+        updates.CursorUpdate: _add_cursor,
+        updates.PromptSuggestionsUpdate: _add_suggestions,
+        updates.ReplayComplete: _end_replay,
     }
-    """The folds of everything else."""
+    """The folds of everything else. `_fold` adds the classes that only one version has."""
 
 
-def _folding(meaning: Callable[[Any], Update]) -> Callable[[SessionState, Any], None]:
-    """The fold of an update that means the same as the one which `meaning` makes of it."""
-    return lambda state, update: state._fold(meaning(update))  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+def _read_or_none(raw: Any, kind: Any) -> Any:
+    try:
+        return codec.convert(raw, kind)
+    except DecodeError:
+        return None
 
-
-_MEANT_OTHERWISE = frozenset(("state_update", "tool_call", "plan", "current_mode_update"))
-"""Tags of updates that one version knows and the other does not: confused agents send them in either.
-
-An unknown state of a session comes under the first.
-"""
 
 _IN_TIMELINE: dict[type, Callable[[Timeline, Any], None]] = {
-    v1.AgentMessageChunk: Timeline.add_chunk,
-    v1.AgentThoughtChunk: Timeline.add_chunk,
-    v1.UserMessageChunk: Timeline.add_chunk,
+    updates.AgentMessageChunk: Timeline.add_chunk,
+    updates.AgentThoughtChunk: Timeline.add_chunk,
+    updates.UserMessageChunk: Timeline.add_chunk,
+    updates.UserMessage: Timeline.put_message,
+    updates.AgentMessage: Timeline.put_message,
+    updates.AgentThought: Timeline.put_message,
     updates.ToolCallProgress: Timeline.update_tool_call,
     updates.ToolCallUpdate: Timeline.update_tool_call,
     updates.ToolCallContentChunk: Timeline.append_content,

@@ -10,17 +10,12 @@ import base64
 import binascii
 import codecs
 import io
-from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
-from accord.schema import v1
+from accord.schema import shared_updates as updates
 from accord.schema.base import Json
 from accord.session.values import WEIGHT, patched_meta
-
-if TYPE_CHECKING:
-    from accord.schema import v2
-
 
 _UTF_8 = codecs.getincrementaldecoder("utf-8")
 
@@ -43,18 +38,18 @@ class TerminalState:
         "size",
     )
 
-    def __init__(self, terminal_id: v1.TerminalId) -> None:
+    def __init__(self, terminal_id: updates.TerminalId) -> None:
         self.id = terminal_id
         """Its id, which the agent gave."""
         self.command: str | None = None
         """The command that runs in it."""
         self.cwd: str | None = None
         """The folder in which the command runs."""
-        self.exit_status: v2.TerminalExitStatus | None = None
+        self.exit_status: updates.TerminalExitStatus | None = None
         """How the command ended; None while it runs."""
-        self.size: v2.TerminalSize | None = None
+        self.size: updates.TerminalSize | None = None
         """Its columns and rows."""
-        self.capabilities: v2.TerminalCapabilities | None = None
+        self.capabilities: updates.TerminalCapabilities | None = None
         """What the client can do with it now."""
         self.meta: dict[str, Json] | None = None
         """Its `_meta`."""
@@ -97,7 +92,7 @@ class TerminalState:
         """The approximate size in bytes."""
         return WEIGHT + len(self._output) + len(self.command or "") + (0 if self.meta is None else len(repr(self.meta)))
 
-    def update(self, update: v2.TerminalUpdate) -> bool:
+    def update(self, update: updates.TerminalUpdate) -> bool:
         """Take an update: what it leaves out stays, and what it clears becomes None.
 
         Returns False if its output is not base64; the output then stays as it was.

@@ -8,7 +8,7 @@ A *tool call* and its updates become one `ToolCallState`: a field left out stays
 before.
 
 Version 2 gives every message an id that stays valid, sends messages whole as well as in chunks, and appends to the
-content of tool calls. `upserts` folds its updates with the methods under "Version 2" below.
+content of tool calls. The state folds its updates with the methods under "Version 2" below.
 
 Each entry has a *place*: its number in the order of the timeline, which counts dropped entries too. A chunk changes one
 entry, and only the entries that have changed since the last time become values again when the timeline is read.
@@ -17,13 +17,26 @@ entry, and only the entries that have changed since the last time become values 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
-from accord.schema import v1
+from accord.schema import shared_updates as updates
 from accord.schema.base import Json
-from accord.schema.shared_updates import ToolCallContent, ToolCallContentChunk, ToolCallUpdate
-from accord.session.values import WEIGHT, Entry, GrowingContent, Message, Speaker, ToolCallState, oldest_beyond, size_of
+from accord.schema.content import ContentBlock, TextContent
+from accord.schema.shared_updates import MessageId, ToolCallContent, ToolCallContentChunk, ToolCallId, ToolCallUpdate
+from accord.session.values import (
+    WEIGHT,
+    Entry,
+    GrowingContent,
+    Message,
+    Speaker,
+    ToolCallState,
+    oldest_beyond,
+    patched_meta,
+    size_of,
+)
 
 
 class GrowingMessage(GrowingContent):
@@ -31,7 +44,7 @@ class GrowingMessage(GrowingContent):
 
     __slots__ = ("id", "is_ours", "is_refused", "meta", "place", "speaker")
 
-    def __init__(self, speaker: Speaker, message_id: v1.MessageId | None, place: int, *, is_ours: bool) -> None:
+    def __init__(self, speaker: Speaker, message_id: MessageId | None, place: int, *, is_ours: bool) -> None:
         super().__init__()
         self.speaker: Speaker = speaker
         self.id = message_id
@@ -53,8 +66,8 @@ class Timeline:
         """How many of the oldest entries were dropped because of the limit."""
         self.on_replacement: Callable[[Message, Message], object] | None = None
         """Called with a message as it was and as it is, after what it said was replaced."""
-        self._calls: dict[v1.ToolCallId, ToolCallState] = {}
-        self._growing: list[GrowingMessage | v1.ToolCallId] = []
+        self._calls: dict[ToolCallId, ToolCallState] = {}
+        self._growing: list[GrowingMessage | ToolCallId] = []
         self._read: list[Entry] = []
         self._changed: set[int] = set()
         self._entries: tuple[Entry, ...] = ()
@@ -62,10 +75,10 @@ class Timeline:
         """The place of the latest prompt."""
         self._last: GrowingMessage | None = None
         """The message that the next chunk without an id may continue."""
-        self._by_id: dict[tuple[Speaker, v1.MessageId], GrowingMessage] = {}
-        self._places: dict[v1.ToolCallId, int] = {}
-        self._unfinished: dict[v1.ToolCallId, None] = {}
-        self._appended: dict[v1.ToolCallId, list[ToolCallContent]] = {}
+        self._by_id: dict[tuple[Speaker, MessageId], GrowingMessage] = {}
+        self._places: dict[ToolCallId, int] = {}
+        self._unfinished: dict[ToolCallId, None] = {}
+        self._appended: dict[ToolCallId, list[ToolCallContent]] = {}
         """Content that was appended to tool calls since they were last read: it joins them when they are."""
         self._not_echoed: list[GrowingMessage] = []
         """Prompts as they were sent, whose ids are not known yet, in version 2."""
@@ -73,7 +86,7 @@ class Timeline:
     # Reading
 
     @property
-    def tool_calls(self) -> dict[v1.ToolCallId, ToolCallState]:
+    def tool_calls(self) -> dict[ToolCallId, ToolCallState]:
         """Every tool call of the session, by its id."""
         if self._appended:
             self._join_appended()
@@ -107,7 +120,7 @@ class Timeline:
 
     # Turns
 
-    def begin_turn(self, content: Sequence[v1.ContentBlock]) -> None:
+    def begin_turn(self, content: Sequence[ContentBlock]) -> None:
         """Add a prompt of the user. If the agent repeats it as updates, they replace it.
 
         A message id that was used before is a new message from now on: some agents start counting again in each turn.
@@ -146,20 +159,20 @@ class Timeline:
 
     # Messages
 
-    def _begin(self, entry: GrowingMessage | v1.ToolCallId) -> None:
+    def _begin(self, entry: GrowingMessage | ToolCallId) -> None:
         self._changed.add(len(self))
         self._growing.append(entry)
         self._read.append(_NOTHING_YET)
 
     def _begin_message(
-        self, speaker: Speaker, message_id: v1.MessageId | None, *, is_ours: bool = False
+        self, speaker: Speaker, message_id: MessageId | None, *, is_ours: bool = False
     ) -> GrowingMessage:
         message = GrowingMessage(speaker, message_id, len(self), is_ours=is_ours)
         self._begin(message)
         self._last = message
         return message
 
-    def _message(self, speaker: Speaker, message_id: v1.MessageId | None) -> GrowingMessage:
+    def _message(self, speaker: Speaker, message_id: MessageId | None) -> GrowingMessage:
         """The message that a chunk belongs to."""
         last = self._last
         if last is not None and last.speaker == speaker and last.is_ours:
@@ -175,13 +188,13 @@ class Timeline:
             known = self._by_id[speaker, message_id] = self._begin_message(speaker, message_id)
         return known
 
-    def add_chunk(self, chunk: v1.ContentChunk) -> None:
+    def add_chunk(self, chunk: updates.ContentChunk) -> None:
         """Add a chunk of a message."""
         message, speaker = self._last, _SPEAKERS[chunk.__class__]
         if message is None or message.id != chunk.message_id or message.speaker != speaker or message.is_ours:
             message = self._message(speaker, chunk.message_id)
         content, run = chunk.content, message.run
-        if run is None or not isinstance(content, v1.TextContent) or content.annotations or content.meta:
+        if run is None or not isinstance(content, TextContent) or content.annotations or content.meta:
             message.add(content)
         else:
             run.add(content.text)
@@ -211,7 +224,7 @@ class Timeline:
 
     # Version 2
 
-    def add_copy(self, content: Sequence[v1.ContentBlock]) -> int:
+    def add_copy(self, content: Sequence[ContentBlock]) -> int:
         """Add a prompt as it was sent; the agent's echo replaces its content. Returns its place."""
         copy = self._begin_message("user", None, is_ours=True)
         self._turn_begins = copy.place
@@ -220,7 +233,7 @@ class Timeline:
         self._not_echoed.append(copy)
         return copy.place
 
-    def name_copy(self, place: int, message_id: v1.MessageId) -> None:
+    def name_copy(self, place: int, message_id: MessageId) -> None:
         """Take the id that the agent has given to a prompt: the echo with this id replaces it."""
         if not self._not_echoed:  # the usual case: the echo came first
             return
@@ -238,7 +251,7 @@ class Timeline:
             self._not_echoed.remove(copy)
             self.refuse(place, place + 1)
 
-    def message(self, speaker: Speaker, message_id: v1.MessageId) -> GrowingMessage:
+    def message(self, speaker: Speaker, message_id: MessageId) -> GrowingMessage:
         """The message with this id, which begins now if it is unknown; a prompt that was sent, if this is its echo."""
         known = self._by_id.get((speaker, message_id))
         if known is None:
@@ -252,26 +265,42 @@ class Timeline:
         self._changed.add(known.place)
         return known
 
-    def append_text(self, speaker: Speaker, message_id: v1.MessageId, text: str) -> None:
+    def append(self, chunk: updates.ContentChunk) -> None:
+        """Append a chunk to the message with its id."""
+        content, speaker, message_id = chunk.content, _speaker(chunk), chunk.message_id
+        assert message_id is not None, "in version 2 every chunk has the id of its message"
+        if isinstance(content, TextContent) and content.annotations is None and content.meta is None:
+            self.append_text(speaker, message_id, content.text)
+        else:
+            self.growing(speaker, message_id).add(content)
+
+    def put_message(self, update: updates.UserMessage | updates.AgentMessage | updates.AgentThought) -> None:
+        """Change a message as a whole."""
+        message = self.message(_speaker(update), update.message_id)
+        message.meta = patched_meta(message.meta, update.meta)
+        if update.content is not UNSET:
+            self.replace(message, update.content or ())
+
+    def append_text(self, speaker: Speaker, message_id: MessageId, text: str) -> None:
         """Append plain text to the message with this id."""
         message = self._last
         if message is None or message.id != message_id or message.speaker != speaker or message.is_ours:
             message = self.growing(speaker, message_id)
         run = message.run
         if run is None:
-            message.add(v1.TextContent(text))
+            message.add(TextContent(text))
         else:
             run.add(text)
         self._changed.add(message.place)
 
-    def growing(self, speaker: Speaker, message_id: v1.MessageId) -> GrowingMessage:
+    def growing(self, speaker: Speaker, message_id: MessageId) -> GrowingMessage:
         """The message with this id, to append to; nothing of a prompt that was sent stays in it."""
         message = self.message(speaker, message_id)
         if message.is_ours:
             self.replace(message, ())
         return message
 
-    def replace(self, message: GrowingMessage, content: Sequence[v1.ContentBlock]) -> None:
+    def replace(self, message: GrowingMessage, content: Sequence[ContentBlock]) -> None:
         """Replace what a message says."""
         before = None if self.on_replacement is None else message.read()
         message.is_ours = False
@@ -294,7 +323,7 @@ class Timeline:
             self._calls[tool_call_id] = msgspec.structs.replace(call, content=[*call.content, *items])
         self._appended.clear()
 
-    def drain(self, place: int, least: int) -> tuple[v1.ContentBlock, ...]:
+    def drain(self, place: int, least: int) -> tuple[ContentBlock, ...]:
         """Take what the message at this place says out of it, if that is at least so many bytes."""
         message = self._growing[place - self.forgotten]
         if not isinstance(message, GrowingMessage) or message.size < least:
@@ -313,7 +342,7 @@ class Timeline:
         if sum(sizes) > limit // 2:
             self.forget(oldest_beyond(sizes, limit // 4))
 
-    def _size(self, entry: GrowingMessage | v1.ToolCallId) -> int:
+    def _size(self, entry: GrowingMessage | ToolCallId) -> int:
         return WEIGHT + entry.size if isinstance(entry, GrowingMessage) else size_of(self._calls[entry])
 
     def forget(self, count: int) -> None:
@@ -333,8 +362,23 @@ class Timeline:
 
 
 _SPEAKERS: dict[type, Speaker] = {
-    v1.AgentMessageChunk: "agent",
-    v1.AgentThoughtChunk: "thought",
-    v1.UserMessageChunk: "user",
+    updates.AgentMessageChunk: "agent",
+    updates.AgentThoughtChunk: "thought",
+    updates.UserMessageChunk: "user",
 }
+_SPEAKERS_BY_TAG: dict[str, Speaker] = {
+    "agent_message": "agent",
+    "agent_message_chunk": "agent",
+    "agent_thought": "thought",
+    "agent_thought_chunk": "thought",
+    "user_message": "user",
+    "user_message_chunk": "user",
+}
+
+
+def _speaker(update: Any) -> Speaker:
+    """Who speaks in a message or a chunk, whichever version's class it is of."""
+    return _SPEAKERS_BY_TAG[update.__struct_config__.tag]
+
+
 _NOTHING_YET = Message("user", ())

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from accord.schema import codec, v1
+from accord.schema import codec, shared_updates as updates
 from accord.schema.base import Json, Unknown, Upsert, words
+from accord.schema.content import TextContent
 from accord.schema.shared_updates import (
     PlanEntry,
     PlanId,
@@ -20,11 +21,6 @@ from accord.schema.shared_updates import (
     ToolCallLocation,
     ToolCallUpdate,
 )
-from accord.session import updates
-
-if TYPE_CHECKING:
-    from accord.schema import v2
-
 
 # Text that comes in chunks, in which an emoji may have been split in two, and the approximate sizes of values.
 #
@@ -92,12 +88,12 @@ class GrowingContent:
     __slots__ = ("_blocks", "run")
 
     def __init__(self) -> None:
-        self._blocks: list[v1.ContentBlock] = []
+        self._blocks: list[updates.ContentBlock] = []
         self.run: JoinedText | None = None
 
-    def add(self, content: v1.ContentBlock) -> None:
+    def add(self, content: updates.ContentBlock) -> None:
         """Add a block, or its text to the last one."""
-        if isinstance(content, v1.TextContent) and content.annotations is None and content.meta is None:
+        if isinstance(content, TextContent) and content.annotations is None and content.meta is None:
             if self.run is None:
                 self.run = JoinedText()
             self.run.add(content.text)
@@ -105,13 +101,13 @@ class GrowingContent:
             self._end_run()
             self._blocks.append(content)
 
-    def replace(self, content: Iterable[v1.ContentBlock]) -> None:
+    def replace(self, content: Iterable[updates.ContentBlock]) -> None:
         """Replace all blocks."""
         self._blocks, self.run = list(content), None
 
-    def read(self) -> tuple[v1.ContentBlock, ...]:
+    def read(self) -> tuple[updates.ContentBlock, ...]:
         """The blocks so far."""
-        return (*self._blocks, *([] if self.run is None else [v1.TextContent(self.run.read())]))
+        return (*self._blocks, *([] if self.run is None else [TextContent(self.run.read())]))
 
     @property
     def size(self) -> int:
@@ -120,7 +116,7 @@ class GrowingContent:
 
     def _end_run(self) -> None:
         if self.run is not None:
-            self._blocks.append(v1.TextContent(self.run.read()))
+            self._blocks.append(TextContent(self.run.read()))
             self.run = None
 
 
@@ -168,9 +164,9 @@ class Message(msgspec.Struct, frozen=True):
 
     speaker: Speaker
     """Who it is from."""
-    content: tuple[v1.ContentBlock, ...]
+    content: tuple[updates.ContentBlock, ...]
     """Its blocks; adjacent chunks of plain text are one block."""
-    id: v1.MessageId | None = None
+    id: updates.MessageId | None = None
     """Its id, from agents that send one."""
     refused: bool = False
     """Whether its turn was refused; the agent then continues the conversation without it."""
@@ -180,18 +176,18 @@ class Message(msgspec.Struct, frozen=True):
     @property
     def text(self) -> str:
         """Its text; images and other blocks are left out."""
-        return "".join(block.text for block in self.content if isinstance(block, v1.TextContent))
+        return "".join(block.text for block in self.content if isinstance(block, TextContent))
 
 
 class ToolCallState(msgspec.Struct, frozen=True):
     """A tool call after all of its updates so far."""
 
-    id: v1.ToolCallId
+    id: updates.ToolCallId
     title: str = ""
-    kind: v1.ToolKind = "other"
+    kind: updates.ToolKind = "other"
     status: Status = "pending"
     content: Sequence[ToolCallContent] = ()
-    """What it produced. An agent that speaks version 2 sends a `v2.Diff` for a change of files."""
+    """What it produced. An agent that speaks version 2 sends a `updates.Diff` for a change of files."""
     locations: Sequence[ToolCallLocation] = ()
     raw_input: Json = None
     raw_output: Json = None
@@ -199,7 +195,7 @@ class ToolCallState(msgspec.Struct, frozen=True):
     meta: dict[str, Json] | None = None
     refused: bool = False
     """Whether its turn was refused, like a message's."""
-    capabilities: v2.ToolCallCapabilities | None = None
+    capabilities: updates.ToolCallCapabilities | None = None
     """What the client can do with it now, from agents that speak version 2."""
 
     @property
@@ -220,8 +216,8 @@ class ToolCallState(msgspec.Struct, frozen=True):
     @property
     def text(self) -> str:
         """The text in its content, joined by newlines; diffs, terminals, images and the like are left out."""
-        blocks = [part.content for part in self.content if isinstance(part, v1.Content)]
-        return "\n".join(block.text for block in blocks if isinstance(block, v1.TextContent))
+        blocks = [part.content for part in self.content if isinstance(part, updates.Content)]
+        return "\n".join(block.text for block in blocks if isinstance(block, TextContent))
 
     def outcome(self, failure_of: Callable[[str], str | None] = lambda _: None) -> tuple[Status, str]:
         """Return how the call stands, and why: every place that shows tool calls asks here.
@@ -231,7 +227,7 @@ class ToolCallState(msgspec.Struct, frozen=True):
         """
         if self.status not in ("completed", "failed"):
             return self.status, ""
-        terminals = (part.terminal_id for part in self.content if isinstance(part, v1.Terminal))
+        terminals = (part.terminal_id for part in self.content if isinstance(part, updates.Terminal))
         why = next(filter(None, map(failure_of, terminals)), None)
         return (self.status, "") if why is None else ("failed", why)
 
@@ -285,16 +281,21 @@ def patched_meta(kept: dict[str, Json] | None, patch: dict[str, Json] | UnsetTyp
     return left or None
 
 
+def meta_after(kept: dict[str, Json] | None, update: Upsert) -> dict[str, Json] | None:
+    """The `_meta` of something after an update, in the way of the update's version."""
+    return update.meta if update.__replaces_meta__ and update.meta is not UNSET else patched_meta(kept, update.meta)
+
+
 Entry: TypeAlias = Message | ToolCallState
 """What stands in a session's timeline."""
 
-ConfigOption: TypeAlias = v1.SessionConfigSelect | v1.SessionConfigBoolean
+ConfigOption: TypeAlias = updates.SessionConfigSelect | updates.SessionConfigBoolean
 """A config option of a known type."""
 
-Update: TypeAlias = "updates.Update | v1.ToolCallUpdate | ToolCallUpdate"
+Update: TypeAlias = updates.Update | ToolCallUpdate
 """A session update of either version, or what a permission request says of a tool call."""
 
-Observer: TypeAlias = Callable[["updates.Update | ToolCallUpdate | None"], object]
+Observer: TypeAlias = Callable[[Update | None], object]
 """Called after a change, with the update that made it; None for a change that the client itself made."""
 
 ReplacementObserver: TypeAlias = Callable[[Message, Message], object]
@@ -307,22 +308,22 @@ class Snapshot(msgspec.Struct, frozen=True):
     timeline: tuple[Entry, ...]
     plan: tuple[PlanEntry, ...]
     plans: dict[PlanId, PlanUpdateContent]
-    commands: tuple[v1.AvailableCommand | v2.Skill, ...]
-    modes: tuple[v1.SessionMode, ...]
-    mode: v1.SessionModeId | None
-    models: tuple[v1.ModelInfo, ...]
-    model: v1.ModelId | None
+    commands: tuple[updates.AvailableCommand | updates.Skill, ...]
+    modes: tuple[updates.SessionMode, ...]
+    mode: updates.SessionModeId | None
+    models: tuple[updates.ModelInfo, ...]
+    model: updates.ModelId | None
     config: tuple[ConfigOption, ...]
-    usage: v1.UsageUpdate | None
+    usage: updates.UsageUpdate | None
     title: str | None
     updated_at: str | None
-    notices: tuple[v1.Notice, ...]
+    notices: tuple[updates.Notice, ...]
     unknown: tuple[Unknown, ...]
     forgotten: int = 0
     """How many older entries were dropped from the timeline because of the limit."""
     activity: str | None = None
     """What the session does, from agents that speak version 2; see `SessionState.activity`."""
-    background: tuple[v2.BackgroundWork, ...] | None = None
+    background: tuple[updates.BackgroundWork, ...] | None = None
     """What runs in the background, from agents that speak version 2; see `SessionState.background`."""
 
 
@@ -331,15 +332,15 @@ class Compaction(GrowingContent):
 
     __slots__ = ("error", "id", "meta", "status")
 
-    def __init__(self, compaction_id: v1.CompactionId) -> None:
+    def __init__(self, compaction_id: updates.CompactionId) -> None:
         super().__init__()
         self.id = compaction_id
-        self.status: v1.CompactionStatus = "in_progress"
+        self.status: updates.CompactionStatus = "in_progress"
         self.error: str | None = None
         self.meta: dict[str, Json] | None = None
 
     @property
-    def summary(self) -> tuple[v1.ContentBlock, ...]:
+    def summary(self) -> tuple[updates.ContentBlock, ...]:
         """The summary that replaces the compacted part, as far as it has come."""
         return self.read()
 
@@ -347,8 +348,8 @@ class Compaction(GrowingContent):
 class SessionCursor(msgspec.Struct, frozen=True):
     """A place in a session's history, beside a message, a tool call or a compaction."""
 
-    id: v1.CursorId
-    anchor: v1.CursorAnchor | None
+    id: updates.CursorId
+    anchor: updates.CursorAnchor | None
     """What it stands beside, and on which side; None if the agent has not said so."""
     can_fork: bool = False
     """Whether the session can be forked here now."""
@@ -360,7 +361,7 @@ class SessionCursor(msgspec.Struct, frozen=True):
         names = ("message_id", "tool_call_id", "compaction_id")
         return next((found for name in names if (found := getattr(self.anchor, name, None)) is not None), None)
 
-    def updated(self, update: v1.CursorUpdate) -> SessionCursor:
+    def updated(self, update: updates.CursorUpdate) -> SessionCursor:
         """The cursor after this update; its anchor never changes."""
         can_fork = self.can_fork
         if update.capabilities is not UNSET:
@@ -368,9 +369,9 @@ class SessionCursor(msgspec.Struct, frozen=True):
         return SessionCursor(self.id, self.anchor or update.anchor, can_fork, patched_meta(self.meta, update.meta))
 
 
-def choices_of(option: v1.SessionConfigSelect) -> list[v1.SessionConfigSelectOption]:
+def choices_of(option: updates.SessionConfigSelect) -> list[updates.SessionConfigSelectOption]:
     """The values of a config option, those of all groups together."""
-    groups = ([it] if isinstance(it, v1.SessionConfigSelectOption) else it.options for it in option.options)
+    groups = ([it] if isinstance(it, updates.SessionConfigSelectOption) else it.options for it in option.options)
     return [value for group in groups for value in group]
 
 
@@ -380,20 +381,23 @@ def choices_of(option: v1.SessionConfigSelect) -> list[v1.SessionConfigSelectOpt
 class SubagentState(msgspec.Struct, frozen=True):
     """A subagent of a session, after all of its updates so far; None stands for what is not known."""
 
-    session_id: v1.SessionId
+    session_id: updates.SessionId
     title: str | None = None
     description: str | None = None
-    capabilities: v1.SubagentSessionCapabilities | None = None
-    state: v1.StateUpdate | None = None
+    capabilities: updates.SubagentSessionCapabilities | None = None
+    state: updates.StateUpdate | None = None
     cwd: str | None = None
     additional_directories: list[str] | None = None
     meta: dict[str, Json] | None = None
-    background: list[v2.BackgroundWork] | None = None
-    """What runs in its background; None if the agent does not report that."""
 
-    def updated(self, update: v1.SubagentUpdate) -> SubagentState:
+    @property
+    def background(self) -> list[updates.BackgroundWork] | None:
+        """What runs in its background; None if the agent does not report that."""
+        return getattr(self.state, "background", None)
+
+    def updated(self, update: updates.SubagentUpdate) -> SubagentState:
         """This subagent after an update: what it leaves out stays, and what it clears becomes None."""
-        return msgspec.structs.replace(self, **given(update))
+        return msgspec.structs.replace(self, **{**given(update), "meta": meta_after(self.meta, update)})
 
 
 class SessionMessageState(GrowingContent):
@@ -401,17 +405,17 @@ class SessionMessageState(GrowingContent):
 
     __slots__ = ("id", "meta", "recipient_message_id", "recipient_session_id", "sender_message_id", "sender_session_id")
 
-    def __init__(self, message_id: v1.MessageId) -> None:
+    def __init__(self, message_id: updates.MessageId) -> None:
         super().__init__()
         self.id = message_id
-        self.sender_session_id: v1.SessionId | None = None
-        self.recipient_session_id: v1.SessionId | None = None
-        self.sender_message_id: v1.MessageId | None = None
-        self.recipient_message_id: v1.MessageId | None = None
+        self.sender_session_id: updates.SessionId | None = None
+        self.recipient_session_id: updates.SessionId | None = None
+        self.sender_message_id: updates.MessageId | None = None
+        self.recipient_message_id: updates.MessageId | None = None
         self.meta: dict[str, Json] | None = None
 
     @property
-    def content(self) -> tuple[v1.ContentBlock, ...]:
+    def content(self) -> tuple[updates.ContentBlock, ...]:
         """Its content, as far as it has come."""
         return self.read()
 
@@ -420,13 +424,14 @@ class SessionMessageState(GrowingContent):
         """The approximate size in bytes, `_meta` included."""
         return WEIGHT + self.size + (0 if self.meta is None else len(repr(self.meta)))
 
-    def update(self, update: v1.SessionMessage) -> None:
+    def update(self, update: updates.SessionMessage) -> None:
         """Take an update: what it leaves out stays, and what it clears becomes None."""
-        for name, value in given(update).items():
-            if name == "content":
-                self.replace(value or ())
-            elif name != "message_id":
+        for name in ("sender_session_id", "recipient_session_id", "sender_message_id", "recipient_message_id"):
+            if (value := getattr(update, name)) is not UNSET:
                 setattr(self, name, value)
+        if update.content is not UNSET:
+            self.replace(update.content or ())
+        self.meta = meta_after(self.meta, update)
 
 
 def given(update: Upsert) -> dict[str, Any]:

@@ -41,7 +41,6 @@ from accord.sync.portal import Portal
 
 if TYPE_CHECKING:
     from accord.mcp.tool_server import ToolServer
-    from accord.schema import v2
     from accord.session.terminal_state import TerminalState
 
 HeldT = TypeVar("HeldT")
@@ -108,27 +107,27 @@ class SessionState(Face[state.SessionState]):
         return self._portal.read(lambda: copy(self._held.plans))
 
     @property
-    def commands(self) -> list[v1.AvailableCommand | v2.Skill]:
+    def commands(self) -> list[updates.AvailableCommand | updates.Skill]:
         """The slash commands that the agent offers, and in version 2 its skills."""
         return self._portal.read(lambda: copy(self._held.commands))
 
     @property
-    def modes(self) -> list[v1.SessionMode]:
+    def modes(self) -> list[updates.SessionMode]:
         """The modes in which the agent can work, whether it offers them as a config option or as modes."""
         return self._portal.read(lambda: copy(self._held.modes))
 
     @property
-    def mode(self) -> v1.SessionModeId | None:
+    def mode(self) -> updates.SessionModeId | None:
         """The id of the current mode."""
         return self._portal.read(lambda: self._held.mode)
 
     @property
-    def models(self) -> list[v1.ModelInfo]:
+    def models(self) -> list[updates.ModelInfo]:
         """The models that the agent offers, whether as a config option or, as older agents do, as `models`."""
         return self._portal.read(lambda: copy(self._held.models))
 
     @property
-    def model(self) -> v1.ModelId | None:
+    def model(self) -> updates.ModelId | None:
         """The id of the current model."""
         return self._portal.read(lambda: self._held.model)
 
@@ -143,7 +142,7 @@ class SessionState(Face[state.SessionState]):
         return self._portal.read(lambda: copy(self._held.unknown_config))
 
     @property
-    def usage(self) -> v1.UsageUpdate | None:
+    def usage(self) -> updates.UsageUpdate | None:
         """How much of the context is used, as last reported."""
         return self._portal.read(lambda: self._held.usage)
 
@@ -163,32 +162,32 @@ class SessionState(Face[state.SessionState]):
         return self._portal.read(lambda: self._held.updated_at)
 
     @property
-    def notices(self) -> list[v1.Notice]:
+    def notices(self) -> list[updates.Notice]:
         """Notices to the user."""
         return self._portal.read(lambda: copy(self._held.notices))
 
     @property
-    def compactions(self) -> dict[v1.CompactionId, Compaction]:
+    def compactions(self) -> dict[updates.CompactionId, Compaction]:
         """Compactions of the context, by their ids."""
         return self._portal.read(lambda: copy(self._held.compactions))
 
     @property
-    def subagents(self) -> dict[v1.SessionId, SubagentState]:
+    def subagents(self) -> dict[updates.SessionId, SubagentState]:
         """The session's subagents, by the ids of their sessions."""
         return self._portal.read(lambda: copy(self._held.subagents))
 
     @property
-    def session_messages(self) -> dict[v1.MessageId, SessionMessageState]:
+    def session_messages(self) -> dict[updates.MessageId, SessionMessageState]:
         """Messages between this session and others, by their ids in this session."""
         return self._portal.read(lambda: copy(self._held.session_messages))
 
     @property
-    def cursors(self) -> dict[v1.CursorId, SessionCursor]:
+    def cursors(self) -> dict[updates.CursorId, SessionCursor]:
         """Places at which the session can be forked, by their ids, in the order in which the agent announced them."""
         return self._portal.read(lambda: copy(self._held.cursors))
 
     @property
-    def suggestions(self) -> list[v1.PromptSuggestion]:
+    def suggestions(self) -> list[updates.PromptSuggestion]:
         """Prompts that the agent expects next, the likeliest first."""
         return self._portal.read(lambda: copy(self._held.suggestions))
 
@@ -203,17 +202,17 @@ class SessionState(Face[state.SessionState]):
         return self._portal.read(lambda: self._held.activity)
 
     @property
-    def background(self) -> list[v2.BackgroundWork] | None:
+    def background(self) -> list[updates.BackgroundWork] | None:
         """All that runs in the background; None if the agent does not report that, as in version 1."""
         return self._portal.read(lambda: copy(self._held.background))
 
     @property
-    def last_end(self) -> v2.SessionStateUpdate | None:
+    def last_end(self) -> updates.SessionStateUpdate | None:
         """The update that ended the latest work, with its stop reason, usage and error; None in version 1."""
         return self._portal.read(lambda: self._held.last_end)
 
     @property
-    def terminals(self) -> dict[v1.TerminalId, TerminalState]:
+    def terminals(self) -> dict[updates.TerminalId, TerminalState]:
         """The terminals in which the agent runs commands, by their ids; empty in version 1."""
         return self._portal.read(lambda: copy(self._held.terminals))
 
@@ -222,7 +221,7 @@ class SessionState(Face[state.SessionState]):
         """Updates of kinds that this version of Accord does not know, as they came."""
         return self._portal.read(lambda: copy(self._held.unknown))
 
-    def append_text(self, speaker: Speaker, chunk: v2.AgentMessageChunk, size: int) -> None:
+    def append_text(self, speaker: Speaker, chunk: updates.AgentMessageChunk, size: int) -> None:
         """`add` for a chunk of version 2 that is known to be plain text."""
         self._portal.read(lambda: self._held.append_text(speaker, chunk, size))
 
@@ -234,11 +233,11 @@ class SessionState(Face[state.SessionState]):
         """
         return self._portal.read(lambda: self._held.as_read(update))
 
-    def set_models(self, models: v1.SessionModelState | None) -> None:
+    def set_models(self, models: Any) -> None:
         """Set the models that the session was opened with; those of a config option count more."""
         self._portal.read(lambda: self._held.set_models(models))
 
-    def set_model(self, model: v1.ModelId) -> None:
+    def set_model(self, model: updates.ModelId) -> None:
         """Set the current model."""
         self._portal.read(lambda: self._held.set_model(model))
 
@@ -247,12 +246,12 @@ class SessionState(Face[state.SessionState]):
         return self._portal.read(lambda: self._held.option(config_id))
 
     @property
-    def mode_option(self) -> v1.SessionConfigSelect | None:
+    def mode_option(self) -> updates.SessionConfigSelect | None:
         """The config option for the mode; None if the agent has none, as older agents have only modes."""
         return self._portal.read(lambda: self._held.mode_option)
 
     @property
-    def model_option(self) -> v1.SessionConfigSelect | None:
+    def model_option(self) -> updates.SessionConfigSelect | None:
         """The config option for the model; None if the agent has none, as older agents have only `models`."""
         return self._portal.read(lambda: self._held.model_option)
 
@@ -266,7 +265,7 @@ class SessionState(Face[state.SessionState]):
         return self._portal.read(lambda: self._held.timeline)
 
     @property
-    def tool_calls(self) -> dict[v1.ToolCallId, ToolCallState]:
+    def tool_calls(self) -> dict[updates.ToolCallId, ToolCallState]:
         """Every tool call of the session, by its id."""
         return self._portal.read(lambda: copy(self._held.tool_calls))
 

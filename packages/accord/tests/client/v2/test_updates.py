@@ -119,7 +119,7 @@ async def test_updates_that_version_1_lacks_come_as_they_are():
         assert session.state.background == [v2.BackgroundTerminal("x")]
 
 
-async def test_options_commands_plans_and_titles_have_the_classes_of_version_1():
+async def test_options_commands_plans_and_titles_are_of_the_vocabulary():
     option = {"configId": "m", "name": "Mode", "type": "select", "category": "mode", "currentValue": "ask",
               "options": [{"value": "ask", "name": "Ask"}, {"value": "code", "name": "Code"}]}  # fmt: skip
     command = {"type": "command", "name": "review", "description": "Review"}
@@ -132,7 +132,12 @@ async def test_options_commands_plans_and_titles_have_the_classes_of_version_1()
         stage.update({"sessionUpdate": "plan_update", "plan": plan})
         stage.idle()
         kinds = [type(it) async for it in reply][2:-1]
-        assert kinds[:4] == [v1.ConfigOptionUpdate, v1.AvailableCommandsUpdate, v1.SessionInfoUpdate, v1.UsageUpdate]
+        assert kinds[:4] == [
+            updates.ConfigOptionUpdate,
+            updates.AvailableCommandsUpdate,
+            updates.SessionInfoUpdate,
+            updates.UsageUpdate,
+        ]
         state = session.state
         assert (state.mode, [mode.id for mode in state.modes], state.title) == ("ask", ["ask", "code"], "Holidays")
         assert ([it.name for it in state.commands], [it.content for it in state.plan]) == (["review"], ["one"])
