@@ -19,8 +19,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from msgspec import Struct, field
 
-from accord.schema import v1
-from accord.session import SessionState, ToolCallState
+from accord.session import SessionState, ToolCallState, updates
 
 Json: TypeAlias = dict[str, Any]
 
@@ -127,24 +126,24 @@ def add_parts(messages: list[ModelMessage], role: Literal["user", "assistant"], 
 # From the session's record
 
 
-def prompt_parts(prompt: Sequence[v1.ContentBlock]) -> list[Part]:
+def prompt_parts(prompt: Sequence[updates.ContentBlock]) -> list[Part]:
     """What a model reads of a prompt."""
     return [_prompt_part(block) for block in prompt]
 
 
-def _prompt_part(block: v1.ContentBlock) -> Part:
+def _prompt_part(block: updates.ContentBlock) -> Part:
     match block:
-        case v1.TextContent():
+        case updates.TextContent():
             return TextPart(block.text)
-        case v1.ImageContent():
+        case updates.ImageContent():
             return ImagePart(block.data, block.mime_type)
-        case v1.AudioContent():
+        case updates.AudioContent():
             return FilePart(block.data, block.mime_type, "a sound")
-        case v1.ResourceLink():
+        case updates.ResourceLink():
             return TextPart(f"\n(The user points to {block.uri})\n")
-        case v1.EmbeddedResource(resource=v1.TextResourceContents() as inner):
+        case updates.EmbeddedResource(resource=updates.TextResourceContents() as inner):
             return TextPart(f"\n<file uri={inner.uri!r}>\n{inner.text}\n</file>\n")
-        case v1.EmbeddedResource(resource=v1.BlobResourceContents() as inner):
+        case updates.EmbeddedResource(resource=updates.BlobResourceContents() as inner):
             kind = inner.mime_type or "application/octet-stream"
             is_image = kind.startswith("image/")
             return ImagePart(inner.blob, kind) if is_image else FilePart(inner.blob, kind, inner.uri)
@@ -176,7 +175,7 @@ def messages_of(history: SessionState) -> list[ModelMessage]:
             add_parts(messages, "assistant", [TextPart(entry.text)] if entry.text.strip() else [])
         else:
             kept: list[Any] = [
-                (block.meta or {}).get(THOUGHT_KEY) for block in entry.content if isinstance(block, v1.TextContent)
+                (block.meta or {}).get(THOUGHT_KEY) for block in entry.content if isinstance(block, updates.TextContent)
             ]
             add_parts(messages, "assistant", [ThoughtPart("", raw) for raw in kept if raw is not None])
     add_parts(messages, "user", results)
@@ -193,8 +192,8 @@ def _result(call: ToolCallState) -> ResultPart:
     """What a call gave the model: its raw output, else its text; and how it ended, if not well."""
     output = call.raw_output
     text = call.text if output is None else output if isinstance(output, str) else msgspec.json.encode(output).decode()
-    blocks = [part.content for part in call.content if isinstance(part, v1.Content)]
-    images = [ImagePart(it.data, it.mime_type) for it in blocks if isinstance(it, v1.ImageContent)]
+    blocks = [part.content for part in call.content if isinstance(part, updates.Content)]
+    images = [ImagePart(it.data, it.mime_type) for it in blocks if isinstance(it, updates.ImageContent)]
     if call.status != "completed" and not (call.status == "failed" and text.strip()):
         ending = _ENDINGS.get(call.status, "It has not ended, or the agent ended while it ran.")
         text = f"{text}\n{ending}".lstrip()

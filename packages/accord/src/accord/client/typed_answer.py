@@ -19,7 +19,7 @@ import msgspec
 from accord.client.reply import Outcome, Reply
 from accord.errors import OutputError
 from accord.mistakes import wrong_type
-from accord.schema import v1
+from accord.session import updates
 
 T = TypeVar("T")
 
@@ -140,7 +140,7 @@ def typed_prompt(
 ) -> TypedReply[Any]:
     """Send a prompt for an answer of this type; `again` has the options that a repair has too, `first` the others."""
     output = OutputType[Any](wanted)
-    reply: Reply = prompt([*blocks, v1.TextContent(output.request)], **first, **again)
+    reply: Reply = prompt([*blocks, updates.TextContent(output.request)], **first, **again)
     return TypedReply(output, reply, partial(prompt, **again))
 
 
