@@ -279,7 +279,7 @@ class SentMessage(Face[turn.SentMessage]):
     """A message of the agent that can be replaced later."""
 
     @property
-    def id(self) -> v1.MessageId:
+    def id(self) -> updates.MessageId:
         """The message's id; with version 1, that of the latest message."""
         return self._held.id
 
@@ -639,7 +639,7 @@ class RunningCompaction(Face[session.RunningCompaction]):
     """A compaction of the agent's context, from its beginning to its end; `session.compaction()` makes it."""
 
     @property
-    def id(self) -> v1.CompactionId:
+    def id(self) -> updates.CompactionId:
         """The compaction's id, which the client knows as well."""
         return self._held.id
 
@@ -649,7 +649,7 @@ class RunningCompaction(Face[session.RunningCompaction]):
         return self._held.is_shown
 
     @property
-    def status(self) -> v1.CompactionStatus:
+    def status(self) -> updates.CompactionStatus:
         """How it stands: `in_progress`, `completed`, `failed` or `cancelled`."""
         return self._held.status
 
@@ -1231,7 +1231,9 @@ class Turn(Elicits, Generic[StateT]):
         )
         return Subagent(self._portal, held)
 
-    def usage(self, used: int, size: int | None, cost: float | v1.Cost | None = None, currency: str = "USD") -> bool:
+    def usage(
+        self, used: int, size: int | None, cost: float | updates.Cost | None = None, currency: str = "USD"
+    ) -> bool:
         """How full the model's context is, and what the session has cost so far.
 
         False, and nothing sent, while the size of the context is not known (None, or 0). A client that resumes the
@@ -1273,7 +1275,7 @@ class Subagent(Turn[StateT]):
     _held: subagent.Subagent[StateT]
 
     @property
-    def id(self) -> v1.SessionId:
+    def id(self) -> updates.SessionId:
         """The id of its session; a client that shows no subagents does not know it."""
         return self._held.id
 
