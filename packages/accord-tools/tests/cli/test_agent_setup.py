@@ -32,7 +32,7 @@ def test_a_yes_at_the_terminal_trusts_the_file(user, mine, terminal):
     asking = terminal("run", "Hi", "-a", "mine")
     shown = asking.shows("Trust this file")
     assert "mine: COLOUR=red" in shown
-    assert "mine.py:agent(mayuse:all)" in "".join(shown.split())
+    assert "mine.py:agent(mayuse:auto)" in "".join(shown.split())
     asking.types("y\r")
     assert "mine: Hi" in asking.to_the_end()
     assert user.said("run", "Again", "-a", "mine") == "mine: Again\n"
