@@ -307,11 +307,16 @@ def is_argument(node: ast.AnnAssign) -> bool:
 
 
 def signature(name: str, node: Function, *, bound: bool = False, result: bool = True) -> str:
+    if any(ast.unparse(it).startswith("with_parameters_of(") for it in node.decorator_list):
+        connect = definition("accord.client.connect", "connect")
+        arguments = connect.args if not isinstance(connect, ast.ClassDef) else node.args
+    else:
+        arguments = node.args
     if any(ast.unparse(it).endswith(("asynccontextmanager", "connection_block")) for it in node.decorator_list):
         return fenced(f"async with {name}", list(parameters(node.args, bound=bound)), entered(node))
     returns = f" -> {annotation(node.returns)}" if result and node.returns is not None else ""
     start = "async def " if isinstance(node, ast.AsyncFunctionDef) else "" if name.startswith("class ") else "def "
-    return fenced(start + name, list(parameters(node.args, bound=bound)), returns)
+    return fenced(start + name, list(parameters(arguments, bound=bound)), returns)
 
 
 def entered(node: Function) -> str:

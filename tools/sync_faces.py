@@ -1,4 +1,4 @@
-"""Writes `accord.open` and the functions and classes of accord.sync from those with `async`: a client's and an agent's.
+"""Writes the classes of accord.sync from those with `async`: a client's and an agent's.
 
     python tools/sync_faces.py            rewrite them; `make check` installs the formatter that this needs
     python tools/sync_faces.py --check    only say whether they are up to date
@@ -17,8 +17,7 @@ How a member reaches the event loop follows from what it is:
 What the plain functions of an agent hold has an `AuthorThread` in the place of the Portal. Its attributes are read
 without a call in the loop.
 
-`OWN` has the members whose twin is written by hand, and `LEFT_OUT` those that have none. `connect` and `open` take the
-parameters of `accord.connect`.
+`OWN` has the members whose twin is written by hand, and `LEFT_OUT` those that have none.
 """
 
 from __future__ import annotations
@@ -301,18 +300,6 @@ AWAITED = (
 )
 """Code in docstrings, and what it is for threads."""
 
-OPEN = """Connect to an agent until `close` is called on it: for notebooks, where a connection outlives its cell.
-
-    remote = await accord.open(["gemini", "--acp"])
-    session = await remote.new_session("/home/me/project")
-    ...
-    await remote.close()
-
-An agent that was not closed is ended when nothing refers to it or its sessions any more, or when the program ends,
-with a ResourceWarning. Everywhere else use `accord.connect`, whose block cannot be forgotten.
-"""
-"""The beginning of `open`'s docstring; the parameters follow."""
-
 
 # What is read
 
@@ -511,41 +498,11 @@ def attribute_property(it: Attribute) -> str:
     return written(f"@property\ndef {it.name}(self) -> {it.type}:", it.text, value)
 
 
-def connect_and_open() -> str:
-    connect, opening = connect_function(), open_docstring()
-    block = f"ConnectionBlock(async_connect.connect({arguments(connect)}))"
-    functions = (
-        (f"def connect({parameters(connect)}) -> ConnectionBlock:", docstring_of(connect), f"return {block}"),
-        (f"def open({parameters(connect)}) -> RemoteAgent:", for_threads(opening), f"return {block}.__enter__()"),
-    )
-    return "\n\n".join(written(*it) for it in functions)
-
-
-def async_open() -> str:
-    connect = connect_function()
-    head = f"async def open({parameters(connect)}) -> RemoteAgent:"
-    return written(head, open_docstring(), f"return await kept_open(connect({arguments(connect)}))")
-
-
-def connect_function() -> Function:
-    connect = found("client.connect", "connect")
-    assert not isinstance(connect, ast.ClassDef)
-    return connect
-
-
-def open_docstring() -> str:
-    """The docstring of `open`: its own beginning, and what `connect` says of its parameters."""
-    connect = ast.get_docstring(connect_function()) or ""
-    return f"{OPEN}\n{connect[connect.index('`target` is') :]}"
-
-
 def generated() -> dict[Path, str]:
     """What this script writes at the end of each module, before it is formatted."""
     return {
         SOURCE / "sync" / "faces.py": "\n\n".join(map(twin_class, TWINS)),
         SOURCE / "agent" / "plain_turn.py": "\n\n".join(map(twin_class, AGENT_TWINS)),
-        SOURCE / "sync" / "sync_connect.py": connect_and_open(),
-        SOURCE / "client" / "connect.py": async_open(),
     }
 
 
