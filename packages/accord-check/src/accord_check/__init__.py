@@ -17,31 +17,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from accord.installation import on_first_use
+from accord.installation import homes_of, on_first_use
 
 if TYPE_CHECKING:
     from accord_check.agent.agent_run import check_agent as check_agent
     from accord_check.agent.settings import Settings as Settings
-    from accord_check.finding import Finding as Finding, Severity as Severity, Side as Side
+    from accord_check.checks import Finding as Finding, Severity as Severity, Side as Side
     from accord_check.report import Report as Report
-    from accord_check.report_formats import as_json as as_json
-    from accord_check.report_text import as_text as as_text
+    from accord_check.report_formats import as_json as as_json, as_text as as_text
     from accord_check.trace_judge import Judge as Judge, judge as judge
 
 __version__ = "0.2.0"
 
-_HOMES = {
-    "Finding": "finding",
-    "Judge": "trace_judge",
-    "Report": "report",
-    "Settings": "agent.settings",
-    "Severity": "finding",
-    "Side": "finding",
-    "as_json": "report_formats",
-    "as_text": "report_text",
-    "check_agent": "agent.agent_run",
-    "judge": "trace_judge",
-}
+_HOMES = homes_of(
+    {
+        "agent.agent_run": "check_agent",
+        "agent.settings": "Settings",
+        "checks": "Finding Severity Side",
+        "report": "Report",
+        "report_formats": "as_json as_text",
+        "trace_judge": "Judge judge",
+    }
+)
 
 __all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
 

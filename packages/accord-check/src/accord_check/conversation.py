@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from accord.schema import codec
 from accord.schema.methods import Method, methods
-from accord_check.finding import Side
+from accord_check.checks import Side
 
 UNREADABLE: Any = object()
 """The value of a frame that is not JSON."""
@@ -95,6 +95,11 @@ class Update:
     fields: dict[str, Any]
     session: SessionSeen | None
     """None for a session that no answer has opened yet."""
+
+    @property
+    def is_replayed(self) -> bool:
+        """Whether it came while its session is loaded or resumed."""
+        return self.session is not None and self.session.replay is not None
 
 
 @dataclass(slots=True, eq=False)

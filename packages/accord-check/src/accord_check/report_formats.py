@@ -1,29 +1,132 @@
-"""A report for programs and CI systems: JSON, JUnit XML, SARIF 2.1.0, Markdown and HTML. Each is a pure function.
-
-- JSON is one object with stable members.
-- JUnit has a test case for each check. It knows no warning: a check that warns passes, with its finding as output,
-  unless the run is strict.
-- SARIF has a rule for each check and a result for each finding. Code scanning shows a result at a place of the
-  repository; a conversation has none. So each result is at the start of one file, by default README.md, and names the
-  trace and its lines in its properties. A fingerprint keeps a result the same from run to run.
-- Markdown is for the summary of a CI job.
-- HTML is one self-contained page: no script, nothing fetched.
-"""
+"""A report for people, and for programs and CI systems: JSON, JUnit XML, SARIF 2.1.0, Markdown and HTML. PURE."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
+import textwrap
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from html import escape
-from typing import Any
+from typing import Any, Literal
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from accord.printable import printable
-from accord_check.checks import Check
-from accord_check.finding import Finding, Severity, url_of
-from accord_check.report import Outcome, Report
+from accord_check.checks import Check, Finding, Severity, Side, url_of
+from accord_check.report import STATUSES, Outcome, Report, Status, Verdict
+
+Style = Literal["bad", "warning", "good", "dim", "bold"]
+
+Paint = Callable[[Style, str], str]
+"""Paints a text in a style."""
+
+_WORDS_AS_TEXT: dict[Severity, tuple[str, Style]] = {
+    "fail": ("FAIL", "bad"),
+    "warn": ("WARN", "warning"),
+    "note": ("NOTE", "dim"),
+}
+
+
+def plain(_style: Style, text: str) -> str:
+    """Leaves a text as it is."""
+    return text
+
+
+def as_text(report: Report, paint: Paint = plain, *, width: int = 100, verbose: bool = False) -> Iterator[str]:
+    """The lines of a report. With `verbose`, passes and what was not exercised are listed as well."""
+    for line in textwrap.wrap(heading(report), max(40, width)) or [""]:
+        yield paint("bold", line)
+    yield ""
+    for finding in report.findings:
+        yield from _finding_as_text(finding, paint, width, expected=_is_expected(finding, report))
+        yield ""
+    if verbose:
+        yield from _listed_as_text(report, paint, width)
+    for side in report.sides:
+        yield f"{side}: {_counts_as_text(report, side)}"
+    for problem in report.problems:
+        yield paint("bad", f"the checks themselves failed: {printable(problem)}")
+    for remark in report.remarks:
+        yield from textwrap.wrap(printable(remark), max(40, width))
+    for name in report.demanded:
+        yield paint("bad", f"{name} was not exercised: a fixture must give it something to judge")
+    for name in report.stale:
+        yield paint("bad", f"{name} passes: remove it from the expected failures")
+    if report.trace:
+        yield f"the conversation: {printable(report.trace)}"
+    yield verdict(report, paint)
+
+
+def heading(report: Report) -> str:
+    """What was judged, in one line."""
+    parts = [report.subject, report.peer, report.spoken]
+    parts.append(f"profile {report.profile}" if report.profile else "")
+    return printable(", ".join(part for part in parts if part))
+
+
+def verdict(report: Report, paint: Paint = plain) -> str:
+    """The verdict with its reason, in one line."""
+    styles: dict[Verdict, Style] = {"conformant": "good", "not conformant": "bad"}
+    style = styles.get(report.verdict, "warning")
+    took = f" ({report.seconds:.1f} s)" if report.seconds else ""
+    return paint(style, report.verdict) + (f": {printable(report.reason)}" if report.reason else "") + took
+
+
+def _finding_as_text(finding: Finding, paint: Paint, width: int, *, expected: bool) -> Iterator[str]:
+    word, style = _WORDS_AS_TEXT[finding.severity]
+    mark = " (expected)" if expected else ""
+    yield f"{paint(style, word)}  {paint('bold', finding.id)}  {finding.side} {finding.level}{mark}"
+    yield from _wrapped(_message(finding), width)
+    if finding.clause not in finding.message:
+        yield from _wrapped(f"expected: {finding.expected}", width)
+    if finding.fix:
+        yield from _wrapped(f"do: {finding.fix}", width)
+    if place := _place(finding):
+        yield paint("dim", f"      at: {place}")
+    yield paint("dim", f"      see: {finding.url}")
+
+
+def _place(finding: Finding) -> str:
+    more = "…" if finding.count > len(finding.events) else ""
+    where = [printable(finding.where)] if finding.where else []
+    return ", ".join([*where, *([f"line {_lines(finding)}{more}"] if finding.events else [])])
+
+
+def _lines(finding: Finding) -> str:
+    """The lines of the trace file that show a finding."""
+    return ", ".join(str(number + 1) for number in finding.events)
+
+
+def _message(finding: Finding) -> str:
+    return finding.message + (f" ({finding.count} times)" if finding.count > 1 else "")
+
+
+def _wrapped(text: str, width: int) -> Iterator[str]:
+    yield from textwrap.wrap(printable(text), max(40, width), initial_indent=" " * 6, subsequent_indent=" " * 6)
+
+
+def _listed_as_text(report: Report, paint: Paint, width: int) -> Iterator[str]:
+    listed: list[tuple[Status, str, Style]] = [("pass", "ok  ", "good"), ("not exercised", "--  ", "dim")]
+    for status, word, style in listed:
+        for outcome in report.outcomes:
+            if outcome.status == status:
+                yield paint(style, word) + "  " + _one_line(outcome, width)
+    yield ""
+
+
+def _one_line(outcome: Outcome, width: int) -> str:
+    text = printable(f"{outcome.check.id}  {outcome.side}: {outcome.detail}")
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+_PAST = {"pass": "passed", "fail": "failed", "warn": "warned", "note": "noted", "expected": "expected to fail"}
+
+
+def _counts_as_text(report: Report, side: Side) -> str:
+    counts = ((_PAST.get(status, status), report.count(status, side)) for status in STATUSES)
+    return ", ".join(f"{count} {word}" for word, count in counts if count or word == "not exercised")
+
 
 FORMAT = 1
 """The version of the format; a member may be added without a new one."""
@@ -42,7 +145,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "verdict": report.verdict,
         "reason": report.reason,
         "exitCode": report.exit_code,
-        "summary": {status: report.count(status) for status in _STATUSES},
+        "summary": {status: report.count(status) for status in STATUSES},
         "checks": [_outcome(outcome, report.version) for outcome in report.outcomes],
         "remarks": report.remarks,
         "stale": report.stale,
@@ -55,9 +158,6 @@ def as_json(report: Report) -> dict[str, Any]:
 def check_as_json(check: Check) -> dict[str, Any]:
     """A check as plain values."""
     return {**asdict(check), "tck": list(check.tck), "url": url_of(check.page)}
-
-
-_STATUSES: tuple[Any, ...] = ("pass", "fail", "warn", "note", "expected", "not exercised")
 
 
 def _outcome(outcome: Outcome, version: int | None) -> dict[str, Any]:
@@ -144,9 +244,9 @@ def _is_demanded(outcome: Outcome, report: Report) -> bool:
 
 
 def _said(finding: Finding) -> str:
-    lines = ", ".join(str(number + 1) for number in finding.events)
     rows = [finding.message, f"expected: {finding.expected}", f"do: {finding.fix}" if finding.fix else "", finding.url]
-    return "\n".join([*(row for row in rows if row), *([f"lines of the trace: {lines}"] if lines else [])])
+    rows += [f"lines of the trace: {_lines(finding)}"] if finding.events else []
+    return "\n".join(row for row in rows if row)
 
 
 def _clean(text: str) -> str:
@@ -164,8 +264,7 @@ def as_sarif(report: Report, location: str = "README.md") -> str:
 
     checks = list({outcome.check.id: outcome.check for outcome in report.outcomes}.values())
     places = {check.id: number for number, check in enumerate(checks)}
-    expected = {id(finding) for it in report.outcomes if it.status == "expected" for finding in it.findings}
-    results = [_result(finding, places, report, location, id(finding) in expected) for finding in report.findings]
+    results = [_result(finding, places, report, location) for finding in report.findings]
     run = {
         "tool": {
             "driver": {
@@ -206,15 +305,13 @@ def _rule(check: Check, version: int | None) -> dict[str, Any]:
     }
 
 
-def _result(finding: Finding, places: dict[str, int], report: Report, location: str, expected: bool) -> dict[str, Any]:
+def _result(finding: Finding, places: dict[str, int], report: Report, location: str) -> dict[str, Any]:
     result: dict[str, Any] = {
         "ruleId": finding.id,
         "ruleIndex": places[finding.id],
         "level": _LEVELS[finding.severity],
         "message": {"text": f"{finding.side}: {finding.message}"},
-        "locations": [
-            {"physicalLocation": {"artifactLocation": {"uri": location}, "region": {"startLine": 1}}},
-        ],
+        "locations": [{"physicalLocation": {"artifactLocation": {"uri": location}, "region": {"startLine": 1}}}],
         "partialFingerprints": {"accordCheck/v1": _fingerprint(finding)},
         "properties": {
             "side": finding.side,
@@ -225,7 +322,7 @@ def _result(finding: Finding, places: dict[str, int], report: Report, location: 
             "count": finding.count,
         },
     }
-    if expected:
+    if _is_expected(finding, report):
         result["suppressions"] = [{"kind": "external"}]
     return result
 
@@ -254,26 +351,21 @@ def as_markdown(report: Report) -> str:
         "|---|--:|--:|--:|--:|--:|--:|",
     ]
     for side in report.sides:
-        counts = [
-            report.count(status, side) for status in ("pass", "fail", "warn", "note", "expected", "not exercised")
-        ]
-        lines.append(f"| {side} | {' | '.join(str(count) for count in counts)} |")
+        lines.append(f"| {side} | {' | '.join(str(report.count(status, side)) for status in STATUSES)} |")
     if report.findings:
         lines += ["", "| | check | seen | lines |", "|---|---|---|---|"]
-        status = {id(finding): outcome.status for outcome in report.outcomes for finding in outcome.findings}
-        lines += [_finding_row(finding, status[id(finding)]) for finding in report.findings]
+        lines += [_finding_row(finding, _is_expected(finding, report)) for finding in report.findings]
     lines += [f"\n`{name}` was not exercised, and the profile demands it." for name in report.demanded]
     lines += [f"\n`{name}` passes: remove it from the expected failures." for name in report.stale]
     return "\n".join(lines) + "\n"
 
 
-def _finding_row(finding: Finding, status: str) -> str:
-    sign = _SIGNS["expected" if status == "expected" else finding.severity]
-    lines = ", ".join(str(number + 1) for number in finding.events)
+def _finding_row(finding: Finding, expected: bool) -> str:
+    sign = _SIGNS["expected" if expected else finding.severity]
     times = f" ({finding.count} times)" if finding.count > 1 else ""
     fix = f"<br>*do:* {_markdown(finding.fix)}" if finding.fix else ""
     check = f"[{finding.id}]({finding.url})<br>{finding.side} {finding.level}"
-    return f"| {sign} | {check} | {_markdown(finding.message)}{times}{fix} | {lines} |"
+    return f"| {sign} | {check} | {_markdown(finding.message)}{times}{fix} | {_lines(finding)} |"
 
 
 def _markdown(text: str) -> str:
@@ -336,27 +428,22 @@ def as_html(report: Report) -> str:
 
 
 def _counts(report: Report) -> str:
-    names = ("pass", "fail", "warn", "note", "expected", "not exercised")
-    head = "".join(f'<th class="number">{name}</th>' for name in names)
-    rows = "".join(
-        f"<tr><td>{side}</td>"
-        + "".join(f'<td class="number">{report.count(name, side)}</td>' for name in names)  # type: ignore[arg-type]
-        + "</tr>"
-        for side in report.sides
-    )
+    head = "".join(f'<th class="number">{status}</th>' for status in STATUSES)
+    rows = ""
+    for side in report.sides:
+        counts = "".join(f'<td class="number">{report.count(status, side)}</td>' for status in STATUSES)
+        rows += f"<tr><td>{side}</td>{counts}</tr>"
     return f"<table><tr><th>side</th>{head}</tr>{rows}</table>"
 
 
 def _finding(finding: Finding, expected: bool) -> str:
-    lines = ", ".join(str(number + 1) for number in finding.events)
-    where = f"{_html(finding.where)}, " if finding.where else ""
-    times = f" ({finding.count} times)" if finding.count > 1 else ""
+    lines, where = _lines(finding), f"{_html(finding.where)}, " if finding.where else ""
     fix = f"<p>do: {_html(finding.fix)}</p>" if finding.fix else ""
     mark = " (expected)" if expected else ""
     return (
         f'<article class="{finding.severity}"><p><b>{_WORDS[finding.severity]}{mark}</b> '
         f'<span class="id">{finding.id}</span> <span class="dim">{finding.side} {finding.level}</span></p>'
-        f"<p>{_html(finding.message)}{times}</p><p>expected: {_html(finding.expected)}</p>{fix}"
+        f"<p>{_html(_message(finding))}</p><p>expected: {_html(finding.expected)}</p>{fix}"
         f'<p class="dim">{where}{f"line {lines} · " if lines else ""}'
         f'<a href="{escape(finding.url)}">{_html(finding.page)}</a></p></article>'
     )

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from accord_check.checks import CHECKS, Check
-from accord_check.finding import url_of
+from accord_check.checks import CHECKS, Check, url_of
 from accord_check.requirements import REQUIREMENTS, Requirement
 
 _FOUND_AS = {"fail": "a failure", "warn": "a warning", "note": "a note"}

@@ -27,9 +27,8 @@ import msgspec
 from accord import DecodeError, TraceEvent
 from accord.schema.methods import methods
 from accord.trace import Direction, read as read_trace
-from accord_check.checks import PASSIVE
+from accord_check.checks import PASSIVE, Finding, Side
 from accord_check.conversation import Conversation, Frame, object_of, read
-from accord_check.finding import Finding, Side
 from accord_check.passive.handshake import Capabilities, Handshake, Versions
 from accord_check.passive.messages import Answers, Framing
 from accord_check.passive.observer import Observer, Tally
@@ -101,6 +100,7 @@ class Judge:
     def end(self) -> None:
         """The trace is over: judge what can be judged only now."""
         self._go_on()
+        self.tally.session = None
         for observer in self._observers:
             observer.end()
 
@@ -114,6 +114,7 @@ class Judge:
         self.conversation.recorder = "client" if self._client == "out" else "agent"
         by: Side = "client" if event.direction == self._client else "agent"
         frame = read(number, event.time, by, event.frame or b"")
+        self.tally.session = None
         for observer in self._observers:
             observer.frame(frame)
         members = frame.members
@@ -126,11 +127,13 @@ class Judge:
     def _message(self, frame: Frame, *, is_request: bool) -> None:
         if is_request:
             exchange = self.conversation.asked(frame)
+            self.tally.session = exchange.session_id
             for observer in self._observers:
                 observer.request(exchange)
             return
         message = self.conversation.notified(frame)
         update = self.conversation.update(message)
+        self.tally.session = message.session_id
         for observer in self._observers:
             observer.notification(message)
             if update is not None:
@@ -139,6 +142,7 @@ class Judge:
     def _answer(self, frame: Frame) -> None:
         exchange = self.conversation.answered(frame)
         if exchange is not None:
+            self.tally.session = exchange.session_id
             for observer in () if exchange.is_doubtful else self._observers:
                 observer.answer(exchange)
             self.conversation.settle(exchange)

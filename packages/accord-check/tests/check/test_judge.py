@@ -22,7 +22,7 @@ def test_a_finding_names_its_clause_its_page_its_events_and_what_to_do():
     talk = broken()
     [finding] = judge(talk.events())
     assert (finding.id, finding.severity, finding.level) == ("lines.agent-counts-from-one", "fail", "MUST")
-    assert (finding.side, finding.session, finding.count) == ("agent", None, 1)
+    assert (finding.side, finding.session, finding.count) == ("agent", "s1", 1)
     assert finding.message == "a location's line is 0"
     assert finding.clause == "numbers lines from 1, in locations and in file requests"
     assert finding.expected == "the agent numbers lines from 1, in locations and in file requests"

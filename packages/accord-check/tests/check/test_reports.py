@@ -11,10 +11,9 @@ from xml.etree.ElementTree import fromstring
 import pytest
 
 from accord.trace import TraceFile
-from accord_check.expected_failures import ExpectationError, apply, read
-from accord_check.finding import SITE, url_of
-from accord_check.report_formats import as_html, as_json, as_junit, as_markdown, as_sarif
-from accord_check.report_text import as_text
+from accord_check.checks import SITE, url_of
+from accord_check.report import ExpectationError, apply_expectations, read_expectations
+from accord_check.report_formats import as_html, as_json, as_junit, as_markdown, as_sarif, as_text
 from accord_check.trace_judge import report_on_trace
 from tests.check.healthy import both, healthy, put
 from tests.check.healthy_v2 import healthy_v2
@@ -187,11 +186,11 @@ def test_the_page_and_the_summary_show_a_peer_s_text_as_text(report):
 def expectations(tmp_path, text):
     path = tmp_path / "accord-check.toml"
     path.write_text(text)
-    return read(path)
+    return read_expectations(path)
 
 
 def test_an_expected_failure_lets_the_run_pass(report, tmp_path):
-    apply(expectations(tmp_path, f'[expect]\n"{LATE}" = "to be fixed"\n'), report)
+    apply_expectations(expectations(tmp_path, f'[expect]\n"{LATE}" = "to be fixed"\n'), report)
     assert (report.verdict, report.count("expected"), report.count("fail")) == ("conformant", 1, 0)
     assert "(expected)" in "\n".join(as_text(report))
     [run] = json.loads(as_sarif(report))["runs"]
@@ -200,7 +199,7 @@ def test_an_expected_failure_lets_the_run_pass(report, tmp_path):
 
 def test_an_expected_failure_that_passes_fails_the_run(trace, tmp_path):
     report = report_on_trace(trace())
-    apply(expectations(tmp_path, '[expect]\n"agent tool.id-unique" = "to be fixed"\n'), report)
+    apply_expectations(expectations(tmp_path, '[expect]\n"agent tool.id-unique" = "to be fixed"\n'), report)
     assert (report.verdict, report.stale) == ("not conformant", ["agent tool.id-unique"])
     assert "agent tool.id-unique passes: remove it" in "\n".join(as_text(report))
     assert len(list(fromstring(as_junit(report)).iter("failure"))) == 1
@@ -208,20 +207,20 @@ def test_an_expected_failure_that_passes_fails_the_run(trace, tmp_path):
 
 def test_an_expected_failure_that_was_not_exercised_is_left_as_it_is(trace, tmp_path):
     report = report_on_trace(trace())
-    apply(expectations(tmp_path, '[expect]\n"lint.load.after-restart" = "memory only"\n'), report)
+    apply_expectations(expectations(tmp_path, '[expect]\n"lint.load.after-restart" = "memory only"\n'), report)
     assert (report.verdict, report.stale) == ("conformant", [])
 
 
 def test_an_expected_failure_ends_with_its_day(report, tmp_path):
     entries = expectations(tmp_path, f'[expect]\n"{LATE}" = {{ reason = "soon", until = 2027-01-31 }}\n')
-    apply(entries, report, dt.date(2027, 2, 1))
+    apply_expectations(entries, report, dt.date(2027, 2, 1))
     assert report.verdict == "not conformant"
-    apply(entries, report, dt.date(2027, 1, 31))
+    apply_expectations(entries, report, dt.date(2027, 1, 31))
     assert report.verdict == "conformant"
 
 
 def test_a_side_is_expected_to_fail_alone(report, tmp_path):
-    apply(expectations(tmp_path, f'[expect]\n"client {LATE}" = "x"\n'), report)
+    apply_expectations(expectations(tmp_path, f'[expect]\n"client {LATE}" = "x"\n'), report)
     assert report.verdict == "not conformant"
 
 

@@ -15,13 +15,14 @@ from accord.transports.transport_interface import Transport
 from accord_check.agent.full_scenarios import (
     cancelled_at_once,
     cancelled_question,
+    http_server,
     killed_in_a_turn,
     many_requests,
     opened_again,
     second_client,
+    stdio_servers,
     two_sessions,
 )
-from accord_check.agent.mcp_scenarios import http_server, stdio_servers
 from accord_check.agent.raw_connection import Blocked, Gone, Over, Unanswered
 from accord_check.agent.raw_http import raw_http
 from accord_check.agent.scenario_context import OtherVersion, Progress, ScenarioContext, fault_of_checks

@@ -1,9 +1,14 @@
-"""The scenarios of the profile full: what an agent offers besides the usual path, and what it does under load."""
+"""The scenarios of the profile full: what an agent offers besides the usual path, MCP servers, and load."""
 
 from __future__ import annotations
 
+import json
+import sys
+from pathlib import Path
 from typing import Any
 
+from accord_check.agent import mcp_probe
+from accord_check.agent.mcp_probe import HEADER, McpOverHttp
 from accord_check.agent.raw_connection import Link
 from accord_check.agent.scenario_context import ScenarioContext
 
@@ -126,3 +131,82 @@ async def killed_in_a_turn(context: ScenarioContext) -> None:
         if context.answered(name, exchange, "the session of a killed process cannot be opened again"):
             await link.quiet(context.settings.quiet)
             await context.plain_turn(link, session, "session.load.goes-on")
+
+
+_NAME, _VALUE = "ACCORD_CHECK_MARK", "as told"
+_STDIO = ("mcp.stdio-supported", "mcp.untyped-is-stdio", "mcp.launched-as-told", "mcp.all-connected")
+_HTTP = ("mcp.http-supported", "mcp.headers-sent")
+
+
+async def stdio_servers(context: ScenarioContext) -> None:
+    """A session with two MCP servers that are programs."""
+    notes = [context.folder / f"mcp-started-{number}.json" for number in (1, 2)]
+    for note in notes:
+        note.unlink(missing_ok=True)
+    async with context.logged_in() as link:
+        if context.lacks(link, "stdio", *_STDIO):
+            return
+        session = await _opened(context, link, [_program(note) for note in notes])
+        if not all(note.exists() for note in notes):  # some agents connect at the first prompt
+            await context.prompt(link, session, context.settings.prompts.mcp or context.settings.prompts.plain)
+        started = [note for note in notes if note.exists()]
+        if not started:
+            for name in _STDIO[2:]:
+                context.skip(name, "the agent did not start the MCP servers of its session")
+            return
+        said = json.loads(started[0].read_text(encoding="utf-8"))
+        odd = said["arguments"] != ["an argument"] or said["mark"] != _VALUE
+        wrong = f"the MCP server got the arguments {said['arguments']} and {_NAME}={said['mark']!r}" if odd else None
+        context.judge("mcp.launched-as-told", wrong, link.last)
+        context.judge(
+            "mcp.all-connected", None if len(started) == len(notes) else "one of two MCP servers was started", link.last
+        )
+
+
+def _program(note: Path) -> dict[str, Any]:
+    return {
+        "name": f"accord-check-{note.stem[-1]}",
+        "command": sys.executable,
+        "args": [mcp_probe.__file__, str(note), "an argument"],
+        "env": [{"name": _NAME, "value": _VALUE}],
+    }
+
+
+async def _opened(context: ScenarioContext, link: Link, servers: list[dict[str, Any]]) -> str:
+    """Open the session. In version 1 a server that is a program has no type; an agent may want one by mistake."""
+    typed = [{"type": "stdio"} | server for server in servers]
+    if context.version == 2:
+        return await context.new_session(link, "mcp.stdio-supported", mcpServers=typed)
+    exchange = await link.ask("session/new", {"cwd": str(context.folder), "mcpServers": servers})
+    made = exchange.fields.get("sessionId")
+    if exchange.succeeded and isinstance(made, str):
+        context.judge("mcp.untyped-is-stdio", None, exchange.answered)
+        context.judge("mcp.stdio-supported", None, exchange.answered)
+        return made
+    session = await context.new_session(link, "mcp.stdio-supported", mcpServers=typed)
+    refused = "session/new was refused for an MCP server without a type, and not for one of the type stdio"
+    context.judge("mcp.untyped-is-stdio", refused, exchange.frame, exchange.answered)
+    return session
+
+
+async def http_server(context: ScenarioContext) -> None:
+    """A session with an MCP server over HTTP, for an agent that says it can use one."""
+    async with context.logged_in() as link:
+        if context.lacks(link, "http", *_HTTP):
+            return
+        with McpOverHttp() as server:
+            lent = {
+                "type": "http",
+                "name": "accord-check",
+                "url": server.url,
+                "headers": [{"name": HEADER, "value": _VALUE}],
+            }
+            session = await context.new_session(link, "mcp.http-supported", mcpServers=[lent])
+            if not server.marks:  # some agents connect at the first prompt
+                await context.prompt(link, session, context.settings.prompts.mcp or context.settings.prompts.plain)
+            if not server.marks:
+                context.skip("mcp.headers-sent", "the agent did not connect to the MCP server of its session")
+                return
+            without = sum(mark != _VALUE for mark in server.marks)
+            wrong = f"{without} of {len(server.marks)} requests came without the header {HEADER}" if without else None
+            context.judge("mcp.headers-sent", wrong, link.last)

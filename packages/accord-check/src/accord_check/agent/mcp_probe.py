@@ -1,12 +1,18 @@
-"""An MCP server with one tool, in a few lines; it writes down how it was started. It is run as a program of its own."""
+"""An MCP server with one tool, in a few lines: a program that writes down how it was started, and one over HTTP.
+
+As a program it is started by an agent, from its file: it imports nothing but the standard library.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import secrets
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 TOOL = {"name": "accord_check", "description": "Says that it was called", "inputSchema": {"type": "object"}}
 
@@ -47,6 +53,75 @@ def main(note: str, *arguments: str) -> None:
         if reply is not None:
             sys.stdout.write(json.dumps(reply) + "\n")
             sys.stdout.flush()
+
+
+HEADER = "X-Accord-Check"
+"""The header that the session tells the agent to send."""
+
+_POLL = 0.05
+"""Seconds that the end of the server may take."""
+
+
+class McpOverHttp(ThreadingHTTPServer):
+    """The server; it serves from `with` until its end."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Requests)
+        self.path = f"/{secrets.token_urlsafe(8)}"
+        self.url = f"http://127.0.0.1:{self.server_port}{self.path}"
+        self.marks: list[str | None] = []
+        """The value of the header in each request; None for a request without it."""
+        self._thread = threading.Thread(target=self.serve_forever, args=(_POLL,), name="accord-check-mcp", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.shutdown()
+        self._thread.join()
+        self.server_close()
+
+
+class _Requests(BaseHTTPRequestHandler):
+    """One connection. A request is answered with JSON; there is no stream to open."""
+
+    server: McpOverHttp  # pyright: ignore[reportIncompatibleVariableOverride]
+    protocol_version = "HTTP/1.1"
+    timeout = 30
+
+    def do_POST(self) -> None:
+        length = int(self.headers.get("Content-Length") or 0)
+        body = self.rfile.read(length)
+        if self.path != self.server.path:
+            self._reply(404)
+            return
+        self.server.marks.append(self.headers.get(HEADER))
+        try:
+            answer = reply_to(json.loads(body))
+        except (ValueError, TypeError):  # it is no JSON, or no object
+            self._reply(400)
+            return
+        self._reply(202 if answer is None else 200, b"" if answer is None else json.dumps(answer).encode())
+
+    def do_GET(self) -> None:
+        self._reply(405)
+
+    def do_DELETE(self) -> None:
+        self._reply(200)
+
+    def _reply(self, status: int, body: bytes = b"") -> None:
+        self.send_response(status)
+        if body:
+            self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Print nothing: the terminal belongs to the report."""
 
 
 if __name__ == "__main__":

@@ -22,11 +22,10 @@ from typing import Any
 
 from accord import ProcessTransport
 from accord.transports.transport_interface import End, Transport
-from accord_check.agent.client_services import FULL, ClientServices
-from accord_check.agent.raw_connection import Blocked, Link, Over, Recording, Turn
+from accord_check.agent.raw_connection import FULL, Blocked, ClientServices, Link, Over, Recording, Turn
 from accord_check.agent.settings import FOLDER, Settings
+from accord_check.checks import Finding, Side
 from accord_check.conversation import Exchange, Frame, object_of, objects
-from accord_check.finding import Finding, Side
 from accord_check.passive.observer import Tally
 
 INFO = {"name": "accord-check", "version": "1"}
@@ -244,12 +243,7 @@ class ScenarioContext:
             yield link
 
     async def initialize(
-        self,
-        link: Link,
-        name: str = "lint.initialize.succeeds",
-        *,
-        can_do: bool = True,
-        terminal_login: bool = False,
+        self, link: Link, name: str = "lint.initialize.succeeds", *, can_do: bool = True, terminal_login: bool = False
     ) -> Exchange:
         """Shake hands, as the check of this name. Raises Over if the agent refuses, or OtherVersion."""
         params = handshake(self.version, can_do=can_do, terminal_login=terminal_login)

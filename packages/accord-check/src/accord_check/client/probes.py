@@ -1,96 +1,20 @@
-"""What our agent sends in a turn to see whether the client goes on: each update, and messages that it cannot know."""
+"""What our agent sends to see how the client copes: updates, messages that it cannot know, files, terminals."""
 
 from __future__ import annotations
 
+import asyncio
+import json
+import sys
+import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from accord_check.client.fake_agent import MODES, OPTION, OPTION_V2
-from accord_check.client.scenario_run import ScenarioRun
-from accord_check.conversation import Frame
-
-_TEXT: dict[str, Any] = {"type": "text", "text": "Done."}
-
-
-def _edit_v2(run: ScenarioRun) -> Frame:
-    path = str(run.folder / "notes.txt")
-    return run.update(
-        "tool_call_update",
-        toolCallId="check-read",
-        status="completed",
-        title="Edit notes.txt",
-        content=[
-            {"type": "content", "content": _TEXT},
-            {"type": "diff", "changes": [{"operation": "modify", "path": path, "fileType": "text"}]},
-        ],
-        locations=[{"path": path, "line": 1}],
-    )
-
-
-def _planned(run: ScenarioRun, *entries: dict[str, Any]) -> Frame:
-    return run.update("plan_update", plan={"type": "items", "planId": "check-plan", "entries": list(entries)})
-
-
-UPDATES_V2: tuple[tuple[str, Callable[[ScenarioRun], Frame]], ...] = (
-    ("a message", lambda it: it.say("The conformance checks of Accord say hello. ")),
-    ("a thought", lambda it: it.update("agent_thought_chunk", messageId="check-thought", content=_TEXT)),
-    ("a whole message", lambda it: it.update("agent_message", messageId="check-whole", content=[_TEXT])),
-    ("a message that is replaced", lambda it: it.update("agent_message", messageId="check-whole", content=[])),
-    (
-        "a link",
-        lambda it: it.update(
-            "agent_message_chunk",
-            messageId="check-link",
-            content={"type": "resource_link", "name": "notes", "uri": "file:///notes.txt"},
-        ),
-    ),
-    ("a user's message", lambda it: it.update("user_message", messageId="check-before", content=[_TEXT])),
-    (
-        "a tool call",
-        lambda it: it.update(
-            "tool_call_update", toolCallId="check-read", title="Read notes.txt", kind="read", status="in_progress"
-        ),
-    ),
-    ("a tool call's update", _edit_v2),
-    (
-        "a terminal",
-        lambda it: it.update(
-            "terminal_update", terminalId="check-terminal", command="make", cwd=str(it.folder), exitStatus=None
-        ),
-    ),
-    (
-        "a terminal's output",
-        lambda it: it.update("terminal_output_chunk", terminalId="check-terminal", data="b2sK"),
-    ),
-    (
-        "the end of a terminal's command",
-        lambda it: it.update("terminal_update", terminalId="check-terminal", exitStatus={"exitCode": 0}),
-    ),
-    ("a plan", lambda it: _planned(it, {"content": "Check", "priority": "high", "status": "in_progress"})),
-    ("an empty plan", _planned),
-    (
-        "commands",
-        lambda it: it.update(
-            "available_commands_update",
-            availableCommands=[{"type": "command", "name": "check", "description": "Check"}],
-        ),
-    ),
-    (
-        "an option",
-        lambda it: it.update("config_option_update", configOptions=[{**OPTION_V2, "currentValue": "long"}]),
-    ),
-    ("a title", lambda it: it.update("session_info_update", title="A check")),
-    ("a title that is cleared", lambda it: it.update("session_info_update", title=None)),
-    (
-        "the usage",
-        lambda it: it.update("usage_update", used=10, size=1_000, cost={"amount": 0.01, "currency": "USD"}),
-    ),
-    ("work that waits for the user", lambda it: it.update("state_update", state="requires_action")),
-    ("work that goes on", lambda it: it.update("state_update", state="running")),
-)
-"""Every stable update of version 2, within a turn."""
-
+from accord_check.agent.raw_connection import Over
+from accord_check.client.scenario_run import SAMPLES, ScenarioRun, refused
+from accord_check.conversation import Exchange, Frame, object_of
 
 LOG = b'a line of a log\n{"jsonrpc":"2.0","id":1,"method":"session/request_permission"}\n' + b"more of it\n" * 2_000
 
@@ -108,71 +32,12 @@ class Probe:
     versions: tuple[int, ...] = (1, 2)
 
 
-def _edit(run: ScenarioRun) -> Frame:
-    return run.update(
-        "tool_call_update",
-        toolCallId="check-read",
-        status="completed",
-        title="Edit notes.txt",
-        content=[
-            {"type": "content", "content": {"type": "text", "text": "Done."}},
-            {"type": "diff", "path": str(run.folder / "notes.txt"), "oldText": "one\n", "newText": "two\n"},
-        ],
-        locations=[{"path": str(run.folder / "notes.txt"), "line": 1}],
-    )
-
-
-UPDATES: tuple[tuple[str, Callable[[ScenarioRun], Frame]], ...] = (
-    ("a message", lambda it: it.say("The conformance checks of Accord say hello. ")),
-    ("a thought", lambda it: it.update("agent_thought_chunk", content={"type": "text", "text": "Hm. "})),
-    (
-        "a link",
-        lambda it: it.update(
-            "agent_message_chunk", content={"type": "resource_link", "name": "notes", "uri": "file:///notes.txt"}
-        ),
-    ),
-    ("a user's message", lambda it: it.update("user_message_chunk", content={"type": "text", "text": "(said before)"})),
-    (
-        "a tool call",
-        lambda it: it.update(
-            "tool_call", toolCallId="check-read", title="Read notes.txt", kind="read", status="in_progress"
-        ),
-    ),
-    ("a tool call's update", _edit),
-    (
-        "a plan",
-        lambda it: it.update("plan", entries=[{"content": "Check", "priority": "high", "status": "in_progress"}]),
-    ),
-    ("an empty plan", lambda it: it.update("plan", entries=[])),
-    (
-        "commands",
-        lambda it: it.update(
-            "available_commands_update",
-            availableCommands=[{"name": "check", "description": "Check", "input": {"hint": "what"}}],
-        ),
-    ),
-    ("a mode", lambda it: it.update("current_mode_update", currentModeId=MODES["availableModes"][1]["id"])),
-    ("an option", lambda it: it.update("config_option_update", configOptions=[{**OPTION, "currentValue": "long"}])),
-    ("a title", lambda it: it.update("session_info_update", title="A check")),
-    ("a title that is cleared", lambda it: it.update("session_info_update", title=None)),
-    (
-        "the usage",
-        lambda it: it.update("usage_update", used=10, size=1_000, cost={"amount": 0.01, "currency": "USD"}),
-    ),
-)
-"""Every update of version 1 that needs no capability of the client."""
-
-
 def _logged(run: ScenarioRun) -> None:
     run.client.complain(LOG)
 
 
 _OTHERS: tuple[Probe, ...] = (
-    Probe(
-        "tool.defaults",
-        "a tool call without kind and status",
-        lambda it: it.tool("check-bare", title="Something"),
-    ),
+    Probe("tool.defaults", "a tool call without kind and status", lambda it: it.tool("check-bare", title="Something")),
     Probe(
         "lint.client.takes-updates",
         "the end of a tool call",
@@ -220,8 +85,8 @@ _OTHERS: tuple[Probe, ...] = (
 
 
 def _probes(version: int) -> Iterator[Probe]:
-    updates = UPDATES_V2 if version == 2 else UPDATES
-    yield from (Probe("lint.client.takes-updates", what, send) for what, send in updates)
+    for after, update in SAMPLES["updates"][str(version)].items():
+        yield Probe("lint.client.takes-updates", after, lambda run, update=update: run.send_sample(update))
     yield from (probe for probe in _OTHERS if version in probe.versions)
 
 
@@ -240,3 +105,220 @@ async def probed(run: ScenarioRun) -> None:
             continue
         sent = probe.send(run)
         await run.alive(probe.name, probe.after, *([sent] if sent is not None else []))
+
+
+TEXT = "first line\nsecond line\nthird line\n"
+NOTES, LINK, MADE = "accord-check-notes.txt", "accord-check-link.txt", "accord-check-made.txt"
+SECRET = "accord-check-secret"
+NOT_FOUND = -32002
+READ_CHECKS = ("files.read.line-and-limit", "files.missing-code", "files.inside-roots", "files.escape-proof")
+
+
+async def read_files(run: ScenarioRun, folder: Path, outside: Path) -> None:
+    """Read lines of a file, a missing file, and files outside of the session's folder."""
+    if not run.declares("fs.readTextFile"):
+        for name in READ_CHECKS:
+            run.skip(name, "the client does not declare fs.readTextFile")
+        return
+    (folder / NOTES).write_text(TEXT)
+    exchange = await run.ask_here("fs/read_text_file", path=str(folder / NOTES), line=2, limit=1)
+    if exchange.succeeded:
+        text = exchange.fields.get("content")
+        is_more = isinstance(text, str) and len(text.splitlines()) > 1  # which every trace shows
+        odd = isinstance(text, str) and not is_more and text.rstrip("\n") != "second line"
+        wrong = f"line 2 with limit 1 is {text!r:.60}, and it is 'second line'" if odd else None
+        run.judged("files.read.line-and-limit", wrong, exchange.frame, exchange.answered)
+    else:
+        run.skip("files.read.line-and-limit", refused(exchange))
+    exchange = await run.ask_here("fs/read_text_file", path=str(folder / "accord-check-missing.txt"))
+    code = object_of(exchange.error).get("code")
+    said = f"was answered with {exchange.result!r:.60}" if exchange.succeeded else f"was refused with {code}"
+    wrong = None if code == NOT_FOUND else f"a file that is not there {said}, not -32002"
+    run.judged("files.missing-code", wrong, exchange.frame, exchange.answered)
+    (outside / NOTES).write_text(SECRET)
+    link = folder / LINK
+    link.unlink(missing_ok=True)
+    link.symlink_to(outside / NOTES)
+    for name, path, what in (
+        ("files.inside-roots", outside / NOTES, "a file outside of the session's folder"),
+        ("files.escape-proof", link, "a link that leads outside of the session's folder"),
+    ):
+        exchange = await run.ask_here("fs/read_text_file", path=str(path))
+        wrong = f"{what} was read" if SECRET in str(exchange.fields.get("content")) else None
+        run.judged(name, wrong, exchange.frame, exchange.answered)
+
+
+async def write_file(run: ScenarioRun, folder: Path) -> None:
+    """Write a file that is not there yet."""
+    if not run.declares("fs.writeTextFile"):
+        run.skip("files.write.creates", "the client does not declare fs.writeTextFile")
+        return
+    path = folder / MADE
+    exchange = run.call_here("fs/write_text_file", path=str(path), content=TEXT)
+    await run.must_answer(exchange, "lint.client.answers")
+    if not exchange.succeeded:
+        run.skip("files.write.creates", refused(exchange))
+        return
+    found = await asyncio.to_thread(lambda: path.read_text() if path.exists() else None)
+    wrong = None if found == TEXT else f"{path.name} was written, and {'is not there' if found is None else 'differs'}"
+    run.judged("files.write.creates", wrong, exchange.frame, exchange.answered)
+
+
+METHOD_NOT_FOUND = -32601
+
+TELLS = "import json, os, sys; print(json.dumps([sys.argv[1:], os.environ.get('ACCORD_CHECK'), os.getcwd()]))"
+LONG = "import sys; sys.stdout.buffer.write('ä'.encode() * 500 + b'end')"
+LIMIT = 100
+"""An even number of bytes, so that a cut that does not look at characters divides one: `end` has an odd number."""
+
+BEATS = """
+import os, sys, time
+with open(sys.argv[1], "w") as file:
+    while os.path.exists(sys.argv[1]):
+        print(".", end="", file=file, flush=True)
+        time.sleep(0.05)
+"""
+"""Writes to a file for as long as it lives, and the file is there."""
+
+PAUSE = 0.05
+"""Seconds between two writes of that, and between two looks at its file."""
+
+ARGUMENTS = ["two words", "$HOME", "*", "'quoted'"]
+TERMINAL_CHECKS = (
+    "terminal.capability-means-all",
+    "terminal.create.at-once",
+    "terminal.create.as-told",
+    "terminal.output.at-once",
+    "terminal.output.oldest-dropped",
+    "terminal.output.whole-characters",
+    "terminal.kill.keeps-terminal",
+    "terminal.release.kills",
+)
+
+
+async def run_terminals(run: ScenarioRun, folder: Path) -> None:
+    """Everything about terminals. A client that refuses to run commands is not judged further."""
+    if not run.declares("terminal"):
+        _skip_all(run, "the client does not declare terminal")
+        return
+    if not await _as_told(run, folder):
+        return
+    await _long(run)
+    await _killed(run, folder)
+    await _ended_by_release(run, folder)
+
+
+def _skip_all(run: ScenarioRun, reason: str) -> None:
+    for name in TERMINAL_CHECKS:
+        run.skip(name, reason)
+
+
+async def _made(
+    run: ScenarioRun, script: str, *arguments: str, judged_as: str = "lint.client.answers", **more: Any
+) -> str | None:
+    """Start a script; returns its terminal."""
+    words = ["-c", script, *arguments]
+    exchange = await _method(run, "create", judged_as, command=sys.executable, args=words, **more)
+    made = exchange.fields.get("terminalId")
+    if not exchange.succeeded or not isinstance(made, str):
+        _skip_all(run, refused(exchange))
+        return None
+    return made
+
+
+async def _method(run: ScenarioRun, name: str, judged_as: str = "lint.client.answers", **params: Any) -> Exchange:
+    """Call one of the five methods; that it is answered is judged as the check `owed`."""
+    exchange = await run.must_answer(run.call_here(f"terminal/{name}", **params), judged_as)
+    missing = object_of(exchange.error).get("code") == METHOD_NOT_FOUND
+    wrong = f"the client declares terminal, and does not know terminal/{name}" if missing else None
+    run.judged("terminal.capability-means-all", wrong, exchange.frame, exchange.answered)
+    if missing:
+        raise Over
+    return exchange
+
+
+async def _as_told(run: ScenarioRun, folder: Path) -> bool:
+    variables = [{"name": "ACCORD_CHECK", "value": "a value"}]
+    made = await _made(run, TELLS, *ARGUMENTS, env=variables, cwd=str(folder))
+    if made is None:
+        return False
+    await _method(run, "wait_for_exit", terminalId=made)
+    exchange = await _method(run, "output", terminalId=made)
+    output: Any = exchange.fields.get("output")
+    with suppress(ValueError):
+        output = json.loads(str(output))
+    wanted = [ARGUMENTS, "a value", str(folder)]
+    wrong = None if output == wanted else f"the command printed {output!r:.200}, not {wanted!r}"
+    run.judged("terminal.create.as-told", wrong, exchange.answered)
+    await _method(run, "release", terminalId=made)
+    await _method(run, "output", terminalId=made)  # refused, which every trace shows
+    if wrong is not None:
+        _skip_all(run, "commands do not run as they were told")
+    return wrong is None
+
+
+async def _long(run: ScenarioRun) -> None:
+    made = await _made(run, LONG, outputByteLimit=LIMIT)
+    if made is None:
+        return
+    await _method(run, "wait_for_exit", terminalId=made)
+    exchange = await _method(run, "output", terminalId=made)
+    output = str(exchange.fields.get("output"))
+    wrong = None
+    if len(output.encode("utf-8", "replace")) > LIMIT + 2 or not output.rstrip().endswith("end"):
+        wrong = f"1,003 bytes with the limit {LIMIT} were kept as {output[:20]!r}…{output[-20:]!r}"
+    run.judged("terminal.output.oldest-dropped", wrong, exchange.answered)
+    if wrong is None:
+        cut = f"the output begins with {output[:3]!r}" if output[:1] not in ("ä", "e") else None
+        run.judged("terminal.output.whole-characters", cut, exchange.answered)
+    await _method(run, "release", terminalId=made)
+
+
+async def _killed(run: ScenarioRun, folder: Path) -> None:
+    made = await _made(run, BEATS, str(folder / "accord-check-beats-1"), judged_as="terminal.create.at-once")
+    if made is None:
+        return
+    exchange = await _method(run, "output", "terminal.output.at-once", terminalId=made)
+    if not exchange.succeeded:
+        run.judged("terminal.output.at-once", refused(exchange), exchange.frame, exchange.answered)
+    await _method(run, "kill", terminalId=made)
+    exchange = await _method(run, "output", terminalId=made)
+    wrong = None if exchange.succeeded else f"after terminal/kill: {refused(exchange)}"
+    run.judged("terminal.kill.keeps-terminal", wrong, exchange.frame, exchange.answered)
+    await _method(run, "release", terminalId=made)
+
+
+async def _ended_by_release(run: ScenarioRun, folder: Path) -> None:
+    beats = folder / "accord-check-beats-2"
+    made = await _made(run, BEATS, str(beats))
+    if made is None:
+        return
+    await _until(beats.exists, run.settings.answer_within)
+    exchange = await _method(run, "release", terminalId=made)
+    still = await _beating(beats)
+    wrong = "the command of a released terminal runs on" if still else None
+    run.judged("terminal.release.kills", wrong, exchange.frame, exchange.answered)
+
+
+async def _until(holds: Callable[[], bool], within: float) -> None:
+    """Wait until this holds, or time is over."""
+    by = time.monotonic() + within
+    while not await asyncio.to_thread(holds):
+        if time.monotonic() > by:
+            return
+        await asyncio.sleep(PAUSE)
+
+
+async def _beating(beats: Path) -> bool:
+    """Whether a command still writes; it has two seconds to end."""
+    by = time.monotonic() + 2
+    while time.monotonic() < by:
+        before = await asyncio.to_thread(_size, beats)
+        await asyncio.sleep(12 * PAUSE)
+        if before == await asyncio.to_thread(_size, beats):
+            return False
+    return True
+
+
+def _size(file: Path) -> int:
+    return file.stat().st_size if file.exists() else 0

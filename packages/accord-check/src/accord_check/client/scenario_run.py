@@ -1,19 +1,125 @@
-"""`ScenarioRun`: one start of our agent by the client, with what scenarios need: the turn, probes, and judgements."""
+"""`ScenarioRun`: one start of our agent by the client, with the turn and the probes; and what our agent answers."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from accord.trace import Direction
-from accord_check.agent.raw_connection import Gone, Over, RawConnection, Recording, Unanswered
-from accord_check.client.fake_agent import AgentScript, FakeAgent
+from accord_check.agent.raw_connection import Gone, Over, RawConnection, Recording, Refused, Unanswered
 from accord_check.client.launch_command import AcceptedClient
 from accord_check.conversation import Exchange, Frame, object_of, objects
+
+METHOD_NOT_FOUND = -32601
+
+SAMPLES: dict[str, Any] = json.loads(Path(__file__).with_name("samples.json").read_text("utf-8"))
+"""What our agent sends, as it goes over the wire: its capabilities, its settings, and every stable update that needs no
+capability of the client; by version where that differs. In an update, {folder} stands for the session's folder."""
+
+INFO, CAPABILITIES, OPTION = SAMPLES["info"], SAMPLES["capabilities"], SAMPLES["option"]
+
+
+def settings_of(version: int, *options: dict[str, Any]) -> dict[str, Any]:
+    """What the answer that opens a session says of its options; in version 2 an id has another name."""
+    named = "configId" if version == 2 else "id"
+    return {"configOptions": [{named if key == "id" else key: it[key] for key in it} for it in options]}
+
+
+@dataclass(frozen=True)
+class AgentScript:
+    """The part that our agent plays in a scenario."""
+
+    capabilities: Mapping[str, Any] = field(default_factory=lambda: CAPABILITIES["1"])
+    session: Mapping[str, Any] = field(default_factory=lambda: {"modes": SAMPLES["modes"], **settings_of(1, OPTION)})
+    """Further members of the answer to `session/new`."""
+    answer: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Further members of the answer to `initialize`."""
+    capabilities_v2: Mapping[str, Any] = field(default_factory=lambda: CAPABILITIES["2"])
+    session_v2: Mapping[str, Any] = field(default_factory=lambda: settings_of(2, OPTION))
+    late: bool = False
+    """Whether answers come late."""
+
+    def initialized(self, version: int) -> dict[str, Any]:
+        """The answer to `initialize`, in this version."""
+        if version == 2:
+            said: dict[str, Any] = {"capabilities": self.capabilities_v2, "info": INFO}
+        else:
+            said = {"agentCapabilities": self.capabilities, "agentInfo": INFO}
+        return {"protocolVersion": version, **said, "authMethods": [], **self.answer}
+
+    def opened(self, version: int) -> dict[str, Any]:
+        """What the answer that opens a session says, in this version."""
+        return dict(self.session_v2 if version == 2 else self.session)
+
+
+class FakeAgent:
+    """Answers the requests of one connection, except prompts."""
+
+    def __init__(self, script: AgentScript, prompted: Callable[[Exchange], None], most: int = 1) -> None:
+        self.version = 1
+        """The version that was agreed on: that of the client, and `most` at most."""
+        self._most = most
+        self.sessions: dict[str, str] = {}
+        """The folder of each session."""
+        self.script = script
+        self._take_prompt = prompted
+        self._answers: dict[str, Callable[[Mapping[str, Any]], Any]] = {
+            "initialize": self._initialize,
+            "authenticate": lambda _: {},
+            "logout": lambda _: {},
+            "auth/login": lambda _: {},
+            "auth/logout": lambda _: {},
+            "session/new": self._new,
+            "session/load": self._load,
+            "session/resume": self._load,
+            "session/list": self._list,
+            "session/close": lambda _: {},
+            "session/delete": self._delete,
+            "session/set_mode": lambda _: {},
+            "session/set_config_option": self._set_option,
+        }
+
+    def answer(self, exchange: Exchange) -> Any:
+        """The result of a request; None for a prompt, whose turn a scenario plays."""
+        if exchange.method == "session/prompt":
+            self._take_prompt(exchange)
+            return None
+        answering = self._answers.get(exchange.method)
+        if answering is None:
+            raise Refused(METHOD_NOT_FOUND, f"Method not found: {exchange.method[:80]}")
+        return answering(exchange.params)
+
+    def _initialize(self, params: Mapping[str, Any]) -> Any:
+        asked = params.get("protocolVersion")
+        self.version = 2 if self._most == 2 and isinstance(asked, int) and asked >= 2 else 1
+        return self.script.initialized(self.version)
+
+    def _new(self, params: Mapping[str, Any]) -> Any:
+        made = f"check-{len(self.sessions) + 1}"
+        self.sessions[made] = str(params.get("cwd"))
+        return {"sessionId": made, **self.script.opened(self.version)}
+
+    def _load(self, params: Mapping[str, Any]) -> Any:
+        self.sessions[str(params.get("sessionId"))] = str(params.get("cwd"))
+        return self.script.opened(self.version)
+
+    def _list(self, params: Mapping[str, Any]) -> Any:
+        cwd = params.get("cwd")
+        found = [(given, folder) for given, folder in self.sessions.items() if cwd in (None, folder)]
+        return {"sessions": [{"sessionId": given, "cwd": folder} for given, folder in found]}
+
+    def _delete(self, params: Mapping[str, Any]) -> Any:
+        self.sessions.pop(str(params.get("sessionId")), None)
+        return {}
+
+    def _set_option(self, params: Mapping[str, Any]) -> Any:
+        return settings_of(self.version, {**OPTION, "currentValue": params.get("value")})
+
 
 Profile = Literal["smoke", "default"]
 """`smoke` starts the client three times; `default` about ten times."""
@@ -137,6 +243,12 @@ class ScenarioRun(RawConnection):
     def update_of(self, session: str | None, kind: str, /, **fields: Any) -> Frame:
         """Send an update of this session."""
         return self.notify("session/update", {"sessionId": session, "update": {"sessionUpdate": kind, **fields}})
+
+    def send_sample(self, update: dict[str, Any]) -> Frame:
+        """Send an update of `SAMPLES`, in the turn's session."""
+        folder = json.dumps(str(self.folder)).strip('"')
+        filled = json.loads(json.dumps(update).replace("{folder}", folder))
+        return self.notify("session/update", {"sessionId": self.session, "update": filled})
 
     def call_here(self, method: str, /, **params: Any) -> Exchange:
         """Send a request about the turn's session."""

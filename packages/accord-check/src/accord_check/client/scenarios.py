@@ -12,28 +12,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from accord_check.agent.raw_connection import Gone, Over, Unanswered
-from accord_check.client.fake_agent import EVERYTHING, EVERYTHING_V2, INFO, OPTION, AgentScript
-from accord_check.client.files_and_terminals import READ_CHECKS, TERMINAL_CHECKS, read_files, run_terminals, write_file
-from accord_check.client.probes import probed
-from accord_check.client.scenario_run import Profile, ScenarioRun
+from accord_check.client.probes import READ_CHECKS, TERMINAL_CHECKS, probed, read_files, run_terminals, write_file
+from accord_check.client.scenario_run import (
+    CAPABILITIES,
+    INFO,
+    OPTION,
+    SAMPLES,
+    AgentScript,
+    Profile,
+    ScenarioRun,
+    settings_of,
+)
 from accord_check.conversation import Exchange, Frame, object_of
 
-OPTIONS: list[dict[str, Any]] = [
-    {"optionId": "yes", "name": "Allow", "kind": "allow_once"},
-    {"optionId": "always", "name": "Always allow", "kind": "allow_always"},
-    {"optionId": "no", "name": "Reject", "kind": "reject_once"},
-]
 INVALID_PARAMS = -32602
-
-FORM: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "name": {"type": "string", "title": "Name", "default": "Ada"},
-        "count": {"type": "integer", "title": "Count", "default": 3},
-        "sure": {"type": "boolean", "title": "Sure", "default": True},
-    },
-    "required": ["name"],
-}
 
 
 def asks_permission(run: ScenarioRun, call: str, title: str) -> Exchange:
@@ -42,7 +34,7 @@ def asks_permission(run: ScenarioRun, call: str, title: str) -> Exchange:
     about: dict[str, Any] = {"toolCall": {"toolCallId": call}}
     if run.version == 2:
         about = {"title": title, "subject": {"type": "tool_call", **about}}
-    return run.call_here("session/request_permission", **about, options=OPTIONS)
+    return run.call_here("session/request_permission", **about, options=SAMPLES["permission options"])
 
 
 async def permitted(run: ScenarioRun) -> None:
@@ -75,7 +67,7 @@ async def questioned(run: ScenarioRun) -> None:
         return
     by_form = run.declares("elicitation.form") or not run.declares("elicitation.url")
     if by_form:
-        form = run.call_here("elicitation/create", mode="form", message="Fill this in", requestedSchema=FORM)
+        form = run.call_here("elicitation/create", mode="form", message="Fill this in", requestedSchema=SAMPLES["form"])
         await answered_by_user(run, form, "elicitation.answer.action")
     if by_form and run.declares("elicitation.url"):
         run.skip("elicitation.undeclared-mode-code", "the client declares both modes")
@@ -83,7 +75,7 @@ async def questioned(run: ScenarioRun) -> None:
     undeclared: dict[str, Any] = (
         {"mode": "url", "url": "https://example.com/", "elicitationId": "check-link"}
         if by_form
-        else {"mode": "form", "requestedSchema": FORM}
+        else {"mode": "form", "requestedSchema": SAMPLES["form"]}
     )
     exchange = run.call_here("elicitation/create", message="Open this", **undeclared)
     if not await answered_by_user(run, exchange, "elicitation.undeclared-mode-code"):
@@ -317,54 +309,34 @@ class ClientScenario(NamedTuple):
     """Whether the client is expected to end by itself afterwards."""
 
 
-_ODD_TYPE: dict[str, Any] = {
-    "id": "odd",
-    "name": "Odd",
-    "type": "_accord.check/slider",
-    "currentValue": 3,
-    "from": 1,
-    "to": 5,
-}
-_ODD_CATEGORY: list[dict[str, Any]] = [
-    {**OPTION, "id": "plain", "category": None},
-    {**OPTION, "id": "odd", "category": "_accord.check/category"},
-]
 _NEW: dict[str, Any] = {"_accord.check/future": {"deep": [1, {"er": None}]}, "accordCheckFuture": {}}
-_FUTURE_V2: dict[str, Any] = {**EVERYTHING_V2, **_NEW, "session": {**EVERYTHING_V2["session"], **_NEW}}
-_FUTURE: dict[str, Any] = {
-    **EVERYTHING,
-    "_accord.check/future": {"deep": [1, {"er": None}]},
-    "accordCheckFuture": True,
-    "sessionCapabilities": {**EVERYTHING["sessionCapabilities"], "accordCheckFuture": {}},
-}
 
-_LATER = AgentScript(capabilities=_FUTURE, capabilities_v2=_FUTURE_V2)
-_UNKNOWN_VERSION = AgentScript(answer={"protocolVersion": 65535, "agentCapabilities": {}, "agentInfo": INFO})
-_BARE = AgentScript(capabilities={}, session={}, capabilities_v2={"session": {}}, session_v2={})
+
+def _later(version: int, nested: str) -> dict[str, Any]:
+    """All capabilities of this version, and unknown ones beside them and in this one of them."""
+    known = CAPABILITIES[str(version)]
+    return {**known, **_NEW, nested: {**known[nested], **_NEW}}
 
 
 def _with_options(*options: dict[str, Any]) -> AgentScript:
-    renamed = [{"configId" if name == "id" else name: value for name, value in each.items()} for each in options]
-    return AgentScript(session={"configOptions": list(options)}, session_v2={"configOptions": renamed})
+    return AgentScript(session=settings_of(1, *options), session_v2=settings_of(2, *options))
 
+
+_LATER = AgentScript(capabilities=_later(1, "sessionCapabilities"), capabilities_v2=_later(2, "session"))
+_UNKNOWN_VERSION = AgentScript(answer={"protocolVersion": 65535, "agentCapabilities": {}, "agentInfo": INFO})
+_BARE = AgentScript(capabilities={}, session={}, capabilities_v2={"session": {}}, session_v2={})
+_ODD_TYPE = _with_options(SAMPLES["odd option"])
+_ODD_CATEGORY = _with_options(
+    {**OPTION, "id": "plain", "category": None}, {**OPTION, "id": "odd", "category": "_accord.check/category"}
+)
 
 SCENARIOS = (
     ClientScenario("usual", "updates, questions, files, terminals, and unknown messages", usual, profiles=BOTH),
     ClientScenario("bare", "an agent without capabilities", bare, _BARE, BOTH),
     ClientScenario("version", "a version that no client speaks", version, _UNKNOWN_VERSION, BOTH),
-    ClientScenario(
-        "future",
-        "capabilities that do not exist yet",
-        future,
-        _LATER,
-    ),
-    ClientScenario("odd option", "an option of an unknown type", odd_option, _with_options(_ODD_TYPE)),
-    ClientScenario(
-        "odd category",
-        "options of unknown categories",
-        odd_category,
-        _with_options(*_ODD_CATEGORY),
-    ),
+    ClientScenario("future", "capabilities that do not exist yet", future, _LATER),
+    ClientScenario("odd option", "an option of an unknown type", odd_option, _ODD_TYPE),
+    ClientScenario("odd category", "options of unknown categories", odd_category, _ODD_CATEGORY),
     ClientScenario("late", "answers that come late", late, AgentScript(late=True)),
     ClientScenario("large", "large messages, and many", large),
     ClientScenario("garbage", "lines that are no message", garbage),

@@ -1,25 +1,404 @@
-"""The commands of `accord check`; this file has those that start no program: `trace`, `list`, `explain` and `pages`."""
+"""The commands of `accord check`, and how each gives its report: at the terminal, and as files for CI systems."""
 
 from __future__ import annotations
 
 import argparse
+import asyncio
+import json
+import os
+import shlex
+import signal
+import tempfile
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from accord import ConfigurationError
 from accord.mistakes import nearest
-from accord_check.command import live_runs, report_options
+from accord.program import on_signals
+from accord.redaction import mask_urls
+from accord_tools.cli import command
 from accord_tools.cli.command import (
     ENDED_WELL,
     WRONG_USAGE,
     Command,
+    OutputLost,
     WrongUsage,
     add_commands,
+    paint,
+    print_error,
     print_json,
     print_line,
+    print_progress,
     print_table,
+    terminal_width,
+    write_out,
 )
 
 if TYPE_CHECKING:
+    from accord_check.agent.settings import Settings
     from accord_check.checks import Check
+    from accord_check.client.scenario_run import ClientSettings
+    from accord_check.report import Report
+
+WIDEST = 110
+"""Columns beyond which the report does not grow: long lines are hard to read."""
+
+FILES = {
+    "report": "JSON, as --json prints it",
+    "junit": "JUnit XML, for the test pages of CI systems",
+    "sarif": "SARIF 2.1.0, for code scanning",
+    "html": "one self-contained page",
+    "markdown": "Markdown, for a job summary",
+}
+
+
+def report_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say what is printed and written."""
+    group = parser.add_argument_group("the report")
+    group.add_argument("--json", action="store_true", help="print JSON")
+    group.add_argument("-v", "--verbose", action="store_true", help="list what passed and what was not exercised")
+    group.add_argument("--strict", action="store_true", help="let warnings count as failures")
+    group.add_argument("--expect", metavar="FILE", help="the expected failures (TOML); one that passes fails the run")
+    group.add_argument(
+        "--requirements",
+        type=_revision,
+        metavar="REVISION",
+        help="let only the checks of this revision count (2026-11)",
+    )
+    group.add_argument(
+        "--schema",
+        metavar="VERSION",
+        type=_schema,
+        help="leave out what came with a later version of the protocol's schema (1.15, 1.20)",
+    )
+    for name, what in FILES.items():
+        group.add_argument(f"--{name}", metavar="FILE", help=f"write {what}")
+
+
+def _revision(word: str) -> str:
+    from accord import ConfigurationError
+    from accord_check.checks import checks_of
+
+    try:
+        checks_of(word)
+    except ConfigurationError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return word
+
+
+def _schema(word: str) -> str:
+    from accord_check.checks import SCHEMAS
+
+    if word not in SCHEMAS:
+        raise argparse.ArgumentTypeError(f"must be {' or '.join(SCHEMAS)}, got {word!r}")
+    return word
+
+
+def give_report(report: Report, options: argparse.Namespace) -> int:
+    """Print the report, write the files that were asked for, and return the exit code."""
+    report.strict = options.strict
+    if options.schema is not None:
+        from accord_check.checks import newer_than
+
+        report.leave_out(newer_than(options.schema), f"newer than schema {options.schema}")
+    if options.requirements is not None:
+        from accord_check.checks import checks_of
+
+        report.count_only(checks_of(options.requirements), options.requirements)
+    if options.expect is not None:
+        from accord_check.report import ExpectationError, apply_expectations, read_expectations
+
+        try:
+            apply_expectations(read_expectations(options.expect), report)
+        except ExpectationError as error:
+            raise WrongUsage(str(error)) from error
+    _print(report, options)
+    for name in FILES:
+        if (file := getattr(options, name)) is not None:
+            _write(file, _rendered(report, name))
+    return report.exit_code
+
+
+def _print(report: Report, options: argparse.Namespace) -> None:
+    if options.json:
+        print_line(_rendered(report, "report").rstrip("\n"))
+        return
+    from accord_check.report_formats import as_text
+
+    lines = as_text(report, paint, width=min(terminal_width() or WIDEST, WIDEST), verbose=options.verbose)
+    write_out("".join(f"{line}\n" for line in lines))
+
+
+def _rendered(report: Report, form: str) -> str:
+    from accord_check.report_formats import as_html, as_json, as_junit, as_markdown, as_sarif
+
+    forms: dict[str, Callable[[Report], str]] = {
+        "report": lambda report: json.dumps(as_json(report), indent=2, ensure_ascii=False) + "\n",
+        "junit": as_junit,
+        "sarif": as_sarif,
+        "html": as_html,
+        "markdown": as_markdown,
+    }
+    return forms[form](report)
+
+
+def _write(file: str, text: str) -> None:
+    try:
+        Path(file).write_text(text, encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise OutputLost(f"cannot write {file}: {error.strerror}") from error
+
+
+AGENT_EPILOG = """\
+examples:
+  accord check agent                                     the built-in agent
+  accord check agent -- my-agent --acp
+  accord check agent --profile smoke -- npx some-agent   no prompt is sent, so it costs nothing
+  accord check agent --junit junit.xml --sarif check.sarif --expect accord-check.toml -- my-agent
+  accord check agent https://agents.example/acp --token-file ~/.token
+
+The agent is started about six times. Its sessions work in a scratch folder, and its requests to read and write files
+reach that folder only. It may use its tools as it likes: judge an agent that you do not trust in a container.
+
+A prompt costs what it costs with any client: the default profile sends about ten, and --prompts says which:
+
+  plain = "Say hello."                       a short answer
+  slow = "Count to 500, a number a line."    some seconds of work, to be cancelled
+  edit = "Add a line to notes.txt."          asks for permission, which is refused
+  more = ["Make a plan."]"""
+
+
+def agent_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "accord check agent [options] [AGENT | -- COMMAND...]"
+    parser.epilog = AGENT_EPILOG
+    group = parser.add_argument_group("the scenarios")
+    group.add_argument(
+        "--profile",
+        choices=("smoke", "default", "full", "fixture"),
+        default="default",
+        help="smoke: no prompt, a few seconds; default: about ten prompts, in version 2 about "
+        "twenty; full: all that the agent offers, about thirty prompts; fixture: full, for an agent that follows the "
+        "script of the checks",
+    )
+    group.add_argument("--prompts", metavar="FILE", help="the texts of the prompts (TOML)")
+    group.add_argument("--max-prompts", type=_count, metavar="N", help="send no more than N prompts")
+    group.add_argument("--auth", metavar="METHOD", help="log in by this method first")
+    group.add_argument("--allow-delete", action="store_true", help="delete sessions that the checks have made")
+    group.add_argument(
+        "--home", choices=("keep", "scratch"), default="keep", help="the home folder that the agent sees"
+    )
+    group.add_argument("--env", action="append", default=[], metavar="NAME=VALUE", help="set a variable for the agent")
+    group.add_argument(
+        "--timeout", type=_seconds, metavar="SECONDS", help="for an answer (30); a turn has four times that"
+    )
+    group.add_argument("--trace", metavar="FILE", help="keep the conversations in this file")
+    report_arguments(parser)
+    command.agent_arguments(parser, is_argument=True)
+
+
+def check_agent(options: argparse.Namespace) -> int:
+    """Start the agent that the options name, and judge it."""
+    agent = command.chosen_agent(options)
+    settings = _agent_settings(options, agent)
+    with _environment(options) as variables:
+        if variables:
+            if agent.url is not None:
+                raise WrongUsage("--env and --home are for an agent that is a command, and this one has a URL")
+            agent.set_environment(variables)
+        report = command.run_async(_checked_agent(options, agent, settings))
+    return give_report(report, options)
+
+
+async def _checked_agent(options: argparse.Namespace, agent: command.ChosenAgent, settings: Settings) -> Report:
+    from accord_check.agent.agent_run import check_agent
+
+    target = agent.target()
+    try:
+        report = await check_agent(
+            mask_urls(target.name), target.dial, settings, trace=_trace_file(options), progress=_progress(options)
+        )
+    finally:
+        await target.release()
+    return _without_useless_trace(options, report)
+
+
+def _agent_settings(options: argparse.Namespace, agent: command.ChosenAgent) -> Settings:
+    from accord_check.agent.settings import DEMO, FIXTURE, Prompts, Settings, read_prompts
+
+    is_demo = agent.is_demo or agent.words[-2:] == ["accord", "demo"]
+    try:
+        usual = FIXTURE if options.profile == "fixture" else DEMO if is_demo else Prompts()
+        prompts = read_prompts(options.prompts) if options.prompts else usual
+    except ConfigurationError as error:
+        raise WrongUsage(str(error)) from error
+    limits = {} if options.timeout is None else {"answer_within": options.timeout, "turn_within": 4 * options.timeout}
+    return Settings(
+        profile=options.profile,
+        prompts=prompts,
+        auth_method=options.auth,
+        versions=tuple(sorted(command.protocol_versions(options))),
+        allow_delete=options.allow_delete,
+        max_prompts=options.max_prompts,
+        url=agent.url,
+        headers=agent.headers,
+        tls=agent.tls,
+        proxy=agent.proxy,
+        **limits,
+    )
+
+
+CLIENT_EPILOG = """\
+examples:
+  accord check client -- my-client --agent {agent} "hello"
+  accord check client -- accord run --allow auto "hello" -- {agent}
+  accord check client --profile smoke -- npx acpx --agent {agent} exec hello
+  accord check client -- my-client --url {url} "hello"     over HTTP; {ws} is the address for WebSocket
+  accord check client --serve                     for an editor: prints the agent's command and URL, and waits
+  accord check client --junit junit.xml --expect accord-check.toml -- ./run-my-client {agent}
+
+The client is started once for each scenario, about ten times, and each start must send a prompt. {agent} stands for
+the agent's command, one word without spaces, and {url} and {ws} for its address; the variables ACCORD_CHECK_AGENT,
+ACCORD_CHECK_URL and ACCORD_CHECK_WS have them, too, and ACCORD_CHECK_SCENARIO the scenario's name. The client works in
+a scratch folder, and the agent asks for files of that folder only. What the client does not do is `not exercised`:
+neither right nor wrong."""
+
+
+def client_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "accord check client [options] (-- COMMAND... | --serve)"
+    parser.epilog = CLIENT_EPILOG
+    group = parser.add_argument_group("the scenarios")
+    group.add_argument(
+        "--profile",
+        choices=("smoke", "default"),
+        default="default",
+        help="smoke: three starts of the client; default: all",
+    )
+    group.add_argument(
+        "--serve",
+        action="store_true",
+        help="print the agent's command and URL, and wait for a client that you start; Ctrl-C prints the report",
+    )
+    group.add_argument("--cwd", metavar="FOLDER", help="run the client here; then the checks make no files")
+    group.add_argument(
+        "--home", choices=("keep", "scratch"), default="keep", help="the home folder that the client sees"
+    )
+    group.add_argument("--env", action="append", default=[], metavar="NAME=VALUE", help="set a variable for the client")
+    command.protocol_argument(group)
+    group.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="for an answer that needs no user (10)")
+    group.add_argument("--trace", metavar="FILE", help="keep the conversations in this file")
+    report_arguments(parser)
+    parser.set_defaults(takes_agent=True)
+
+
+def check_client(options: argparse.Namespace) -> int:
+    """Be the agent of the client that the options name, and judge the client."""
+    if options.serve == bool(options.agent):
+        raise WrongUsage("give the client's command after --, with {agent} or {url} in it, or give --serve")
+    with _environment(options) as variables:
+        settings = _client_settings(options, variables)
+        report = command.run_async((_served if options.serve else _checked_client)(options, settings))
+    report.subject = shlex.join(options.agent) or report.subject
+    return give_report(report, options)
+
+
+def _client_settings(options: argparse.Namespace, variables: dict[str, str]) -> ClientSettings:
+    from accord_check.client.scenario_run import ClientSettings
+
+    if options.cwd is not None and not Path(options.cwd).is_dir():
+        raise WrongUsage(f"--cwd must be a folder, got {options.cwd!r}")
+    given = {} if options.timeout is None else {"answer_within": options.timeout}
+    return ClientSettings(
+        profile=options.profile,
+        versions=tuple(sorted(command.protocol_versions(options))),
+        env=variables,
+        cwd=None if options.cwd is None else Path(options.cwd).absolute(),
+        **given,
+    )
+
+
+async def _checked_client(options: argparse.Namespace, settings: ClientSettings) -> Report:
+    from accord_check.client.client_run import check_client
+
+    file = _trace_file(options)
+    report = await check_client(options.agent, settings, trace=file, progress=_progress(options))
+    return _without_useless_trace(options, report)
+
+
+async def _served(options: argparse.Namespace, settings: ClientSettings) -> Report:
+    from dataclasses import replace
+
+    from accord_check.client.client_run import BY_HAND, check_by_hand
+
+    stop = asyncio.Event()
+    by_hand = replace(BY_HAND, profile=settings.profile, answer_within=settings.answer_within)
+    file = _trace_file(options)
+    with on_signals((signal.SIGINT, signal.SIGTERM), stop.set):
+        report = await check_by_hand(by_hand, stop, _announce, trace=file, progress=print_error)
+    return _without_useless_trace(options, report)
+
+
+def _announce(placeholders: Mapping[str, str], work: Path) -> None:
+    print_error(f"the agent's command:   {placeholders['{agent}']}")
+    if "{url}" in placeholders:
+        print_error(f"its address:           {placeholders['{url}']}")
+        print_error(f"with WebSocket:        {placeholders['{ws}']}")
+    print_error(f"a folder to work in:   {work}")
+    print_error("Give your client this agent, open the folder, and send any prompt: each plays the next scenario.")
+    print_error("Allow what is asked. Ctrl-C ends the checks, and prints the report.")
+
+
+@contextmanager
+def _environment(options: argparse.Namespace) -> Generator[dict[str, str]]:
+    """The variables of `--env` and `--home` for the program, while a scratch home folder exists."""
+    with tempfile.TemporaryDirectory(prefix="accord-check-home-", ignore_cleanup_errors=True) as home:
+        made = {"HOME": home, "XDG_CONFIG_HOME": f"{home}/.config"} if options.home == "scratch" else {}
+        for given in options.env:
+            name, equals, value = given.partition("=")
+            if not (name and equals):
+                raise WrongUsage(f"--env must be NAME=VALUE, got {given!r}")
+            made[name] = value
+        yield made
+
+
+def _progress(options: argparse.Namespace) -> Callable[[str], None]:
+    """What says on a terminal which scenario begins; not with `--json`."""
+    return (lambda _shows: None) if options.json else (lambda shows: print_progress(f"checking: {shows}"))
+
+
+def _trace_file(options: argparse.Namespace) -> str:
+    """The file for the conversations; one of ours stays only if there is something to look up in it."""
+    if options.trace is not None:
+        return str(options.trace)
+    number, path = tempfile.mkstemp(prefix="accord-check-", suffix=".jsonl")
+    os.close(number)
+    return path
+
+
+def _without_useless_trace(options: argparse.Namespace, report: Report) -> Report:
+    """The report, without a trace file of ours in which there is nothing to look up."""
+    if options.trace is None and report.verdict == "conformant" and not report.findings:
+        Path(report.trace).unlink()
+        report.trace = ""
+    return report
+
+
+def _count(word: str) -> int:
+    if not (word.isascii() and word.isdecimal()):
+        raise argparse.ArgumentTypeError(f"must be a number of prompts, 0 or more, got {word!r}")
+    return int(word)
+
+
+def _seconds(word: str) -> float:
+    try:
+        seconds = float(word)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a number of seconds, got {word!r}") from None
+    if not 0 < seconds < 86_400:
+        raise argparse.ArgumentTypeError(f"must be from 0 to 86,400 seconds, got {word}")
+    return seconds
+
 
 EPILOG = """\
 examples:
@@ -59,7 +438,7 @@ def _trace_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = TRACE_EPILOG
     parser.add_argument("file", metavar="FILE", help="a trace of Accord (accord run --trace, accord.TraceFile)")
     parser.add_argument("--of", choices=("agent", "client", "both"), default="both", help="the side to judge")
-    report_options.arguments(parser)
+    report_arguments(parser)
 
 
 def _trace(options: argparse.Namespace) -> int:
@@ -72,7 +451,7 @@ def _trace(options: argparse.Namespace) -> int:
         raise WrongUsage(f"cannot read {options.file}: {error.strerror}") from error
     except DecodeError as error:
         raise WrongUsage(f"cannot read {options.file}: {error}") from error
-    return report_options.give(report, options)
+    return give_report(report, options)
 
 
 def _list_arguments(parser: argparse.ArgumentParser) -> None:
@@ -113,7 +492,7 @@ def _explain(options: argparse.Namespace) -> int:
 
 
 def _explained(check: Check) -> list[str]:
-    from accord_check.finding import url_of
+    from accord_check.checks import url_of
 
     side = {"both": "either side", "transport": "either side"}.get(check.of, f"the {check.of}")
     rows: list[tuple[str, Any]] = [
@@ -147,14 +526,8 @@ def _pages(options: argparse.Namespace) -> int:
 
 
 COMMANDS = {
-    "agent": Command(
-        "Judge an agent: start it, and drive it through scenarios.", live_runs.agent_arguments, live_runs.check_agent
-    ),
-    "client": Command(
-        "Judge a client: be the agent that it starts, in each scenario.",
-        live_runs.client_arguments,
-        live_runs.check_client,
-    ),
+    "agent": Command("Judge an agent: start it, and drive it through scenarios.", agent_arguments, check_agent),
+    "client": Command("Judge a client: be the agent that it starts, in each scenario.", client_arguments, check_client),
     "trace": Command("Judge a recorded trace, both sides at once.", _trace_arguments, _trace),
     "list": Command("List the checks.", _list_arguments, _list),
     "pages": Command("Write a page for each requirement and check.", _pages_arguments, _pages),

@@ -6,9 +6,8 @@ from typing import Any
 
 from accord.schema import legacy
 from accord.schema.methods import methods
-from accord_check.checks import CHECKS
+from accord_check.checks import CHECKS, Side
 from accord_check.conversation import Exchange, Frame, Message, Update, objects
-from accord_check.finding import Side
 from accord_check.passive.observer import Observer
 
 
@@ -142,7 +141,7 @@ class Versions(Observer):
             return
         if exchange.method == "session/prompt" and isinstance(exchange.params.get("prompt"), list):
             empty = None if exchange.params["prompt"] else "the prompt has no content"
-            self.judge("lint.prompt.not-empty", empty, exchange.frame, session=exchange.session_id)
+            self.judge("lint.prompt.not-empty", empty, exchange.frame)
         names = [server.get("name") for server in objects(exchange.params.get("mcpServers"))]
         if names:
             twice = sorted({str(name) for name in names if names.count(name) > 1})
@@ -157,7 +156,7 @@ class Versions(Observer):
         if update.message.by == "agent" and self.conversation.is_initialized:
             other = is_of_other_version(update.kind, version)
             problem = f"{update.kind} is no update of version {version}" if other else None
-            self.judge("lint.version.updates", problem, update.message.frame, session=update.message.session_id)
+            self.judge("lint.version.updates", problem, update.message.frame)
 
     def _method(self, message: Message, *, is_request: bool) -> None:
         if not self.conversation.is_initialized:
@@ -198,11 +197,7 @@ _METHODS: dict[str, tuple[str, str]] = {
     "elicitation/create": ("elicitation", "elicitation.absent-is-unsupported"),
 }
 
-_SECOND_VERSION = {
-    "session/close": None,
-    "session/list": None,
-    "session/resume": None,
-}
+_SECOND_VERSION = {"session/close", "session/list", "session/resume"}
 """Methods that every agent of version 2 has."""
 
 _UPDATES: dict[str, tuple[str, str]] = {
@@ -269,7 +264,7 @@ class Capabilities(Observer):
         wrong = None
         if what is not None and not self.conversation.declares(other, path):
             wrong = f"{what} was sent, but the {other} did not declare {path}"
-        self.judge(name, wrong, message.frame, session=message.session_id)
+        self.judge(name, wrong, message.frame)
 
     def _servers(self, exchange: Exchange) -> None:
         for server in objects(exchange.params.get("mcpServers")):
@@ -292,7 +287,7 @@ class Capabilities(Observer):
             path = f"{first}.{_CONTENT[kind]}"
             if not self.conversation.declares("agent", path):
                 wrong = f"the prompt has a block of type {kind}, but the agent did not declare {path}"
-        self.judge("prompt.content.only-advertised", wrong, exchange.frame, session=exchange.session_id)
+        self.judge("prompt.content.only-advertised", wrong, exchange.frame)
 
     def _options(self, options: Any, frame: Frame) -> None:
         if self.conversation.declares("client", "session.configOptions.boolean") or self.conversation.version == 2:
@@ -311,7 +306,7 @@ class Capabilities(Observer):
         only_forms = not declares("client", "elicitation.form") and not declares("client", "elicitation.url")
         allowed = declares("client", f"elicitation.{mode}") or (mode == "form" and only_forms)
         wrong = None if allowed else f"a question in mode {mode!r}, which the client did not declare"
-        self.judge("elicitation.declared-modes-only", wrong, exchange.frame, session=exchange.session_id)
+        self.judge("elicitation.declared-modes-only", wrong, exchange.frame)
 
 
 def _path(path: str, version: int) -> str:

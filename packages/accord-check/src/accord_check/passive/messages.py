@@ -7,8 +7,8 @@ from typing import Any
 
 from accord.schema import legacy
 from accord.schema.tolerant import kind
+from accord_check.checks import Side
 from accord_check.conversation import MISSING, UNREADABLE, Exchange, Frame, Message, key_of, object_of
-from accord_check.finding import Side
 from accord_check.passive.observer import Observer
 
 

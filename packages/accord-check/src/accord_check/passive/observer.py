@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from accord_check.checks import CHECKS, Check
+from accord_check.checks import CHECKS, Check, Finding, Severity, Side
 from accord_check.conversation import Conversation, Exchange, Frame, Message, Update
-from accord_check.finding import Finding, Severity, Side
 
 SHOWN = 5
 """The most events that a finding names."""
@@ -35,6 +34,8 @@ class Tally:
     def __init__(self, version: int = 1) -> None:
         self.version = version
         """The version of the protocol that is spoken."""
+        self.session: str | None = None
+        """The session of the message that is judged now."""
         self.seen: Counter[tuple[str, Side]] = Counter()
         """How often each check had something to judge, by the side that was judged."""
         self._cases: dict[tuple[str, Side, str], _Case] = {}
@@ -59,12 +60,16 @@ class Tally:
         session: str | None = None,
         severity: Severity | None = None,
     ) -> None:
-        """Report a fault. Faults of one check with the `same` text (by default the message) are one finding."""
+        """Report a fault, in this session or that of the message that is judged now.
+
+        Faults of one check with the `same` text (by default the message) are one finding.
+        """
         key = (name, by, message if same is None else same)
         case = self._cases.get(key)
         if case is None:
             check = CHECKS[name]
-            case = self._cases[key] = _Case(check, severity or check.severity, by, _shortened(message), session)
+            severity = severity or check.severity
+            case = self._cases[key] = _Case(check, severity, by, _shortened(message), session or self.session)
         case.count += 1
         if case.count <= SHOWN:
             numbers = [place.number for place in places if place is not None]
@@ -110,12 +115,7 @@ class Observer:
         self.tally.found(name, places[-1].by, message, places, same=same, session=session, severity=severity)
 
     def judge(
-        self,
-        name: str,
-        problem: str | None,
-        *places: Frame,
-        session: str | None = None,
-        same: str | None = None,
+        self, name: str, problem: str | None, *places: Frame, session: str | None = None, same: str | None = None
     ) -> None:
         """This check had something to judge, and found this problem, if any."""
         self.tally.judge(name, places[-1].by, problem, places, same=same, session=session)

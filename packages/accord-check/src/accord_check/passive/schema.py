@@ -1,17 +1,294 @@
-"""Types: params, results and updates fit the protocol's types. Each fault is named once, with its place."""
+"""Types: params, results and updates fit the protocol's types. Each fault is named once, with its place.
+
+What is wrong with a value of the protocol: every fault with its place, one for each. PURE.
+
+The decoder of `schema` stops at the first fault, and reads on tolerantly where the protocol says so. A judge needs the
+opposite: all faults, also those that a receiver must forgive. So this module walks the same tree of types (`hints`) and
+collects them. A union is entered by its tag first, so that a bad field makes one fault and not one for each variant.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, cast
 
-from accord.schema import legacy
+import msgspec
+
+from accord import DecodeError
+from accord.schema import codec, legacy
+from accord.schema.base import Mark
 from accord.schema.methods import may_be_empty, methods
+from accord.schema.tolerant import kind
+from accord.schema.type_tree import (
+    NULL,
+    AnyOf,
+    Chosen,
+    Field,
+    Foreign,
+    ListOf,
+    MapOf,
+    Named,
+    Node,
+    Object,
+    OneWord,
+    Scalar,
+    Tagged,
+    fields_of,
+    node_of,
+)
+from accord_check.checks import Side
 from accord_check.conversation import Exchange, Frame, Message, object_of
-from accord_check.finding import Side
 from accord_check.passive.handshake import is_of_other_version
 from accord_check.passive.observer import Observer
-from accord_check.shapes import Fault, Kind, faults
+
+Kind = Literal["misfit", "damaged", "null", "own-field", "casing", "meta", "unknown", "legacy"]
+"""What is wrong.
+
+- `misfit`: a value that does not fit its type; the message cannot be read.
+- `damaged`: the same in a field that the receiver then ignores.
+- `null`: `null` for a field that may only be left out.
+- `own-field`: a member that the type does not have.
+- `casing`: a known name in the wrong case.
+- `meta`: `_meta` that is no object.
+- `unknown`: a variant or word that this version of Accord does not know, without an underscore.
+- `legacy`: an older form of the protocol.
+"""
+
+MOST = 30
+"""The most faults that are collected from one value."""
+
+LEGACY = {("LoadSessionResponse", "sessionId"), ("AgentCapabilities", "mcp"), ("ResumeSessionResponse", "sessionId")}
+"""Members of older drafts, by the type that has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing that is wrong with a value, and where."""
+
+    kind: Kind
+    path: str
+    """The place, as in `.update.content[0].text`; empty for the value itself."""
+    problem: str
+
+
+def faults(value: Any, hint: Any) -> list[Fault]:
+    """All faults of a plain JSON value as this type."""
+    found: list[Fault] = []
+    for fault in _walk(node_of(hint), value, ""):
+        found.append(fault)
+        if len(found) == MOST:
+            return found
+    if not any(fault.kind in ("misfit", "casing") for fault in found):
+        found += _of_the_whole(value, hint)
+    return found
+
+
+def _of_the_whole(value: Any, hint: Any) -> Iterator[Fault]:
+    """What only the type itself knows: members that exclude or need each other."""
+    try:
+        codec.convert(value, hint)
+    except DecodeError as error:
+        yield Fault("misfit", error.path.removeprefix("$"), error.problem)
+
+
+def _walk(node: Node, value: Any, path: str) -> Iterator[Fault]:
+    match node:
+        case Scalar():
+            yield from _scalar(node, value, path)
+        case OneWord():
+            yield from _word(node, value, path)
+        case ListOf(item, skip_invalid):
+            yield from _list(item, value, path, forgiven=skip_invalid)
+        case MapOf(item):
+            yield from _map(item, value, path)
+        case Object(cls):
+            yield from _object(cls, value, path)
+        case Tagged():
+            yield from _tagged(node, value, path)
+        case Chosen():
+            yield from _chosen(node, value, path)
+        case AnyOf(options):
+            yield from _any_of(options, value, path)
+        case Named(_, inner):
+            yield from _walk(inner, value, path)
+        case Foreign(type):
+            yield from _of_the_whole(value, type)
+        case _:
+            pass
+
+
+def _scalar(scalar: Scalar, value: Any, path: str) -> Iterator[Fault]:
+    wanted: Any = scalar.type
+    if wanted is int and type(value) is float and value.is_integer():
+        value = int(value)
+    fits = type(value) is wanted or (wanted is float and type(value) is int)
+    if not fits:
+        yield Fault("misfit", path, f"expected {_NAMES.get(wanted, 'a value')}, got {kind(value)}")
+    elif scalar.least is not None and value < scalar.least:
+        yield Fault("misfit", path, f"expected a number from {scalar.least:,} up, got {value}")
+    elif scalar.most is not None and value > scalar.most:
+        yield Fault("misfit", path, f"expected a number up to {scalar.most:,}, got {value}")
+    elif scalar.shortest is not None and len(cast("str", value)) < scalar.shortest:
+        yield Fault("misfit", path, "expected a string that is not empty")
+    elif scalar.longest is not None and len(cast("str", value)) > scalar.longest:
+        yield Fault("misfit", path, f"expected at most {scalar.longest:,} characters")
+
+
+def _word(word: OneWord, value: Any, path: str) -> Iterator[Fault]:
+    if not isinstance(value, str):
+        yield Fault("misfit", path, f"expected a word, got {kind(value)}")
+    elif value not in word.known:
+        if (right := _recased(value, word.known)) is not None:
+            yield Fault("casing", path, f"{value!r} must be written {right!r}")
+        elif word.open or word.read_open:
+            yield from _unknown(value, path)
+        else:
+            yield Fault("misfit", path, f"expected one of {', '.join(word.known)}, got {value[:60]!r}")
+
+
+def _list(item: Node, value: Any, path: str, *, forgiven: bool) -> Iterator[Fault]:
+    if not isinstance(value, list):
+        yield Fault("misfit", path, f"expected a list, got {kind(value)}")
+        return
+    for index, each in enumerate(cast("list[Any]", value)):
+        found = _walk(item, each, f"{path}[{index}]")
+        yield from _forgiven(found) if forgiven else found
+
+
+def _map(item: Node, value: Any, path: str) -> Iterator[Fault]:
+    if not isinstance(value, dict):
+        yield Fault("misfit", path, f"expected an object, got {kind(value)}")
+        return
+    for key, each in cast("dict[str, Any]", value).items():
+        yield from _walk(item, each, f"{path}.{key}")
+
+
+def _object(
+    cls: type[msgspec.Struct], value: Any, path: str, *, may_have: frozenset[str] = frozenset()
+) -> Iterator[Fault]:
+    if not isinstance(value, dict):
+        yield Fault("misfit", path, f"expected an object, got {kind(value)}")
+        return
+    raw = cast("dict[str, Any]", value)
+    present = legacy.rewritten(cls, raw)
+    for key in raw.keys() - present.keys():
+        yield Fault("legacy", f"{path}.{key}", f"{key!r} is called {legacy.RENAMED_FIELDS[cls.__name__][key]!r} today")
+    known = {field.wire for field in fields_of(cls)} | {"_meta"} | may_have
+    if (tag_field := cls.__struct_config__.tag_field) is not None:
+        known.add(str(tag_field))
+    misnamed: set[str] = set()
+    for key in present.keys() - known:
+        if (right := _recased(key, known)) is not None and right not in present:
+            misnamed.add(right)
+            yield Fault("casing", f"{path}.{key}", f"the member {key!r} must be written {right!r}")
+        elif (cls.__name__, key) in LEGACY:
+            yield Fault("legacy", f"{path}.{key}", f"the member {key!r} is of an older draft")
+        else:
+            yield Fault("own-field", f"{path}.{key}", f"{cls.__name__} has no member {key!r}")
+    for field in fields_of(cls):
+        if field.wire not in misnamed:
+            yield from _field(field, present, path)
+
+
+def _field(field: Field, raw: dict[str, Any], path: str) -> Iterator[Fault]:
+    place = f"{path}.{field.wire}"
+    if field.wire not in raw:
+        if field.required:
+            yield Fault("misfit", place, "is missing")
+        return
+    value = raw[field.wire]
+    if field.wire == "_meta":
+        if value is not None and not isinstance(value, dict):
+            yield Fault("meta", place, f"expected an object, got {kind(value)}")
+        return
+    if value is None and Mark.DEFAULT_ON_NULL in field.marks:
+        return
+    found = _walk(field.node, value, place)
+    if value is None and not field.required and any(True for _ in found):
+        yield Fault("null", place, "is null; leave it out instead")
+        return
+    found = _walk(field.node, value, place)
+    yield from _forgiven(found) if Mark.DEFAULT_ON_ERROR in field.marks else found
+
+
+def _forgiven(found: Iterator[Fault]) -> Iterator[Fault]:
+    for fault in found:
+        yield Fault("damaged", fault.path, fault.problem) if fault.kind == "misfit" else fault
+
+
+def _tagged(union: Tagged, value: Any, path: str) -> Iterator[Fault]:
+    if not isinstance(value, dict):
+        yield Fault("misfit", path, f"expected an object, got {kind(value)}")
+        return
+    place = f"{path}.{union.tag_field}"
+    tag = cast("dict[str, Any]", value).get(union.tag_field)
+    variants = dict(union.variants)
+    if not isinstance(tag, str):
+        problem = "is missing" if tag is None else f"expected a string, got {kind(tag)}"
+        yield Fault("misfit", place, problem)
+    elif tag in variants:
+        yield from _object(variants[tag], value, path)
+    elif (right := _recased(tag, variants)) is not None:
+        yield Fault("casing", place, f"{tag!r} must be written {right!r}")
+    elif legacy.wrapped(tag, variants, cast("dict[str, Any]", value)) is not None:
+        yield Fault("misfit", path, f'a content block must stand in {{"type": "content", "content": ...}}, got {tag!r}')
+    elif union.open:
+        yield from _unknown(tag, place)
+    else:
+        yield Fault("misfit", place, f"expected one of {', '.join(variants)}, got {tag[:60]!r}")
+
+
+def _chosen(node: Chosen, value: Any, path: str) -> Iterator[Fault]:
+    variant: Any = node.cls.__choose__(value)
+    if variant is None:
+        yield Fault("misfit", path, f"expected {node.cls.__name__}, got {kind(value)}")
+        return
+    chosen = node_of(variant)
+    if not isinstance(chosen, Object):
+        yield from _walk(chosen, value, path)
+        return
+    found = list(_object(chosen.cls, value, path, may_have=frozenset({"type"})))
+    tag = cast("dict[str, Any]", value).get("type") if isinstance(value, dict) else None
+    if any(fault.kind == "misfit" for fault in found) and node.cls.__unknown__(value) is not None:
+        yield from _unknown(str(tag), f"{path}.type")
+    else:
+        yield from found
+
+
+def _any_of(options: tuple[Node, ...], value: Any, path: str) -> Iterator[Fault]:
+    if value is None and NULL in options:
+        return
+    rest = [option for option in options if option != NULL]
+    tried: list[list[Fault]] = [list(_walk(option, value, path)) for option in rest]
+    if len(tried) > 1 and all(_misfits(found, path) for found in tried):
+        yield Fault("misfit", path, f"fits none of its types, got {kind(value)}")
+    else:
+        yield from min(tried, key=lambda found: (_misfits(found, path), len(found)))
+
+
+def _misfits(found: list[Fault], path: str) -> bool:
+    return any(fault.kind == "misfit" and fault.path == path for fault in found)
+
+
+def _unknown(word: str, path: str) -> Iterator[Fault]:
+    if not word.startswith("_"):  # extensibility: names with an underscore are free
+        yield Fault("unknown", path, f"{word[:60]!r} is not known")
+
+
+def _recased(word: str, known: Any) -> str | None:
+    """The known word that this is in another case; None if it is none of them."""
+    flat = _flat(word)
+    return next((right for right in known if right != word and _flat(right) == flat), None)
+
+
+def _flat(word: str) -> str:
+    return re.sub(r"[_-]", "", word).lower()
+
+
+_NAMES: dict[Any, str] = {str: "a string", bool: "a boolean", int: "an integer", float: "a number", type(None): "null"}
+
 
 _NAMED: tuple[tuple[str, str, str], ...] = (
     # message, place, the requirement that names this fault

@@ -79,7 +79,7 @@ class Sessions(Observer):
                 problem = f"a prompt in the session {session.id!r}, which is closed"
             elif session.replay is not None:
                 problem = f"a prompt in the session {session.id!r} before it was open"
-            self.judge("prompt.session-first", problem, exchange.frame, session=exchange.session_id)
+            self.judge("prompt.session-first", problem, exchange.frame)
 
     def answer(self, exchange: Exchange) -> None:
         frame = exchange.answered
@@ -120,7 +120,7 @@ class Sessions(Observer):
         if update.kind == "session_info_update":
             names = [name for name in ("cwd", "additionalDirectories") if name in update.fields]
             wrong = f"a session_info_update has {names[0]}" if names else None
-            self.judge("session.info.fixed-fields-absent", wrong, frame, session=session_id)
+            self.judge("session.info.fixed-fields-absent", wrong, frame)
             self._time(update.fields.get("updatedAt"), frame)
 
     def end(self) -> None:
@@ -142,7 +142,7 @@ class Sessions(Observer):
         else:
             asked = session.replay is not None and replays_past(session.replay)
         wrong = None if asked else "replay_complete came although no replay was asked for"
-        self.judge("lint.replay.complete-only-asked", wrong, update.message.frame, session=session_id)
+        self.judge("lint.replay.complete-only-asked", wrong, update.message.frame)
         if asked:
             self._ends.setdefault(session_id, []).append(update.message.frame)
 
@@ -155,7 +155,7 @@ class Sessions(Observer):
         wrong = None if len(ends) == 1 else f"{how_many} came before the answer to session/resume"
         if wrong is None and late is not None and session_id not in self._active:
             wrong = f"{late.kind} came after replay_complete, of a session that is not at work"
-        self.judge("lint.replay.complete-once", wrong, exchange.frame, *ends, frame, session=session_id)
+        self.judge("lint.replay.complete-once", wrong, exchange.frame, *ends, frame)
 
     def _past(self, update: Update, session_id: str) -> None:
         session, frame = update.session, update.message.frame
@@ -168,7 +168,6 @@ class Sessions(Observer):
                 load.answered,
                 frame,
                 same=f"after {load.frame.number}",
-                session=session_id,
             )
         if session is None or session.replay is None:
             return
@@ -181,7 +180,6 @@ class Sessions(Observer):
                 session.replay.frame,
                 frame,
                 same=f"before {session.replay.frame.number}",
-                session=session_id,
             )
         elif update.kind.endswith("_chunk") and session.replay.method == "session/load":
             self._message_id(update, session_id)
@@ -204,7 +202,7 @@ class Sessions(Observer):
         problem = None
         if other in seen:
             problem = f"the message id {given!r} is used for a message of the user and for one of the agent"
-        self.judge("session.load.message-ids-unique", problem, update.message.frame, session=session_id)
+        self.judge("session.load.message-ids-unique", problem, update.message.frame)
         seen.add(mine)
         self._message[session_id] = now
 
@@ -309,7 +307,7 @@ class Options(Observer):
         if update.kind == "current_mode_update" and session_id in self._modes:
             current = update.fields.get("currentModeId", update.fields.get("modeId"))
             wrong = None if current in self._modes[session_id] else f"the current mode {current!r} is not offered"
-            self.judge("mode.current-is-offered", wrong, frame, session=session_id)
+            self.judge("mode.current-is-offered", wrong, frame)
         elif update.kind == "config_option_update":
             self._option_list(update.fields.get("configOptions"), session_id, frame, whole="config.update.whole-state")
         elif update.kind == "available_commands_update":
@@ -318,14 +316,14 @@ class Options(Observer):
                 return  # its updates may come before the answer
             early = session is None or (session.opened.answered is None and session.opened.method != "session/load")
             problem = "available_commands_update came before the answer that opens the session" if early else None
-            self.judge("commands.after-session-exists", problem, frame, session=session_id)
+            self.judge("commands.after-session-exists", problem, frame)
 
     def _mode_state(self, state: dict[str, Any], session_id: str, frame: Frame) -> None:
         ids = [mode.get("id") for mode in objects(state.get("availableModes"))]
         current = state.get("currentModeId")
         self._modes[session_id] = {given for given in ids if isinstance(given, str)}
         wrong = None if current in ids or current is None else f"the current mode {current!r} is not among {ids}"
-        self.judge("mode.current-is-offered", wrong, frame, session=session_id)
+        self.judge("mode.current-is-offered", wrong, frame)
         twice = len(set(map(repr, ids))) < len(ids)
         self.judge("mode.ids-unique", f"two modes have the same id, among {ids}" if twice else None, frame)
 
@@ -333,7 +331,7 @@ class Options(Observer):
         offered, wanted = self._modes.get(exchange.session_id or ""), exchange.params.get("modeId")
         if offered is not None:
             wrong = None if wanted in offered else f"the mode {wanted!r} is not offered"
-            self.judge("mode.set.offered-only", wrong, exchange.frame, session=exchange.session_id)
+            self.judge("mode.set.offered-only", wrong, exchange.frame)
 
     def _option_list(self, given: Any, session_id: str, frame: Frame, *, whole: str | None) -> None:
         options = [option for option in objects(given) if isinstance(id_of(option), str)]
@@ -347,7 +345,7 @@ class Options(Observer):
             wrong = f"only the option {ids[0]!r} of {len(known)} options" if alone else None
             if not ids and known:
                 wrong = f"none of {len(known)} options"
-            self.judge(whole, wrong, frame, session=session_id)
+            self.judge(whole, wrong, frame)
         for option in options:
             self._option(option, frame)
         self._options[session_id] = {**known, **{id_of(option): option for option in options}}

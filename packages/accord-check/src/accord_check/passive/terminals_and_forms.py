@@ -66,11 +66,7 @@ class TerminalsAndForms(Observer):
             if fields.get("type") == "terminal":
                 self._embedded(update, fields)
             inner = fields.get("content")
-            self._binary(
-                object_of(inner) or fields,
-                "content.agent-binary-base64",
-                update.message.frame,
-            )
+            self._binary(object_of(inner) or fields, "content.agent-binary-base64", update.message.frame)
 
     def end(self) -> None:
         for terminal, frame in self._made.items():
@@ -102,10 +98,9 @@ class TerminalsAndForms(Observer):
 
     def _embedded(self, update: Update, block: dict[str, Any]) -> None:
         terminal = block.get("terminalId")
-        session = update.session
         if not isinstance(terminal, str) or self.conversation.version != 1:
             return
-        if session is not None and session.replay is not None:
+        if update.is_replayed:
             return  # a replay shows terminals of the past
         meta = update.fields.get("_meta")
         if isinstance(meta, dict) and "terminal_info" in meta:
@@ -115,9 +110,7 @@ class TerminalsAndForms(Observer):
             wrong = f"the terminal {terminal!r} was not created"
         elif terminal in self._released:
             wrong = f"the terminal {terminal!r} was embedded after its release"
-        self.judge(
-            "tool.terminal.embedded-before-release", wrong, update.message.frame, session=update.message.session_id
-        )
+        self.judge("tool.terminal.embedded-before-release", wrong, update.message.frame)
 
     def _read(self, exchange: Exchange, frame: Frame) -> None:
         limit, text = exchange.params.get("limit"), exchange.fields.get("content")

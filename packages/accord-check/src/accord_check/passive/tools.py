@@ -56,16 +56,16 @@ class Tools(Observer):
         status = update.fields.get("status")
         if update.kind == "tool_call":
             wrong = f"a second tool call has the id {given!r}" if call is not None else None
-            self.judge("tool.id-unique", wrong, frame, session=session_id)
+            self.judge("tool.id-unique", wrong, frame)
         else:
             wrong = f"an update of the tool call {given!r}, which was not announced" if call is None else None
-            self.judge("lint.tool.announced", wrong, frame, session=session_id)
+            self.judge("lint.tool.announced", wrong, frame)
         if call is None or update.kind == "tool_call":
             in_turn = update.session is not None and bool(update.session.turns)
             self._calls[key] = _Call(frame, status if isinstance(status, str) else "pending", in_turn)
             return
         if isinstance(status, str):
-            self._progress(call, given, status, frame, session_id)
+            self._progress(call, given, status, frame)
 
     def request(self, exchange: Exchange) -> None:
         session_id = exchange.session_id
@@ -102,18 +102,18 @@ class Tools(Observer):
         elif exchange.method == "session/prompt" and exchange.by == "client":
             self._turn_ended(exchange)
 
-    def _progress(self, call: _Call, given: str, status: str, frame: Frame, session_id: str) -> None:
+    def _progress(self, call: _Call, given: str, status: str, frame: Frame) -> None:
         left = call.status in _ENDED and status not in (call.status, *_ENDED)
         wrong = f"the tool call {given!r} went from {call.status} to {status}" if left else None
-        self.judge("lint.tool.status-kept", wrong, call.first, frame, session=session_id)
+        self.judge("lint.tool.status-kept", wrong, call.first, frame)
         if call.waits is not None:
             if status == "completed":
                 problem = f"the tool call {given!r} was completed while its permission was asked for"
-                self.found("tool.waits-for-permission", problem, call.waits.frame, frame, session=session_id)
+                self.found("tool.waits-for-permission", problem, call.waits.frame, frame)
         elif call.refused is not None and status == "completed":
             problem = f"the tool call {given!r} was completed, although its permission was refused"
             # The agent may call a refusal that it reported to the model a completed call.
-            self.found("tool.waits-for-permission", problem, call.refused, frame, session=session_id, severity="warn")
+            self.found("tool.waits-for-permission", problem, call.refused, frame, severity="warn")
         call.status = status
 
     def _permitted(self, exchange: Exchange, frame: Frame) -> None:
@@ -138,7 +138,7 @@ class Tools(Observer):
                 if said == "cancelled"
                 else f"a permission that was open at session/cancel was answered with {said!r}"
             )
-            self.judge("prompt.cancel.permissions-cancelled", wrong, cancelled, frame, session=exchange.session_id)
+            self.judge("prompt.cancel.permissions-cancelled", wrong, cancelled, frame)
         self._remember(exchange, frame, fields, options.get(chosen, {}))
 
     def _remember(self, exchange: Exchange, frame: Frame, outcome: dict[str, Any], option: dict[str, Any]) -> None:
@@ -161,7 +161,7 @@ class Tools(Observer):
             problem = None
             if call.status not in _ENDED:
                 problem = f"the tool call {given!r} was {call.status} when its turn ended"
-            self.judge("tool.end-reported", problem, call.first, answered, session=session_id)
+            self.judge("tool.end-reported", problem, call.first, answered)
 
     def _places(self, fields: dict[str, Any], frame: Frame) -> None:
         for place in objects(fields.get("locations")):
@@ -230,32 +230,29 @@ class Upserts(Observer):
         if exchange.method == "session/resume":
             timeline.replayed = set()
         elif exchange.method in ("tool_call/cancel", "terminal/cancel"):
-            self._cancel(exchange, timeline, session_id)
+            self._cancel(exchange, timeline)
         elif exchange.method == "session/request_permission":
             fields = object_of(object_of(exchange.params.get("subject")).get("toolCall"))
-            self._tool(fields, timeline, exchange.frame, session_id, replays=False)
+            self._tool(fields, timeline, exchange.frame, replays=False)
 
     def update(self, update: Update) -> None:
         session_id, frame = update.message.session_id, update.message.frame
         if self.conversation.version != 2 or update.message.by != "agent" or session_id is None:
             return
         timeline = self._timelines.setdefault(session_id, _Timeline())
-        replays = update.session is not None and update.session.replay is not None
         match update.kind:
             case "tool_call_update":
-                self._tool(update.fields, timeline, frame, session_id, replays=replays)
+                self._tool(update.fields, timeline, frame, replays=update.is_replayed)
             case "terminal_update" | "terminal_output_chunk":
-                self._terminal(update.fields, timeline, frame, session_id)
+                self._terminal(update.fields, timeline, frame)
             case "state_update":
-                self._state(update, timeline, session_id, replays=replays)
+                self._state(update, timeline)
             case kind if kind.startswith(("user_message", "agent_message", "agent_thought")):
-                self._message(update, timeline, session_id, replays=replays)
+                self._message(update, timeline)
             case _:
                 pass
 
-    def _tool(
-        self, fields: dict[str, Any], timeline: _Timeline, frame: Frame, session_id: str, *, replays: bool
-    ) -> None:
+    def _tool(self, fields: dict[str, Any], timeline: _Timeline, frame: Frame, *, replays: bool) -> None:
         given, status = fields.get("toolCallId"), fields.get("status")
         if not isinstance(given, str):
             return
@@ -265,16 +262,16 @@ class Upserts(Observer):
             untitled = (
                 None if isinstance(fields.get("title"), str) else f"the tool call {given!r} begins without a title"
             )
-            self.judge("lint.tool.titled", untitled, frame, session=session_id)
+            self.judge("lint.tool.titled", untitled, frame)
         self._offer(call, fields, frame)
         if not isinstance(status, str):
             return
         left = call.status in _ENDED_V2 and status not in _ENDED_V2 and not replays
         wrong = f"the tool call {given!r} went from {call.status} to {status}" if left else None
-        self.judge("lint.tool.status-kept", wrong, call.first, frame, session=session_id)
+        self.judge("lint.tool.status-kept", wrong, call.first, frame)
         call.status = status
 
-    def _terminal(self, fields: dict[str, Any], timeline: _Timeline, frame: Frame, session_id: str) -> None:
+    def _terminal(self, fields: dict[str, Any], timeline: _Timeline, frame: Frame) -> None:
         given = fields.get("terminalId")
         if not isinstance(given, str):
             return
@@ -285,7 +282,7 @@ class Upserts(Observer):
         for data in (fields.get("data"), object_of(fields.get("output")).get("data")):
             if isinstance(data, str):
                 wrong = None if is_base64(data) else f"the data begins with {data[:40]!r}"
-                self.judge("content.agent-binary-base64", wrong, frame, session=session_id)
+                self.judge("content.agent-binary-base64", wrong, frame)
 
     def _offer(self, thing: _Thing, fields: dict[str, Any], frame: Frame) -> None:
         if "capabilities" not in fields:
@@ -295,7 +292,7 @@ class Upserts(Observer):
             thing.withdrawn = frame
         thing.may_be_cancelled = offered
 
-    def _cancel(self, exchange: Exchange, timeline: _Timeline, session_id: str) -> None:
+    def _cancel(self, exchange: Exchange, timeline: _Timeline) -> None:
         name = "toolCallId" if exchange.method == "tool_call/cancel" else "terminalId"
         given = exchange.params.get(name)
         thing = timeline.things.get((exchange.method.partition("/")[0], given)) if isinstance(given, str) else None
@@ -303,13 +300,13 @@ class Upserts(Observer):
             return  # the offer was withdrawn while the request was on its way
         offered = thing is not None and thing.may_be_cancelled
         wrong = None if offered else f"{exchange.method} for {given!r}, which does not offer it"
-        self.judge("lint.tool.cancel-offered", wrong, exchange.frame, session=session_id)
+        self.judge("lint.tool.cancel-offered", wrong, exchange.frame)
 
-    def _state(self, update: Update, timeline: _Timeline, session_id: str, *, replays: bool) -> None:
+    def _state(self, update: Update, timeline: _Timeline) -> None:
         listed, frame = update.fields.get("background"), update.message.frame
         if isinstance(listed, list):
-            self._background(update, timeline, session_id)
-        if update.fields.get("state") != "idle" or replays:
+            self._background(update, timeline)
+        if update.fields.get("state") != "idle" or update.is_replayed:
             return
         for key, thing in timeline.things.items():
             if not thing.in_foreground:
@@ -319,35 +316,31 @@ class Upserts(Observer):
                 continue
             still = f"the tool call {key[1]!r} was {thing.status} when its work ended"
             problem = None if thing.status in _ENDED_V2 else still
-            self.judge("tool.end-reported", problem, thing.first, frame, session=session_id)
+            self.judge("tool.end-reported", problem, thing.first, frame)
 
-    def _background(self, update: Update, timeline: _Timeline, session_id: str) -> None:
+    def _background(self, update: Update, timeline: _Timeline) -> None:
         frame, before = update.message.frame, timeline.background
         now = {key for item in objects(update.fields.get("background")) if (key := _key_of(item)) is not None}
         unknown = sorted(now - timeline.things.keys())
         wrong = f"the background work {unknown[0][1]!r} was shown by no update" if unknown else None
-        self.judge("lint.background.announced", wrong, frame, session=session_id)
+        self.judge("lint.background.announced", wrong, frame)
         running = [key for key in sorted(before - now) if timeline.things[key].status not in (*_ENDED_V2, "exited")]
         left = f"{running[0][1]!r} left the background without an end" if running else None
-        self.judge("lint.background.ended-first", left, frame, session=session_id)
+        self.judge("lint.background.ended-first", left, frame)
         timeline.background = now & timeline.things.keys()
 
-    def _message(self, update: Update, timeline: _Timeline, session_id: str, *, replays: bool) -> None:
+    def _message(self, update: Update, timeline: _Timeline) -> None:
         given = update.fields.get("messageId")
         if not isinstance(given, str):
             return
         # Each kind of message has ids of its own.
         key = (update.kind.removesuffix("_chunk"), given)
-        if replays and key not in timeline.replayed:
+        if update.is_replayed and key not in timeline.replayed:
             timeline.replayed.add(key)
             added = key in timeline.messages and update.kind.endswith("_chunk")
             problem = f"the replay adds to the message {given!r}, which the client has" if added else None
             self.judge(
-                "lint.replay.messages-cleared",
-                problem,
-                update.message.frame,
-                session=session_id,
-                same=f"adds {session_id}",
+                "lint.replay.messages-cleared", problem, update.message.frame, same=f"adds {update.message.session_id}"
             )
         timeline.messages.add(key)
 

@@ -96,8 +96,7 @@ class Turns(Observer):
 
     def _late(self, update: Update, session_id: str) -> None:
         last = self._last.get(session_id)
-        replays = update.session is not None and update.session.replay is not None
-        if update.kind not in REPLAYED or last is None or last.answered is None or replays:
+        if update.kind not in REPLAYED or last is None or last.answered is None or update.is_replayed:
             return
         is_cancelled = last.frame.number in self._was_cancelled
         name = "prompt.cancel.updates-before-answer" if is_cancelled else "prompt.updates-before-answer"
@@ -107,7 +106,6 @@ class Turns(Observer):
             last.answered,
             update.message.frame,
             same=f"after {last.frame.number}",
-            session=session_id,
         )
 
     def _cancelled(self, exchange: Exchange, answered: Frame, cancelled: Frame) -> None:
@@ -117,20 +115,20 @@ class Turns(Observer):
         after = answered.time - cancelled.time
         if exchange.error is not MISSING:
             failed = f"the cancelled prompt was answered with the error {exchange.error!r:.120}"
-            self.judge("prompt.cancel.errors-hidden", failed, *places, session=exchange.session_id)
+            self.judge("prompt.cancel.errors-hidden", failed, *places)
             return
         self.saw("prompt.cancel.errors-hidden", "agent")
         reason = exchange.fields.get("stopReason")
         if reason != "cancelled" and 0 <= after < RACE and isinstance(reason, str):
             return  # the answer was on its way
         wrong = None if reason == "cancelled" else f"the cancelled prompt ended with {reason!r} {after:.1f} s later"
-        self.judge("prompt.cancel.answers-cancelled", wrong, *places, session=exchange.session_id)
+        self.judge("prompt.cancel.answers-cancelled", wrong, *places)
 
     def _reason(self, exchange: Exchange, answered: Frame) -> None:
         reason = exchange.fields.get("stopReason")
         if isinstance(reason, str):
             problem = f"the stop reason is {reason[:60]!r}" if is_odd_reason(reason) else None
-            self.judge("lint.prompt.stop-reason", problem, answered, session=exchange.session_id)
+            self.judge("lint.prompt.stop-reason", problem, answered)
 
     def _speaker(self, update: Update, session_id: str) -> None:
         given = update.fields.get("messageId")
@@ -138,11 +136,10 @@ class Turns(Observer):
             return
         by = "user" if update.kind.startswith("user") else "agent"
         first = self._speakers.setdefault((session_id, given), by)
-        session = update.session
-        if session is not None and session.replay is not None:
+        if update.is_replayed:
             return  # judged as a replay
         wrong = None if first == by else f"the message id {given!r} is used for a message of the user and of the agent"
-        self.judge("message.id.changes", wrong, update.message.frame, session=session_id)
+        self.judge("message.id.changes", wrong, update.message.frame)
 
     def _compaction(self, update: Update, session_id: str) -> None:
         given, status = update.fields.get("compactionId"), update.fields.get("status")
@@ -151,13 +148,13 @@ class Turns(Observer):
         wrong = (
             f"the compaction {given!r} began again after it had ended" if ended and status == "in_progress" else None
         )
-        self.judge("compaction.own-id", wrong, update.message.frame, session=session_id)
+        self.judge("compaction.own-id", wrong, update.message.frame)
         left = (
             f"a compaction that has the status {status!r} has a summary"
             if status in ("failed", "cancelled") and update.fields.get("summary")
             else None
         )
-        self.judge("compaction.summary-only-completed", left, update.message.frame, session=session_id)
+        self.judge("compaction.summary-only-completed", left, update.message.frame)
         if isinstance(given, str):
             self._compactions[session_id, given] = status
 
@@ -250,10 +247,10 @@ class States(Observer):
         elif exchange.method == "session/resume" and exchange.succeeded:
             work.replay = None
             wrong = None if work.last_state is not None else "no state_update came before the answer to session/resume"
-            self.judge("lint.resume.state-told", wrong, exchange.frame, frame, session=session_id)
+            self.judge("lint.resume.state-told", wrong, exchange.frame, frame)
         elif exchange.method == "session/close" and exchange.succeeded:
             still = f"session/close was answered while the session was {work.state}" if work.is_active else None
-            self.judge("lint.close.work-ended", still, exchange.frame, frame, session=session_id)
+            self.judge("lint.close.work-ended", still, exchange.frame, frame)
             self.saw("lint.close.nothing-after", "agent")
             self._closed[session_id] = frame
             self._works[session_id] = _Work(echoed=work.echoed, receipts=work.receipts)
@@ -264,22 +261,25 @@ class States(Observer):
             return
         if (closing := self._closed.get(session_id)) is not None:
             what = f"{update.kind} came after the answer to session/close"
-            self.found("lint.close.nothing-after", what, closing, frame, same=session_id, session=session_id)
+            self.found("lint.close.nothing-after", what, closing, frame, same=session_id)
             return
         work = self._work(session_id)
-        replays = update.session is not None and update.session.replay is not None
         if update.kind in ("user_message", "user_message_chunk"):
-            self._user_spoke(update, work, replays=replays)
+            self._user_spoke(update, work)
         elif update.kind == "state_update":
-            self._state(update, work, session_id, replays=replays)
-        elif update.kind == "replay_complete" and replays:
+            self._state(update, work)
+        elif update.kind == "replay_complete" and update.is_replayed:
             work.last_state = None
             if work.replay is not None:
                 self.saw("lint.replay.live-held", "agent")
             work.replay = None
-        elif update.kind.startswith(("agent_message", "agent_thought")) and work.begun_by is not None and not replays:
+        elif (
+            update.kind.startswith(("agent_message", "agent_thought"))
+            and work.begun_by is not None
+            and not update.is_replayed
+        ):
             what = f"{update.kind} came before the session was reported to run"
-            self.found("lint.work.running-first", what, work.begun_by, frame, same="output", session=session_id)
+            self.found("lint.work.running-first", what, work.begun_by, frame, same="output")
             work.begun_by = None
 
     def end(self) -> None:
@@ -305,65 +305,59 @@ class States(Observer):
         code, cancelled = object_of(exchange.error).get("code"), work.last_cancel
         if cancelled is not None and exchange.frame.number < cancelled.number:
             wrong = None if code == CANCELLED else f"a prompt that waited at session/cancel was answered with {code}"
-            self.judge("lint.prompt.held-cancelled", wrong, cancelled, frame, session=exchange.session_id)
+            self.judge("lint.prompt.held-cancelled", wrong, cancelled, frame)
             if not work.is_active and work.begun_by is None:
                 work.cancelled = None  # the prompt was all that there was to cancel
         elif exchange.frame.number in self._busy:
             wrong = None if code in _NEVER_INSERTED else f"a prompt was refused with {code} while the session ran"
-            self.judge("lint.prompt.taken-while-busy", wrong, exchange.frame, frame, session=exchange.session_id)
+            self.judge("lint.prompt.taken-while-busy", wrong, exchange.frame, frame)
 
-    def _user_spoke(self, update: Update, work: _Work, *, replays: bool) -> None:
+    def _user_spoke(self, update: Update, work: _Work) -> None:
         given = update.fields.get("messageId")
         is_new = isinstance(given, str) and given not in work.echoed
         if work.replay is not None and work.replay.begun_by is None and given in work.replay.known:
             work.replay.begun_by = update.message.frame
         if isinstance(given, str):
             work.echoed.add(given)
-        if is_new and not replays and not work.is_active:
+        if is_new and not update.is_replayed and not work.is_active:
             work.begun_by = update.message.frame
             self.saw("lint.work.running-first", "agent")
 
-    def _state(self, update: Update, work: _Work, session_id: str, *, replays: bool) -> None:
+    def _state(self, update: Update, work: _Work) -> None:
         state, frame = update.fields.get("state"), update.message.frame
         if not isinstance(state, str):
             return
         work.last_state = frame
         if work.replay is not None and work.replay.begun_by is not None:
             what = f"the state {state[:60]!r} came in the middle of a replay"
-            self.found("lint.replay.live-held", what, work.replay.begun_by, frame, session=session_id)
+            self.found("lint.replay.live-held", what, work.replay.begun_by, frame)
         was_active, work.state = work.is_active, state
         if state in ACTIVE:
             work.begun_by = None
-        if state != "idle" or replays:
+        if state != "idle" or update.is_replayed:
             return
         reason = update.fields.get("stopReason")
         if work.begun_by is not None and reason is not None:
             what = "the work on a prompt ended without a report that it had begun"
-            self.found("lint.work.running-first", what, work.begun_by, frame, session=session_id)
+            self.found("lint.work.running-first", what, work.begun_by, frame)
         elif not was_active:
             return
-        self._ended(update, work, session_id)
+        self._ended(update, work)
 
-    def _ended(self, update: Update, work: _Work, session_id: str) -> None:
+    def _ended(self, update: Update, work: _Work) -> None:
         frame, reason = update.message.frame, update.fields.get("stopReason")
         work.begun_by = None
         work.receipts = {given: (exchange, True) for given, (exchange, _) in work.receipts.items()}
         cancelled, work.cancelled = work.cancelled, None
         wrong = None if isinstance(reason, str) else "the session became idle without a stop reason"
-        self.judge("lint.work.stop-reason-told", wrong, frame, session=session_id)
+        self.judge("lint.work.stop-reason-told", wrong, frame)
         if not isinstance(reason, str):
             return
         odd = f"the stop reason is {reason[:60]!r}" if is_odd_reason(reason, "error") else None
-        self.judge("lint.prompt.stop-reason", odd, frame, session=session_id)
+        self.judge("lint.prompt.stop-reason", odd, frame)
         if reason == "error":
             has_error = isinstance(update.fields.get("error"), dict)
             self.judge("lint.work.error-told", None if has_error else "stopReason error has no error", frame)
         if cancelled is not None and not (reason != "cancelled" and frame.time - cancelled.time < RACE):
             late = f"the cancelled work ended with {reason!r}"
-            self.judge(
-                "lint.work.cancelled-told",
-                None if reason == "cancelled" else late,
-                cancelled,
-                frame,
-                session=session_id,
-            )
+            self.judge("lint.work.cancelled-told", None if reason == "cancelled" else late, cancelled, frame)
