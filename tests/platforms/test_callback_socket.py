@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from accord import callback_socket
 from accord._internal.tasks import Tasks
-from accord.callback_socket import TOKEN, CallbackSocket, callback_server
+from accord.callback_socket import TOKEN, CallbackSocket
 from accord_check.client.launch_command import command_file
 
 SCRIPT = """
@@ -30,7 +31,7 @@ def main(link):
     ]
 )
 def kind(request, monkeypatch):
-    monkeypatch.setattr(callback_server, "HAS_UNIX_SOCKETS", request.param)
+    monkeypatch.setattr(callback_socket, "HAS_UNIX_SOCKETS", request.param)
     return request.param
 
 
@@ -117,7 +118,7 @@ async def reached(made):
 async def test_silent_connections_keep_nobody_out(kind):
     async with listening_socket() as made, asyncio.timeout(60):
         token = made.add(saying(b"welcome"))
-        silent = [await reached(made) for _ in range(callback_server.CONNECTIONS * 3)]
+        silent = [await reached(made) for _ in range(callback_socket.CONNECTIONS * 3)]
         for _ in range(3):
             reader, writer = await reached(made)
             writer.write(token.encode() + b"\n")
@@ -137,7 +138,7 @@ async def test_one_token_does_not_take_the_places_of_another(kind):
 
     async with listening_socket() as made, asyncio.timeout(60):
         greedy, other = made.add(serve), made.add(serve)
-        held = [await reached(made) for _ in range(callback_server.CONNECTIONS)]
+        held = [await reached(made) for _ in range(callback_socket.CONNECTIONS)]
         for reader, writer in held:
             writer.write(greedy.encode() + b"\n")
             assert await reader.read(7) == b"welcome"

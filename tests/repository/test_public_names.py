@@ -132,7 +132,7 @@ print(*sorted(sys.modules), file=sys.stderr)
         "accord.agent.form_schema",
         "accord.agent.session_mcp",
         "accord.agent.tool_command",
-        "accord.mcp.servers",
+        "accord.mcp.mcp_server",
         "accord.schema.v2",
         "accord.services.form_fields",
         "accord.services.file_service",

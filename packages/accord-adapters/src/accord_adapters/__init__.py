@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from accord.installation import on_first_use
+from accord.installation import homes_of, on_first_use
 
 if TYPE_CHECKING:
     from accord_adapters import (
@@ -25,16 +25,12 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 
-_HOMES = {
-    "chat": "chat:",
-    "claude_agent_sdk": "claude_agent_sdk:",
-    "current_turn": "adapted_agent",
-    "langgraph": "langgraph:",
-    "llama_index": "llama_index:",
-    "official_sdk": "official_sdk:",
-    "openai_agents": "openai_agents:",
-    "pydantic_ai": "pydantic_ai:",
-}
+_HOMES = homes_of(
+    {
+        "": "chat: claude_agent_sdk: langgraph: llama_index: official_sdk: openai_agents: pydantic_ai:",
+        "adapted_agent": "current_turn",
+    }
+)
 
 __all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
 

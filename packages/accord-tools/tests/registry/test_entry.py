@@ -3,8 +3,17 @@
 import pytest
 
 from accord_tools.registry import InstallError
-from accord_tools.registry.choose_agent import PLATFORMS, Platform, choose, here, program_path
-from accord_tools.registry.entry import RegistryEntry, is_newer, order_of, read_entry
+from accord_tools.registry.entry import (
+    PLATFORMS,
+    Platform,
+    RegistryEntry,
+    choose,
+    here,
+    is_newer,
+    order_of,
+    program_path,
+    read_entry,
+)
 from accord_tools.registry.entry_rules import check_entry
 from tests.registry.published import COMMANDS, ENTRIES
 

@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from accord.testing.local_registry import Answer, tar_archive
-from accord_tools.registry import InstallError, RegistryError, archives, checksums, installed_agents
+from accord_tools.registry import InstallError, RegistryError, archives, downloads, installed_agents
 from accord_tools.registry.agent_index import load_index
-from accord_tools.registry.choose_agent import here as this_platform
+from accord_tools.registry.entry import here as this_platform
 from tests.registry.conftest import DEMO
 
 PROGRAM = "#!/bin/sh\necho started\n"
@@ -267,7 +267,7 @@ def test_the_same_version_with_other_content_is_refused_until_it_is_forgotten(re
     registry.add_archive("a", {"a": PROGRAM + "# changed\n"}, "./a", with_hash=False)
     with pytest.raises(RegistryError, match=r"a 1.0.0 has changed since it was first installed here"):
         put_in("a", again=True)
-    assert checksums.forget("a") == 1
+    assert downloads.forget("a") == 1
     assert put_in("a", again=True).version == "1.0.0"
 
 
@@ -281,11 +281,11 @@ def test_a_checksum_can_be_required(registry, put_in):
 
 def test_other_content_than_the_lock_file_has_is_refused(registry, put_in):
     registry.add_archive("a", {"a": PROGRAM}, "./a")
-    lock = checksums.LockedAgent("a", "1.0.0", "binary", {this_platform().key: "sha256:00"})
+    lock = downloads.LockedAgent("a", "1.0.0", "binary", {this_platform().key: "sha256:00"})
     with pytest.raises(RegistryError, match=r"a 1.0.0 is not what the lock file has: it must be sha256:00"):
         put_in("a", locked=lock)
     with pytest.raises(RegistryError, match="the lock file has no integrity of a for"):
-        put_in("a", locked=checksums.LockedAgent("a", "1.0.0", "binary", {"plan9-mips": "sha256:00"}))
+        put_in("a", locked=downloads.LockedAgent("a", "1.0.0", "binary", {"plan9-mips": "sha256:00"}))
     assert left("a") == []
 
 
@@ -407,14 +407,14 @@ def test_a_package_with_unexpected_content_never_runs_its_scripts(registry, put_
     scripts = {"postinstall": f"node -e \"require('fs').writeFileSync('{ran}', '')\""}
     registry.add_npm_package("helper", "1.0.0", {"run.js": NODE_PROGRAM}, "run.js", scripts=scripts)
     registry.add_entry("h", {"npx": {"package": "helper@1.0.0"}})
-    lock = checksums.LockedAgent("h", "1.0.0", "npx", {checksums.ANY: "sha512-other"})
+    lock = downloads.LockedAgent("h", "1.0.0", "npx", {downloads.ANY: "sha512-other"})
     with pytest.raises(RegistryError, match=r"h 1.0.0 is not what the lock file has"):
         put_in("h", locked=lock)
-    checksums.remember("h", "1.0.0", checksums.ANY, "npx", "sha512-other")
+    downloads.remember("h", "1.0.0", downloads.ANY, "npx", "sha512-other")
     with pytest.raises(RegistryError, match=r"h 1.0.0 has changed since it was first installed here"):
         put_in("h")
     assert not ran.exists()
-    checksums.forget("h")
+    downloads.forget("h")
     put_in("h")
     assert ran.exists()
 

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from accord.testing.local_registry import Answer
-from accord_tools.registry.choose_agent import here as this_platform
-from accord_tools.registry.entry import read_package
+from accord_tools.registry.entry import here as this_platform, read_package
 from tests.registry.conftest import DEMO
 
 NPX = {"npx": {"package": "helper@1.0.0", "args": ["--acp"]}}

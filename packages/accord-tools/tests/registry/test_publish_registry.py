@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from accord_tools.registry.choose_agent import here as this_platform
+from accord_tools.registry.entry import here as this_platform
 from accord_tools.registry.entry_rules import SKELETON, check_entry, check_icon
 
 URL = "https://github.com/me/good/releases/download/v1.2.3/good-{}.tar.gz"

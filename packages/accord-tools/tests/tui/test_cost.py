@@ -3,6 +3,7 @@
 import sys
 
 import pytest
+from accord_tools.tui.tool_block import OPEN_ROWS
 
 import accord
 from accord_tools.presentation.command_output import output_lines
@@ -10,7 +11,6 @@ from accord_tools.presentation.diffs import FileDiff, unified
 from accord_tools.presentation.highlight import highlighted_line
 from accord_tools.presentation.markdown import GrowingMarkdown, markdown, parser
 from accord_tools.tui.palette import all_rows
-from accord_tools.tui.tool_block import OPEN_ROWS
 from tests.waiting import eventually
 
 

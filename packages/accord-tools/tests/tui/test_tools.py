@@ -10,10 +10,9 @@ from PIL import Image
 import accord
 from accord import v1
 from accord.session import ToolCallState
-from accord_tools.tui.block import Look
+from accord_tools.tui.block import Look, ToolBlock
 from accord_tools.tui.connection import ConnectionOptions
 from accord_tools.tui.palette import Palette
-from accord_tools.tui.tool_block import ToolBlock
 from tests.waiting import eventually
 
 

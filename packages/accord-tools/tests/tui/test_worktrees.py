@@ -7,7 +7,7 @@ import pytest
 
 import accord
 from accord_tools.configuration.trust import is_folder_trusted
-from accord_tools.tui.session_list import new_worktree
+from accord_tools.tui.chat_storage import new_worktree
 from tests.tui.conftest import git
 from tests.waiting import eventually
 

@@ -30,7 +30,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from accord._internal.lazy_names import on_first_use as on_first_use  # noqa: PLC0414
+from accord._internal.lazy_names import homes_of as homes_of, on_first_use as on_first_use  # noqa: PLC0414
 from accord.errors import AccordError, ConfigurationError
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from accord.http.idle_timer import IdleTimer
+from accord._internal.tasks import IdleTimer
 from tests.engine.virtual_time import VirtualLoop
 
 

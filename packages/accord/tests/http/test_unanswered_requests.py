@@ -10,10 +10,10 @@ from h2.connection import H2Connection
 
 from accord.errors import INVALID_REQUEST
 from accord.http import ServerLimits, serving
-from accord.http.server.asgi_websocket import AsgiWebSocket
 from accord.http.server.http_connection import HttpConnection
 from accord.http.server.unanswered_requests import UnansweredRequests
 from accord.http.server.validation import Posts, Refusal
+from accord.http.server.websocket_server import AsgiWebSocket
 from accord.jsonrpc.wire_messages import encode_response, parse
 from accord.transports.transport_interface import Receiver
 from accord.transports.websocket_frames import masking, texts

@@ -14,7 +14,7 @@ from accord.project.project import Project, read_named
 from accord_tools.configuration.resolve_agent import KnownAgents
 from accord_tools.configuration.trust import is_folder_trusted, trust_folder
 from accord_tools.tui.attachments import described, files_of, mentioned, sent_as, working_diff
-from accord_tools.tui.session_list import new_worktree
+from accord_tools.tui.chat_storage import new_worktree
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="pipes and links of POSIX")
 

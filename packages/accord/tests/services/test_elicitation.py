@@ -16,8 +16,7 @@ from accord import v1
 from accord.printable import columns
 from accord.services.elicitation_service import Elicitation, FormQuestion, LinkQuestion
 from accord.services.permission_question import PermissionQuestion, must_be_judgeable
-from accord.services.question_dialogue import ask_permission, consider_link, fill_in
-from accord.services.terminal_user import TerminalUser
+from accord.services.terminal_user import TerminalUser, ask_permission, consider_link, fill_in
 from accord.services.url_to_visit import UrlToVisit
 from accord.session import ToolCallState
 from tests.posix import fcntl, termios, tty

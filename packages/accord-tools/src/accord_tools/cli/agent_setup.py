@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from accord_tools.configuration.trust import NotTrusted
     from accord_tools.registry import InstallError, NotInstalled
     from accord_tools.registry.agent_index import AgentIndex
-    from accord_tools.registry.choose_agent import Distribution
-    from accord_tools.registry.entry import RegistryEntry
+    from accord_tools.registry.entry import Distribution, RegistryEntry
     from accord_tools.registry.install_agent import InstallOptions
     from accord_tools.registry.installed_agents import InstalledAgent
 
@@ -109,8 +108,7 @@ def confirmed(entry: RegistryEntry, index: AgentIndex, options: InstallOptions, 
 
 def described_entry(entry: RegistryEntry, choice: Distribution, registry: str) -> list[str]:
     """What an installation would bring, in lines for people."""
-    from accord_tools.registry.choose_agent import here
-    from accord_tools.registry.entry import in_words
+    from accord_tools.registry.entry import here, in_words
 
     kind = choice.kind
     hashes = {

@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from accord_tools.cli.run_turn import Interrupts
     from accord_tools.pictures.terminal_graphics import Graphics
     from accord_tools.tui.chat_settings import ChatOptions
+    from accord_tools.tui.chat_storage import Worktree
     from accord_tools.tui.connection import AgentChoice
-    from accord_tools.tui.session_list import Worktree
 
 
 LEAVING = ("/quit", "/exit")
@@ -277,7 +277,7 @@ def _worktree(options: argparse.Namespace, folder: Path) -> Worktree:
     from accord.project.git import FolderNotTrusted
     from accord_tools.cli.agent_setup import ask_for_folder
     from accord_tools.configuration.trust import is_folder_trusted
-    from accord_tools.tui.session_list import new_worktree
+    from accord_tools.tui.chat_storage import new_worktree
 
     try:
         try:

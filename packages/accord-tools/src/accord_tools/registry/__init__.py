@@ -1,13 +1,10 @@
 """The registry of agents: an index that lists agents by id, how each is installed, and what is installed here.
 
-    agent_index, entry                    where the index is, what it says, each entry read leniently
-    choose_agent                          which distribution of an agent fits this machine
+    agent_index, entry                    where the index is, each entry read leniently, and what fits this machine
     install_agent, package_installers,    install an agent once, into a folder of its own
-    archives, downloads
-    checksums                             what an installation must match: earlier ones, and a team's lock file
+    archives, downloads                   ... that matches earlier checksums, and those of a team's lock file
     installed_agents                      what is installed, and what a name means
-    entry_rules, publish_registry,        for authors of agents: check, build and verify entries
-    verify_agent
+    entry_rules, publish_registry         for authors of agents: check, build and verify entries
 
 Nothing here starts an agent: `configuration.resolve_agent` turns a name into how the agent is reached. This module has
 what all of them share: their exceptions, and the progress that an installation reports.

@@ -32,10 +32,8 @@ from urllib.parse import unquote, urlsplit
 
 from accord.redaction import mask_urls
 from accord_tools.registry import InstallError, Progress, UnsafeArchive
-from accord_tools.registry.checksums import Built, InstallRequirements, refuse_unhashed
-from accord_tools.registry.choose_agent import INTERPRETERS, Platform, program_path
-from accord_tools.registry.downloads import download
-from accord_tools.registry.entry import BinarySource
+from accord_tools.registry.downloads import Built, InstallRequirements, download, refuse_unhashed
+from accord_tools.registry.entry import INTERPRETERS, BinarySource, Platform, program_path
 
 MOST_MEMBERS = 50_000
 MOST_BYTES = 4 * 1024**3

@@ -15,8 +15,7 @@ from urllib.parse import unquote, urlsplit
 from xml.parsers import expat
 
 from accord_tools.registry.archives import REFUSED
-from accord_tools.registry.choose_agent import INTERPRETERS, PLATFORMS
-from accord_tools.registry.entry import ID, read_package
+from accord_tools.registry.entry import ID, INTERPRETERS, PLATFORMS, read_package
 
 FindingLevel = Literal["error", "warning"]
 

@@ -19,12 +19,11 @@ from pathlib import Path
 
 from accord.paths import locked
 from accord.transports.launch import program_file
-from accord_tools.registry import InstallError, Progress, RegistryError, checksums, installed_agents
+from accord_tools.registry import InstallError, Progress, RegistryError, downloads, installed_agents
 from accord_tools.registry.agent_index import IndexSource
 from accord_tools.registry.archives import install_archive
-from accord_tools.registry.checksums import Built, InstallRequirements
-from accord_tools.registry.choose_agent import Distribution, choose, here
-from accord_tools.registry.entry import BinarySource, Kind, RegistryEntry, read_package
+from accord_tools.registry.downloads import Built, InstallRequirements
+from accord_tools.registry.entry import BinarySource, Distribution, Kind, RegistryEntry, choose, here, read_package
 from accord_tools.registry.installed_agents import InstalledAgent
 from accord_tools.registry.package_installers import LOG, MISSING, install_npm, install_python_package
 
@@ -42,7 +41,7 @@ class InstallOptions:
     """Whether packages of npm may run their scripts."""
     require_hash: bool = False
     """Whether to refuse what has no checksum."""
-    locked: checksums.LockedAgent | None = None
+    locked: downloads.LockedAgent | None = None
     """The agent as a team's lock file has it."""
     again: bool = False
     """Whether to install what is installed already."""
@@ -95,7 +94,7 @@ def install(entry: RegistryEntry, source: IndexSource, options: InstallOptions, 
         known = None if options.again else _known(entry, choice)
         if known is not None:
             if options.locked is not None:
-                checksums.check_locked(options.locked, here().key, known.integrity)
+                downloads.check_locked(options.locked, here().key, known.integrity)
             installed_agents.keep(known)
             return known
         folder = installed_agents.new_folder(entry.id, entry.version, choice.kind)
@@ -169,18 +168,18 @@ def _install(
     folder: Path,
     progress: Progress,
 ) -> InstalledAgent:
-    platform = checksums.ANY if choice.kind == "npx" else here().key
+    platform = downloads.ANY if choice.kind == "npx" else here().key
 
     def judge(version: str, integrity: str) -> None:
         if options.require_hash and not integrity:
             raise InstallError(f"{entry.id} {version} comes without a checksum, and one is required")
         if options.locked is not None:
-            checksums.check_locked(options.locked, here().key, integrity)
-        checksums.check_remembered(entry.id, version, platform, choice.kind, integrity)
+            downloads.check_locked(options.locked, here().key, integrity)
+        downloads.check_remembered(entry.id, version, platform, choice.kind, integrity)
 
     demands = InstallRequirements(judge, require_hash=options.require_hash)
     built = _built(entry, choice, source, options, folder, progress, demands)
-    checksums.remember(entry.id, built.version, platform, choice.kind, built.integrity)
+    downloads.remember(entry.id, built.version, platform, choice.kind, built.integrity)
     return InstalledAgent(
         id=entry.id,
         name=entry.name,

@@ -37,7 +37,7 @@ from accord.errors import last_lines
 from accord.transports.launch import environment, launch, program_file
 from accord.transports.process_group import kill_group
 from accord_tools.registry import InstallError, Progress
-from accord_tools.registry.checksums import Built, InstallRequirements, refuse_unhashed
+from accord_tools.registry.downloads import Built, InstallRequirements, refuse_unhashed
 from accord_tools.registry.entry import PackageName, PackageSource, read_package
 
 LOG = "install.log"

@@ -1,4 +1,4 @@
-"""`Block`: a part of the transcript that is drawn by itself: one message, one tool call, one note.
+"""`Block`: a part of the transcript that is drawn by itself; the blocks of messages, tool calls and notes.
 
 A block keeps the strips that it was drawn as, for one width and one look. Only a block that has changed is drawn again,
 and one that was never seen is not drawn at all: its height is estimated until then.
@@ -6,14 +6,28 @@ and one that was never seen is not drawn at all: its height is estimated until t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+from rich.cells import cell_len
 from textual.strip import Strip
 
-from accord.session import Entry
-from accord_tools.presentation.styled_text import Paragraph, Row, clean, plain
-from accord_tools.tui.palette import Palette, all_rows
+from accord import Unknown, v1
+from accord.printable import label
+from accord.services import command_of
+from accord.session import Entry, Message, ToolCallState
+from accord.session.placeholders import placeholder
+from accord_tools.presentation.command_output import last_lines, output_lines, shortened, shown_output
+from accord_tools.presentation.diffs import DiffLine, FileDiff, side_by_side, unified
+from accord_tools.presentation.highlight import highlighted_line, language_of
+from accord_tools.presentation.markdown import GrowingMarkdown
+from accord_tools.presentation.quantities import counted
+from accord_tools.presentation.session_words import TOOL_SIGNS, shortened_path, tool_title
+from accord_tools.presentation.styled_text import Paragraph, Row, Span, clean, clean_lines, plain
+from accord_tools.tui.palette import Palette, all_rows, rows_of
 from accord_tools.tui.picture_strips import Pictures, PictureStrip
 
 
@@ -158,3 +172,331 @@ class NoteBlock(Block):
 
     def copied(self) -> str:
         return f"{self._title}\n{self._text}".strip()
+
+
+THOUGHT_ROWS = 1
+"""Rows of a folded thought."""
+LONG_THOUGHT = 20_000
+"""Characters at the end of an open thought that are shown."""
+LONG_PROMPT = 12
+"""Rows of a prompt that are shown of a longer one, unless it is opened."""
+OPEN_PROMPT = 1_000
+"""Rows of an open prompt that are shown."""
+
+
+class MessageBlock(Block):
+    """A message of the conversation."""
+
+    def __init__(self, message: Message) -> None:
+        super().__init__()
+        self._message = message
+        self.estimate(len(message.text), 80)
+
+    def update(self, entry: Entry) -> None:
+        assert isinstance(entry, Message)
+        self._message = entry
+        self.changed()
+
+    def copied(self) -> str:
+        return self._message.text
+
+
+class AgentBlock(MessageBlock):
+    """A message of the agent, as Markdown. What is final is drawn once."""
+
+    def __init__(self, message: Message) -> None:
+        super().__init__(message)
+        self._growing = GrowingMarkdown()
+        self._final: list[Strip] = []
+        self._ends: list[int] = []
+        """For each final paragraph, how many strips there are up to its end."""
+        self._was: list[Paragraph] = []
+        """The final paragraphs that were drawn."""
+
+    def resized(self) -> None:
+        super().resized()
+        self._final, self._ends, self._was = [], [], []
+
+    def _drawn(self, look: Look) -> list[Strip]:
+        growing, palette, width = self._growing, look.palette, look.width
+        growing.update(self._message.text)
+        same = self._unchanged()
+        del self._ends[same:], self._was[same:]
+        del self._final[self._ends[-1] if self._ends else 0 :]
+        for paragraph in growing.final[same:]:
+            rows = [(row, paragraph.fill) for row in rows_of(_indented(paragraph), width)]
+            self._final += palette.strips(rows, width)
+            self._ends.append(len(self._final))
+            self._was.append(paragraph)
+        tail = [_indented(paragraph) for paragraph in growing.tail]
+        if self._message.refused:
+            tail.append(Paragraph([("   refused: the agent goes on without it", "warning")]))
+        strips = [*self._final, *palette.strips(all_rows(tail, width), width)]
+        others = [block for block in self._message.content if not isinstance(block, v1.TextContent)]
+        return strips + self.content(others, look)
+
+    @property
+    def is_partial(self) -> bool:
+        return self._growing.is_behind
+
+    def _unchanged(self) -> int:
+        """How many final paragraphs are those that were drawn. Only the newest can differ: a fence that was closed."""
+        final, was = self._growing.final, self._was
+        same = min(len(final), len(was))
+        if same and final[0] is not was[0]:
+            return 0
+        while same and final[same - 1] is not was[same - 1]:
+            same -= 1
+        return same
+
+
+def _indented(paragraph: Paragraph) -> Paragraph:
+    return paragraph.under(((" ", ""),))
+
+
+class PromptBlock(MessageBlock):
+    """What the user sent."""
+
+    def paragraphs(self, look: Look) -> list[Paragraph]:
+        first: Row = (("❯", "accent user"), (" ", "user"))
+        rest: Row = (("  ", "user"),)
+        source = self._message.text.strip("\n")
+        most = OPEN_PROMPT if self.is_open else LONG_PROMPT
+        text = plain("\n".join(source.split("\n", most + 1)[: most + 1]), "user")
+        cut = source.count("\n") + 1 - most
+        if cut > 1:
+            text = [*text[:most], Paragraph([(f"… {cut:,} more lines", "dim user")])]
+        shown = [
+            line._replace(first=rest if number else first, rest=rest, fill="user") for number, line in enumerate(text)
+        ]
+        shown += [
+            Paragraph([(placeholder(block, look.folder), "dim user")], rest, rest, fill="user")
+            for block in self._message.content
+            if not isinstance(block, v1.TextContent)
+        ]
+        if self._message.refused:
+            shown.append(
+                Paragraph([("refused: the agent goes on without it", "warning user")], rest, rest, fill="user")
+            )
+        return shown
+
+    def toggle(self, look: Look) -> None:
+        self.is_open = not self.is_open
+        self.changed()
+
+
+class ThoughtBlock(MessageBlock):
+    """What the agent thinks aloud: its last line, or all of it."""
+
+    def paragraphs(self, look: Look) -> list[Paragraph]:
+        is_open = look.thoughts_open if self.is_open is None else self.is_open
+        sign = "▾" if is_open else "▸"
+        text = self._message.text.strip()
+        if not is_open:
+            end = text[-4 * look.width :].rpartition("\n")[2]
+            return [Paragraph([(label(end, look.width * 2), "dim italic")], ((f" {sign} ", "dim"),), wrap="cut")]
+        rest: Row = (("   ", ""),)
+        hidden = text.count("\n", 0, max(0, len(text) - LONG_THOUGHT))
+        shown = f"… {hidden:,} lines before\n{text[-LONG_THOUGHT:]}" if len(text) > LONG_THOUGHT else text
+        lines = [Paragraph([(line, "dim italic")], rest, rest) for line in clean_lines(shown)]
+        return [lines[0]._replace(first=((f" {sign} ", "dim"),)), *lines[1:]]
+
+    def toggle(self, look: Look) -> None:
+        self.is_open = not (look.thoughts_open if self.is_open is None else self.is_open)
+        self.changed()
+
+
+FOLDED_DIFF, FOLDED_TEXT, FOLDED_TERMINAL, FOLDED_FAILURE = 12, 3, 6, 8
+ASKED_DIFF = 40
+"""Rows of a diff that is not done yet: the user may be asked about it."""
+"""Rows of each kind that a folded call shows."""
+OPEN_ROWS = 600
+"""Rows of each kind that an open call shows."""
+MOST_PARTS = 50
+"""Parts of a call's content that are shown."""
+WIDE = 120
+"""Columns from which on diffs stand side by side."""
+
+_QUIET = ("read", "search", "fetch", "think")
+"""Kinds of tools whose output is only shown on demand."""
+_PATCH_HEADERS = ("diff --git ", "index ", "--- ", "+++ ", "new file mode ", "deleted file mode ")
+_BLANK: Row = (("     ", ""),)
+
+
+class ToolBlock(Block):
+    """A tool call."""
+
+    def __init__(self, call: ToolCallState) -> None:
+        super().__init__()
+        self._call = call
+        self._diffs: dict[int, tuple[object, FileDiff]] = {}
+        self._estimate = 3
+
+    def update(self, entry: Entry) -> None:
+        assert isinstance(entry, ToolCallState)
+        self._call = entry
+        self.changed()
+
+    @property
+    def call(self) -> ToolCallState:
+        """The tool call as it stands."""
+        return self._call
+
+    @property
+    def terminal_ids(self) -> list[str]:
+        """The terminals that are shown in it."""
+        return [part.terminal_id for part in self._call.content if isinstance(part, v1.Terminal)]
+
+    def shows_terminal(self, terminal_id: str) -> bool:
+        """Whether this terminal is shown in it."""
+        return terminal_id in self.terminal_ids
+
+    def toggle(self, look: Look) -> None:
+        self.is_open = not (look.tools_open if self.is_open is None else self.is_open)
+        self.changed()
+
+    def copied(self) -> str:
+        parts = [self._call.title, self._call.text, *(diff.new_text for diff in self._call.diffs)]
+        return "\n".join(part for part in parts if part)
+
+    def _drawn(self, look: Look) -> list[Strip]:
+        strips = look.palette.strips(all_rows(self.paragraphs(look), look.width), look.width)
+        content = [part.content for part in self._call.content if isinstance(part, v1.Content)]
+        return strips + self.content([it for it in content if isinstance(it, v1.ImageContent)], look)
+
+    def paragraphs(self, look: Look) -> list[Paragraph]:
+        call = self._call
+        is_open = look.tools_open if self.is_open is None else self.is_open
+        shown = [self._heading(look, is_open=is_open)]
+        if is_open and call.raw_input is not None and command_of(call) is None:
+            shown += _part([Paragraph([(line, "dim")]) for line in _json(call.raw_input)], OPEN_ROWS)
+        for number, part in enumerate(call.content[:MOST_PARTS]):
+            match part:
+                case v1.Diff():
+                    shown += self._diff(number, part, look, is_open=is_open)
+                case v1.Terminal(terminal_id=terminal_id):
+                    shown += _terminal(look.terminal(terminal_id), is_open=is_open)
+                case v1.Content(content=v1.TextContent(text=text)):
+                    shown += self._text(text, is_open=is_open)
+                case v1.Content(content=v1.ImageContent()):
+                    pass
+                case v1.Content(content=content):
+                    shown.append(Paragraph([(placeholder(content), "dim")]).under(_BLANK))
+                case v1.SessionReference(session_id=session_id):
+                    shown.append(Paragraph([(f"[session {label(session_id, 60)}]", "dim")]).under(_BLANK))
+                case Unknown(tag=tag):
+                    shown.append(Paragraph([(f"[content of an unknown type: {label(tag, 60)}]", "dim")]).under(_BLANK))
+                case _:  # a diff of version 2, whose classes are loaded with its first update
+                    shown += _patch(part, look, OPEN_ROWS if is_open else FOLDED_DIFF)
+        if (more := len(call.content) - MOST_PARTS) > 0:
+            shown.append(Paragraph([(f"… {more:,} more parts", "dim")]).under(_BLANK))
+        return shown
+
+    def _heading(self, look: Look, *, is_open: bool) -> Paragraph:
+        call = self._call
+        status, why = call.outcome(lambda terminal_id: _failure(look.terminal(terminal_id)))
+        sign, style = TOOL_SIGNS.get(status, ("•", "dim"))
+        title = tool_title(call, 400)
+        spans: list[Span] = [(title, "dim" if call.refused else "")]
+        command = command_of(call)
+        if command is not None:
+            line = label(command if isinstance(command, str) else " ".join(command), 400)
+            if line and line not in title:
+                spans.append((f"  $ {line}", "accent"))
+        place = self._place(look)
+        if place and place not in title:
+            spans.append((f"  {place}", "dim"))
+        if status in ("failed", "cancelled", "paused"):
+            spans.append((f"  {status}{f', {why}' if why else ''}", style))
+        if not is_open and (more := self._hidden()):
+            spans.append((f"  {more}", "dim"))
+        return Paragraph(spans, ((f" {sign} ", style),), (("   ", ""),))
+
+    def _hidden(self) -> str:
+        """What a folded call does not show, in a word."""
+        if self._call.kind in _QUIET and self._call.status != "failed" and (text := self._call.text):
+            lines = text.strip("\n").count("\n") + 1
+            return counted(lines, "line")
+        return ""
+
+    def _place(self, look: Look) -> str:
+        """The file that it is about."""
+        if not self._call.locations or self._call.diffs:
+            return ""
+        first = self._call.locations[0]
+        path = shortened_path(first.path, look.folder)
+        line = f":{first.line}" if first.line else ""
+        more = f" and {len(self._call.locations) - 1} more" if len(self._call.locations) > 1 else ""
+        return f"{label(path, 100)}{line}{more}"
+
+    def _text(self, text: str, *, is_open: bool) -> list[Paragraph]:
+        failed = self._call.status == "failed"
+        if not is_open and self._call.kind in _QUIET and not failed:
+            return []
+        most = OPEN_ROWS if is_open else FOLDED_FAILURE if failed else FOLDED_TEXT
+        return [line.under(_BLANK) for line in shown_output(text, most)]
+
+    def _diff(self, number: int, diff: v1.Diff, look: Look, *, is_open: bool) -> list[Paragraph]:
+        known = self._diffs.get(number)
+        if known is None or known[0] is not diff:
+            known = self._diffs[number] = (diff, FileDiff(diff.old_text, diff.new_text))
+        change = known[1]
+        path = label(shortened_path(diff.path, look.folder), 200)
+        heading = Paragraph([(path, "bold"), *change.summary], (("   ± ", "dim"),), _BLANK)
+        most = OPEN_ROWS if is_open else FOLDED_DIFF if self._call.is_finished else ASKED_DIFF
+        drawn = drawn_diff(change.lines, diff.path, look.width - 5, most + 1)
+        return [heading, *_part(drawn, most, len(change.lines))]
+
+
+def drawn_diff(lines: Sequence[DiffLine], path: str, width: int, most: int = OPEN_ROWS) -> list[Paragraph]:
+    """The first lines of a diff for so many columns, its unchanged lines in the colours of the file's language."""
+    language = language_of(path)
+    coloured = [
+        line._replace(spans=highlighted_line(line.spans[0][0], language)) if line.sign == " " and line.spans else line
+        for line in lines[:most]
+    ]
+    is_mixed = any(line.sign == "-" for line in lines)
+    return side_by_side(coloured, width, cell_len) if width >= WIDE and is_mixed else unified(coloured)
+
+
+def _part(lines: Sequence[Paragraph], most: int, count: int = 0) -> list[Paragraph]:
+    """Some of these lines, indented, and how many more there are; `count` if not all are given."""
+    return [line.under(_BLANK) for line in shortened(lines, most, count)]
+
+
+def _patch(diff: Any, look: Look, most: int) -> list[Paragraph]:
+    """A diff of version 2: what happened to each file, and the lines of its patch."""
+    first: Row = (("   ± ", "dim"),)
+    done = [line.replace(f" {look.folder}{os.sep}", " ") if look.folder else line for line in diff.summary[:most]]
+    shown = [Paragraph([(label(line, 300), "bold")], first, _BLANK) for line in done]
+    if diff.patch is None:
+        return shown
+    lines = [line for line in diff.patch.text[: most * 2_000].split("\n") if not line.startswith(_PATCH_HEADERS)]
+    fills = {"+": "added", "-": "removed"}
+    text = "\n".join(lines).rstrip("\n")
+    return [*shown, *_part([it._replace(fill=fills.get(it.text[:1], "")) for it in plain(text, wrap="fold")], most)]
+
+
+def _failure(terminal: TerminalView | None) -> str | None:
+    """How a command ended that failed; None for another one."""
+    return None if terminal is None or terminal.is_good else terminal.ending
+
+
+def _terminal(terminal: TerminalView | None, *, is_open: bool) -> list[Paragraph]:
+    if terminal is None:
+        return []
+    text, before = last_lines(terminal.text, OPEN_ROWS if is_open else FOLDED_TERMINAL)
+    shown = [Paragraph([(f"… {before:,} lines before", "dim")]).under(_BLANK)] if before else []
+    shown += [line.under(_BLANK) for line in output_lines(text, OPEN_ROWS)]
+    if terminal.ending is not None:
+        shown.append(Paragraph([(terminal.ending, "dim" if terminal.is_good else "bad")]).under(_BLANK))
+    return shown
+
+
+def _json(value: Any) -> Iterator[str]:
+    try:
+        text = json.dumps(value, indent=2, ensure_ascii=False)
+    except (TypeError, ValueError):
+        text = repr(value)
+    for paragraph in plain(text[:20_000]):
+        yield paragraph.text

@@ -20,6 +20,7 @@ from accord.redaction import mask_urls
 from accord_tools.presentation.session_words import usage_words
 from accord_tools.tui import chat_storage, key_bindings, slash
 from accord_tools.tui.attachments import clipboard_image, is_image
+from accord_tools.tui.block import ToolBlock
 from accord_tools.tui.chat_settings import ChatOptions
 from accord_tools.tui.chat_storage import export
 from accord_tools.tui.connection import AgentChoice, AgentConnection
@@ -30,7 +31,6 @@ from accord_tools.tui.questions import FormAsked, LinkAsked, Question
 from accord_tools.tui.reader_screen import ReaderScreen, WireScreen
 from accord_tools.tui.review import ReviewScreen
 from accord_tools.tui.session_actions import SessionActions
-from accord_tools.tui.tool_block import ToolBlock
 from accord_tools.tui.transcript import Transcript
 from accord_tools.tui.widgets import Debounce, Lines
 

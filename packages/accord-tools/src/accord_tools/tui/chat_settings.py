@@ -26,9 +26,9 @@ from accord import ConfigurationError, v1
 from accord.mistakes import nearest
 from accord_tools.configuration.agents_file import user_file
 from accord_tools.pictures.terminal_graphics import Graphics
+from accord_tools.tui.chat_storage import Worktree
 from accord_tools.tui.connection import AgentChoice, ConnectionOptions
 from accord_tools.tui.key_bindings import KEYS
-from accord_tools.tui.session_list import Worktree
 
 Images: TypeAlias = Literal["auto", "kitty", "iterm2", "sixel", "blocks"]
 

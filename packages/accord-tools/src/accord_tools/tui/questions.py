@@ -19,8 +19,7 @@ from accord.services import covered
 from accord_tools.presentation.diffs import FileDiff
 from accord_tools.presentation.session_words import shortened_path
 from accord_tools.presentation.styled_text import Paragraph, Row, clean, plain
-from accord_tools.tui.block import Block, Look
-from accord_tools.tui.tool_block import drawn_diff
+from accord_tools.tui.block import Block, Look, drawn_diff
 
 Scope: TypeAlias = Literal["session", "folder", "everywhere"]
 

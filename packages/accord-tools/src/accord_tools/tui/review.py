@@ -16,10 +16,9 @@ from accord_tools.presentation.diffs import AROUND, FileDiff, Hunk, hunks, lines
 from accord_tools.presentation.quantities import counted
 from accord_tools.presentation.session_words import change_numbers, shortened_path
 from accord_tools.presentation.styled_text import Paragraph
-from accord_tools.tui.block import Look
+from accord_tools.tui.block import Look, drawn_diff
 from accord_tools.tui.palette import palette_of
 from accord_tools.tui.reader_screen import Page
-from accord_tools.tui.tool_block import drawn_diff
 from accord_tools.tui.widgets import Lines
 
 if TYPE_CHECKING:

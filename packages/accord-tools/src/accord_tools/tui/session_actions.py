@@ -14,10 +14,10 @@ from accord.services import EVERYWHERE, LEVELS, Level, RememberedAnswer, covered
 from accord_tools.configuration import last_sessions
 from accord_tools.configuration.trust import is_folder_trusted
 from accord_tools.tui.chat_conversation import Conversation
+from accord_tools.tui.chat_storage import new_worktree
 from accord_tools.tui.connection import AgentChoice, AgentConnection, RegistryChoice, install, registry_entries
 from accord_tools.tui.pickers import Entry, Picker, option_entries
 from accord_tools.tui.questions import SCOPES, HeldAnswer, LoginAsked, PermissionAsked
-from accord_tools.tui.session_list import new_worktree
 from accord_tools.tui.shell import WORKTREE, ChatShell
 
 FOLDER = 24

@@ -21,12 +21,12 @@ from accord_tools.configuration.trust import is_folder_trusted, trust_folder
 from accord_tools.tui import chat_storage
 from accord_tools.tui.attachments import files_of
 from accord_tools.tui.chat_conversation import Conversation
+from accord_tools.tui.chat_storage import program_of, session_entries, words_of
 from accord_tools.tui.connection import AgentChoice, AgentConnection, explained
 from accord_tools.tui.editor import FileList
 from accord_tools.tui.pickers import Entry, Picker
 from accord_tools.tui.questions import LoginAsked
 from accord_tools.tui.screen import ChatScreen
-from accord_tools.tui.session_list import program_of, session_entries, words_of
 from accord_tools.tui.transcript import Transcript
 
 WORKTREE = "In a new git worktree"

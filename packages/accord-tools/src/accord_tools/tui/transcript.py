@@ -30,11 +30,9 @@ from textual.strip import Strip
 
 from accord.session import Entry, ToolCallState
 from accord_tools.pictures.terminal_graphics import NO_GRAPHICS, Graphics
-from accord_tools.tui.block import Block, Look
-from accord_tools.tui.message_block import AgentBlock, MessageBlock, PromptBlock, ThoughtBlock
+from accord_tools.tui.block import AgentBlock, Block, Look, MessageBlock, PromptBlock, ThoughtBlock, ToolBlock
 from accord_tools.tui.palette import Palette, palette_of
 from accord_tools.tui.picture_strips import Pictures, PictureStrip
-from accord_tools.tui.tool_block import ToolBlock
 from accord_tools.tui.widgets import Debounce, Redrawn
 
 if TYPE_CHECKING:

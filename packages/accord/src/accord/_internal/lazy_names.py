@@ -13,6 +13,19 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 
+def homes_of(modules: Mapping[str, str]) -> dict[str, str]:
+    """The home of each name, from a table by module: `{"engine.peer": "Context Peer"}`.
+
+    `name=other` is a name that the module calls otherwise, and `name:` is the module of that name itself.
+    """
+    homes: dict[str, str] = {}
+    for module, names in modules.items():
+        for word in names.split():
+            name, _, other = word.rstrip(":").partition("=")
+            homes[name] = f"{module}.{word}".strip(".") if word.endswith(":") else f"{module}:{other or name}"
+    return homes
+
+
 def on_first_use(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
     """The `__getattr__` of a package, for these names and where each is.
 

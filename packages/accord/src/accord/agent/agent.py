@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from accord.agent import plain_turn
     from accord.agent.agent_suggestions import SuggestionFunctions, Wish
     from accord.engine.spans import Spans
-    from accord.services.local_services import LocalHost
+    from accord.services.service import LocalHost
 
 
 class Agent(Generic[StateT]):
@@ -482,7 +482,7 @@ def _local(local: bool | Sequence[LentService]) -> LocalHost | None:
     if not local:
         return None
     from accord.services.file_service import Files
-    from accord.services.local_services import LocalHost
+    from accord.services.service import LocalHost
     from accord.services.terminal_service import Terminals
 
     return LocalHost([Files(), Terminals()] if local is True else local)

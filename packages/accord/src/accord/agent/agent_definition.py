@@ -42,7 +42,7 @@ if TYPE_CHECKING:
         SuggestionFunctions,
     )
     from accord.engine.spans import Spans
-    from accord.services.local_services import LocalHost
+    from accord.services.service import LocalHost
 
 
 Said: TypeAlias = "str | v1.ContentBlock"

@@ -34,7 +34,7 @@ from accord.session import updates
 
 if TYPE_CHECKING:
     from accord.mcp.mcp_line import LinesToClient
-    from accord.services.local_services import LocalHost
+    from accord.services.service import LocalHost
 
 
 ResultT = TypeVar("ResultT")
@@ -170,7 +170,7 @@ class ConnectedClient(msgspec.Struct):
         requester = self.requester(dialect)
         if self.local is None:
             return requester
-        from accord.services.local_services import HelpedPeer
+        from accord.services.service import HelpedPeer
 
         return HelpedPeer(requester, self.peer, self.local, session)
 

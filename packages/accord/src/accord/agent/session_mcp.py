@@ -11,7 +11,7 @@ from accord.agent.record import SessionUpdates
 from accord.agent.tool import Tool
 from accord.errors import ConnectionClosed, McpServerError
 from accord.mcp.catalog import McpResult, McpTool
-from accord.mcp.servers import McpServers
+from accord.mcp.mcp_server import McpServers
 from accord.mcp.surroundings import Surroundings
 from accord.schema import v1
 from accord.schema.base import Json

@@ -6,6 +6,7 @@ Its connections read it through its `ClientDefinition`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -176,33 +177,24 @@ OFFERED = v1.PromptSuggestionsCapabilities(
 """What a suggested prompt may hold: the client's program gets it whole, and can send it as it is."""
 
 
+@dataclass(eq=False)
 class ClientDefinition:
     """The client's name, the services that it lends, and its handlers."""
 
-    def __init__(
-        self,
-        info: v1.Implementation,
-        services: Sequence[Service],
-        change_capabilities: Callable[[v1.ClientCapabilities], v1.ClientCapabilities] | None,
-        *,
-        keep_unknown: bool = False,
-        lend_as_mcp: bool = False,
-        prompt_suggestions: bool = False,
-        skills: bool = False,
-    ) -> None:
-        self.info = info
-        self.services = list(services)
-        self.handlers = Handlers(author="@client")
-        """The handlers that the caller registered for all connections."""
-        self.keep_unknown = keep_unknown
-        """Whether what agents send keeps the members that its types do not know."""
-        self.lend_as_mcp = lend_as_mcp
-        """Whether agents of version 2 get files and terminals as tools of an MCP server."""
-        self.prompt_suggestions = prompt_suggestions
-        """Whether agents are asked to suggest prompts."""
-        self.skills = skills
-        """Whether agents of version 2 list their skills."""
-        self._change_capabilities = change_capabilities
+    info: v1.Implementation
+    services: Sequence[Service]
+    _change_capabilities: Callable[[v1.ClientCapabilities], v1.ClientCapabilities] | None
+    _: KW_ONLY
+    keep_unknown: bool = False
+    """Whether what agents send keeps the members that its types do not know."""
+    lend_as_mcp: bool = False
+    """Whether agents of version 2 get files and terminals as tools of an MCP server."""
+    prompt_suggestions: bool = False
+    """Whether agents are asked to suggest prompts."""
+    skills: bool = False
+    """Whether agents of version 2 list their skills."""
+    handlers: Handlers = field(default_factory=lambda: Handlers(author="@client"))
+    """The handlers that the caller registered for all connections."""
 
     def declare(self, *, terminal_login: bool, unstable: bool) -> v1.ClientCapabilities:
         """The capabilities that agents are told: what the services declare, and what every client of ours can show."""

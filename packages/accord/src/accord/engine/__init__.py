@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from accord._internal.lazy_names import on_first_use
+from accord._internal.lazy_names import homes_of, on_first_use
 
 if TYPE_CHECKING:
     from accord.engine.incoming_requests import IncomingRequest as IncomingRequest
     from accord.engine.routes import Route as Route, Routes as Routes, plain_lane as plain_lane
 
-_HOMES = {
-    "IncomingRequest": "incoming_requests",
-    "Route": "routes",
-    "Routes": "routes",
-    "plain_lane": "routes",
-}
+_HOMES = homes_of(
+    {
+        "incoming_requests": "IncomingRequest",
+        "routes": "Route Routes plain_lane",
+    }
+)
 
 __all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
 

@@ -80,7 +80,7 @@ class Hosts:
     @asynccontextmanager
     async def joined(self, app: ClusterApp) -> AsyncGenerator[None]:
         """Let this application be one host of the service for as long as the block lasts."""
-        from accord.hosts.peer_app import PeerApp
+        from accord.hosts.forwarder import PeerApp
         from accord.hosts.peers import PeerTls
         from accord.hosts.this_host import (
             ThisHost,  # here, so that `accord.Hosts` alone loads no extra

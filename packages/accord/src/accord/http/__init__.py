@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from accord._internal.lazy_names import on_first_use
+from accord._internal.lazy_names import homes_of, on_first_use
 
 if TYPE_CHECKING:
     from accord.confinement.container import Container as Container
@@ -40,31 +40,21 @@ if TYPE_CHECKING:
     from accord.http.server.shared_host import SharedHost as SharedHost
     from accord.http.server.validation import Refusal as Refusal
 
-_HOMES = {
-    "Access": "server.access",
-    "App": "server.app",
-    "CommandHost": "server.agent_host",
-    "Container": "server.agent_host",
-    "Host": "server.agent_host",
-    "HttpTransport": "client.http_transport",
-    "MeasuredHost": "server.agent_host",
-    "Observer": "server.access",
-    "ProcessLimits": "server.agent_host",
-    "Quotas": "server.server_limits",
-    "Refusal": "server.validation",
-    "Server": "server.serve",
-    "ServerLimits": "server.server_limits",
-    "SharedHost": "server.shared_host",
-    "UrlTarget": "client.url_target",
-    "WrappedHost": "server.agent_host",
-    "app": "server.app",
-    "connect_transport": "client.url_target",
-    "headers_of": "server.asgi",
-    "log_formatter": "server.access_log",
-    "serve": "server.serve",
-    "serving": "server.serve",
-    "serving_asgi": "server.serve",
-}
+_HOMES = homes_of(
+    {
+        "client.http_transport": "HttpTransport",
+        "client.url_target": "UrlTarget connect_transport",
+        "server.access": "Access Observer",
+        "server.access_log": "log_formatter",
+        "server.agent_host": "CommandHost Container Host MeasuredHost ProcessLimits WrappedHost",
+        "server.app": "App app",
+        "server.asgi": "headers_of",
+        "server.serve": "Server serve serving serving_asgi",
+        "server.server_limits": "Quotas ServerLimits",
+        "server.shared_host": "SharedHost",
+        "server.validation": "Refusal",
+    }
+)
 
 __all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
 

@@ -12,7 +12,7 @@ what they offer, in ACP's types. Nothing here depends on an agent.
 
 from typing import TYPE_CHECKING
 
-from accord._internal.lazy_names import on_first_use
+from accord._internal.lazy_names import homes_of, on_first_use
 
 if TYPE_CHECKING:
     from accord.mcp.catalog import (
@@ -22,19 +22,16 @@ if TYPE_CHECKING:
         McpResult as McpResult,
         McpTool as McpTool,
     )
-    from accord.mcp.servers import McpServers as McpServers
+    from accord.mcp.mcp_server import McpServers as McpServers
     from accord.mcp.surroundings import Surroundings as Surroundings, mcp_capabilities as mcp_capabilities
 
-_HOMES = {
-    "McpMessage": "catalog",
-    "McpPrompt": "catalog",
-    "McpResource": "catalog",
-    "McpResult": "catalog",
-    "McpServers": "servers",
-    "McpTool": "catalog",
-    "Surroundings": "surroundings",
-    "mcp_capabilities": "surroundings",
-}
+_HOMES = homes_of(
+    {
+        "catalog": "McpMessage McpPrompt McpResource McpResult McpTool",
+        "mcp_server": "McpServers",
+        "surroundings": "Surroundings mcp_capabilities",
+    }
+)
 
 __all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from accord._internal.lazy_names import on_first_use
+from accord._internal.lazy_names import homes_of, on_first_use
 
 if TYPE_CHECKING:
     from accord.proxy.chain import (
@@ -18,12 +18,13 @@ if TYPE_CHECKING:
     from accord.proxy.link import ComponentFailure as ComponentFailure
     from accord.proxy.rust_trace import JsonsFile as JsonsFile
 
-_HOMES = {
-    "ComponentFailure": "link",
-    "JsonsFile": "rust_trace",
-    "conduct_standard_streams": "chain",
-    "read_component": "chain",
-}
+_HOMES = homes_of(
+    {
+        "chain": "conduct_standard_streams read_component",
+        "link": "ComponentFailure",
+        "rust_trace": "JsonsFile",
+    }
+)
 
 __all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
 

@@ -59,8 +59,7 @@ from accord.mcp.surroundings import installed
 from accord.mistakes import wrong_type
 from accord.program import Unwritable, explain_at_a_terminal, run_until_the_end
 from accord.proxy.chain_mcp import AgentBridge
-from accord.proxy.envelopes import INITIALIZE, BadVersion, offered_params
-from accord.proxy.link import ComponentFailure, Link, Port, join
+from accord.proxy.link import INITIALIZE, BadVersion, ComponentFailure, Link, Port, join, offered_params
 from accord.proxy.switchboard import HopRecorder, Switchboard
 from accord.schema import v1
 from accord.trace import Observer

@@ -36,8 +36,7 @@ from accord.mcp.lent_servers import LentServers
 from accord.mcp.mcp_line import CONNECT, DISCONNECT, MESSAGE, text_of
 from accord.mcp.tool_server import ToolServer, tools
 from accord.mistakes import wrong_type
-from accord.proxy.envelopes import INITIALIZE, version_in
-from accord.proxy.link import Link, Port
+from accord.proxy.link import INITIALIZE, Link, Port, version_in
 from accord.proxy.switchboard import OwnAnswer, RawNeighbour, Switchboard
 from accord.schema import codec, v1
 from accord.schema.base import Request

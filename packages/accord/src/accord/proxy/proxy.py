@@ -32,7 +32,6 @@ from accord.jsonrpc.wire_messages import RequestFrame, parse
 from accord.mistakes import check_callable, check_text, wrong_type
 from accord.program import OWNER, Unwritable, explain_at_a_terminal, run_until_the_end
 from accord.proxy.chain_mcp import OPENING
-from accord.proxy.envelopes import HANDSHAKES, INITIALIZE, version_in
 from accord.proxy.handled_messages import HandledNotification, HandledRequest
 from accord.proxy.hop import (
     Hop,
@@ -47,7 +46,7 @@ from accord.proxy.hop import (
     update_filter,
     with_hop,
 )
-from accord.proxy.link import ComponentFailure, Link, Port, join
+from accord.proxy.link import HANDSHAKES, INITIALIZE, ComponentFailure, Link, Port, join, version_in
 from accord.proxy.switchboard import OwnRequest, QueuedAnswer
 from accord.schema import codec, v1, v2
 from accord.schema.base import Notification, Request

@@ -51,18 +51,23 @@ from accord.jsonrpc.line_frames import Oversized, RequestId, as_id
 from accord.jsonrpc.members import members_of
 from accord.jsonrpc.open_requests import key_of
 from accord.jsonrpc.wire_messages import ErrorObject, Malformed, NotificationFrame, RequestFrame, ResponseFrame, parse
-from accord.proxy.envelopes import (
+from accord.proxy.link import (
+    CANCEL_REQUEST,
     ENVELOPES,
     HANDSHAKES,
     INITIALIZE,
+    MOST_WAITING,
     OLDER,
     PROXY_METHODS,
     TODAY,
+    AwaitedRequest,
     BadEnvelope,
+    ComponentFailure,
     Envelope,
+    Link,
+    Port,
     open_envelope,
 )
-from accord.proxy.link import CANCEL_REQUEST, MOST_WAITING, AwaitedRequest, ComponentFailure, Link, Port
 from accord.schema import codec
 from accord.schema.base import Json
 from accord.trace import IN, OUT, Direction, Observer, TraceEvent

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from accord._internal.lazy_names import on_first_use
+from accord._internal.lazy_names import homes_of, on_first_use
 
 if TYPE_CHECKING:
     from accord.services.file_changes import AgentWrite as AgentWrite
@@ -39,26 +39,17 @@ if TYPE_CHECKING:
     )
     from accord.services.terminal_service import ending_of as ending_of
 
-_HOMES = {
-    "LEVELS": "permission_question",
-    "Level": "permission_question",
-    "AgentWrite": "file_changes",
-    "Ask": "permission_question",
-    "Choice": "permission_question",
-    "EVERYWHERE": "permission_service",
-    "FormField": "form_fields",
-    "Guarded": "guarded_services",
-    "LineRange": "file_content",
-    "NotText": "file_content",
-    "RememberedAnswer": "permission_service",
-    "UsePermissions": "guarded_services",
-    "level_of": "permission_question",
-    "command_of": "permission_question",
-    "covered": "permission_service",
-    "decode": "file_content",
-    "ending_of": "terminal_service",
-    "texts": "file_content",
-}
+_HOMES = homes_of(
+    {
+        "file_changes": "AgentWrite",
+        "file_content": "LineRange NotText decode texts",
+        "form_fields": "FormField",
+        "guarded_services": "Guarded UsePermissions",
+        "permission_question": "Ask Choice LEVELS Level command_of level_of",
+        "permission_service": "EVERYWHERE RememberedAnswer covered",
+        "terminal_service": "ending_of",
+    }
+)
 
 __all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
 

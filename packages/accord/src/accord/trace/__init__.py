@@ -21,7 +21,7 @@ A trace holds private messages. So only its owner can read the file, and secrets
 
 from typing import TYPE_CHECKING
 
-from accord._internal.lazy_names import on_first_use
+from accord._internal.lazy_names import homes_of, on_first_use
 
 if TYPE_CHECKING:
     from accord.trace.trace_events import (
@@ -44,23 +44,12 @@ if TYPE_CHECKING:
         read_header as read_header,
     )
 
-_HOMES = {
-    "FORMAT": "trace_file",
-    "IN": "trace_events",
-    "OUT": "trace_events",
-    "Direction": "trace_events",
-    "Observer": "trace_events",
-    "TraceEvent": "trace_events",
-    "TraceFile": "trace_file",
-    "TraceHeader": "trace_file",
-    "Watch": "trace_events",
-    "exit_event": "trace_events",
-    "follow": "trace_file",
-    "read": "trace_file",
-    "read_event": "trace_file",
-    "read_header": "trace_file",
-    "signal_name": "trace_events",
-}
+_HOMES = homes_of(
+    {
+        "trace_events": "Direction IN OUT Observer TraceEvent Watch exit_event signal_name",
+        "trace_file": "FORMAT TraceFile TraceHeader follow read read_event read_header",
+    }
+)
 
 __all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
 

@@ -6,6 +6,7 @@ import logging
 import signal
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from accord.jsonrpc.wire_messages import Malformed, NotificationFrame, RequestFrame, ResponseFrame, parse
@@ -17,40 +18,27 @@ IN: Direction = "in"
 OUT: Direction = "out"
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class TraceEvent:
     """A frame on the wire, a note about the frame before it, a line of standard error, or an event of the process."""
 
-    __slots__ = ("_message", "direction", "frame", "hop", "link", "note", "process", "stderr", "time")
-
-    def __init__(
-        self,
-        time: float,
-        direction: Direction,
-        frame: bytes | None = None,
-        message: Any = None,
-        note: str | None = None,
-        hop: tuple[str, str] | None = None,
-        link: int | str | None = None,
-        stderr: str | None = None,
-        process: Mapping[str, Any] | None = None,
-    ) -> None:
-        self.time = time
-        """Seconds on the clock of `time.monotonic`; in a trace that was read, since its start."""
-        self.direction: Direction = direction
-        """`in` or `out`, as this side sees it."""
-        self.frame = frame
-        """The bytes of the message; None for every other event."""
-        self.note = note
-        """What became of the frame before, or what the recording lacks; None for every other event."""
-        self.hop = hop
-        """In a trace of a chain of proxies: the component that sent the frame, and the one that gets it; else None."""
-        self.link = link
-        """In a trace of several connections: which of them, by number or name; else None."""
-        self.stderr = stderr
-        """A line that the agent wrote to standard error; None for every other event."""
-        self.process = process
-        """What became of the agent's process, such as `{"event": "exited", "code": 0}`; None for every other event."""
-        self._message: RequestFrame | NotificationFrame | ResponseFrame | Malformed | None = message
+    time: float
+    """Seconds on the clock of `time.monotonic`; in a trace that was read, since its start."""
+    direction: Direction
+    """`in` or `out`, as this side sees it."""
+    frame: bytes | None = None
+    """The bytes of the message; None for every other event."""
+    _message: Any = None
+    note: str | None = None
+    """What became of the frame before, or what the recording lacks; None for every other event."""
+    hop: tuple[str, str] | None = None
+    """In a trace of a chain of proxies: the component that sent the frame, and the one that gets it; else None."""
+    link: int | str | None = None
+    """In a trace of several connections: which of them, by number or name; else None."""
+    stderr: str | None = None
+    """A line that the agent wrote to standard error; None for every other event."""
+    process: Mapping[str, Any] | None = None
+    """What became of the agent's process, such as `{"event": "exited", "code": 0}`; None for every other event."""
 
     @property
     def message(self) -> RequestFrame | NotificationFrame | ResponseFrame | Malformed | None:

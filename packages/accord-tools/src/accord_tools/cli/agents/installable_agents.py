@@ -22,7 +22,7 @@ from accord_tools.presentation.quantities import size_in_words
 if TYPE_CHECKING:
     from accord_tools.registry import RegistryError
     from accord_tools.registry.agent_index import AgentIndex
-    from accord_tools.registry.checksums import LockedAgent
+    from accord_tools.registry.downloads import LockedAgent
     from accord_tools.registry.entry import Kind, RegistryEntry
     from accord_tools.registry.installed_agents import InstalledAgent
 
@@ -81,7 +81,7 @@ def search_arguments(parser: argparse.ArgumentParser) -> None:
 def search(options: argparse.Namespace) -> int:
     """List the agents of the registry that match."""
     from accord_tools.registry import RegistryError, installed_agents
-    from accord_tools.registry.choose_agent import PLATFORMS, Platform, here
+    from accord_tools.registry.entry import PLATFORMS, Platform, here
 
     if options.platform is not None and options.platform not in PLATFORMS:
         raise WrongUsage(f"--platform must be one of {', '.join(PLATFORMS)}, got {options.platform!r}")
@@ -141,7 +141,7 @@ def _row(entry: RegistryEntry, agent: InstalledAgent | None, platform: str) -> t
 
 
 def _kinds_for(entry: RegistryEntry, platform: str) -> list[Kind]:
-    from accord_tools.registry.choose_agent import Platform, choices
+    from accord_tools.registry.entry import Platform, choices
 
     return [choice.kind for choice in choices(entry, Platform.of(platform))]
 
@@ -187,7 +187,7 @@ def info_arguments(parser: argparse.ArgumentParser) -> None:
 def info(options: argparse.Namespace) -> int:
     """Show everything about one agent of the registry."""
     from accord_tools.registry import installed_agents
-    from accord_tools.registry.choose_agent import here
+    from accord_tools.registry.entry import here
 
     agent = installed_agents.find_installed(options.name)
     try:
@@ -210,13 +210,13 @@ def info(options: argparse.Namespace) -> int:
 
 
 def _commands(entry: RegistryEntry) -> dict[str, list[str]]:
-    from accord_tools.registry.choose_agent import choices, here
+    from accord_tools.registry.entry import choices, here
 
     return {choice.kind: choice.command(here()) for choice in choices(entry, here())}
 
 
 def _lines(entry: RegistryEntry, index: AgentIndex) -> list[str]:
-    from accord_tools.registry.choose_agent import choose, here
+    from accord_tools.registry.entry import choose, here
 
     lines = [label(f"{entry.name} {entry.version}", 100), label(entry.description, 500), ""]
     choice = choose(entry, here())
@@ -411,12 +411,12 @@ def lock_arguments(parser: argparse.ArgumentParser) -> None:
 
 def lock(options: argparse.Namespace) -> int:
     """Write what is installed into .accord/agents.lock."""
-    from accord_tools.registry import checksums, installed_agents
-    from accord_tools.registry.choose_agent import here
+    from accord_tools.registry import downloads, installed_agents
+    from accord_tools.registry.entry import here
     from accord_tools.registry.installed_agents import find_installed
 
     path = lock_path()
-    old = checksums.read_lock(path) if path.exists() else {}
+    old = downloads.read_lock(path) if path.exists() else {}
     names: list[str] = options.names or list(old)
     agents = [_known(name, find_installed(name)) for name in names] or list(installed_agents.all_installed())
     if not agents:
@@ -425,12 +425,12 @@ def lock(options: argparse.Namespace) -> int:
     for agent in agents:
         if not agent.integrity:
             raise AccordError(f"{agent.id} was installed without a checksum, so it cannot be locked")
-        place = checksums.ANY if agent.kind == "npx" else here().key
+        place = downloads.ANY if agent.kind == "npx" else here().key
         before = old.get(agent.id)
         is_same = before is not None and (before.version, before.kind) == (agent.version, agent.kind)
         kept = before.integrity if before is not None and is_same else {}
-        locked[agent.id] = checksums.LockedAgent(agent.id, agent.version, agent.kind, {**kept, place: agent.integrity})
-    checksums.write_lock(path, list(locked.values()))
+        locked[agent.id] = downloads.LockedAgent(agent.id, agent.version, agent.kind, {**kept, place: agent.integrity})
+    downloads.write_lock(path, list(locked.values()))
     print_line(f"Locked {', '.join(agent.id for agent in agents)} in {path}.")
     return ENDED_WELL
 
@@ -438,7 +438,7 @@ def lock(options: argparse.Namespace) -> int:
 def lock_path() -> Path:
     """The lock file of the project: beside the project's file with agents, or in this folder."""
     from accord_tools.configuration.agents_file import project_file
-    from accord_tools.registry.checksums import LOCK_FILE
+    from accord_tools.registry.downloads import LOCK_FILE
 
     for folder in (Path.cwd(), *Path.cwd().parents):
         if (folder / LOCK_FILE).is_file():
@@ -448,7 +448,7 @@ def lock_path() -> Path:
 
 
 def _locks() -> dict[str, LockedAgent]:
-    from accord_tools.registry.checksums import read_lock
+    from accord_tools.registry.downloads import read_lock
 
     return read_lock(lock_path())
 
@@ -459,9 +459,9 @@ def forget_arguments(parser: argparse.ArgumentParser) -> None:
 
 def forget(options: argparse.Namespace) -> int:
     """Forget the checksums of an agent's versions that were installed here."""
-    from accord_tools.registry import checksums
+    from accord_tools.registry import downloads
 
-    count = checksums.forget(options.name)
+    count = downloads.forget(options.name)
     if count == 0:
         raise WrongUsage(f"no checksum of {options.name!r} is remembered")
     print_line(f"Forgot {count} checksums of {options.name}.")

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from accord_tools.registry.agent_index import IndexSource
     from accord_tools.registry.entry import RegistryEntry
     from accord_tools.registry.entry_rules import EntryFinding
-    from accord_tools.registry.publish_registry import SourceEntry
-    from accord_tools.registry.verify_agent import Verified
+    from accord_tools.registry.publish_registry import SourceEntry, Verified
 
 FORMATS = ["text", "json", "sarif"]
 
@@ -237,7 +236,7 @@ def verify(options: argparse.Namespace) -> int:
     """Install an agent into a folder that is removed again, start it, and ask what the registry asks."""
     if not options.no_check:
         _require_checker()
-    from accord_tools.registry.verify_agent import verify as verify_entry
+    from accord_tools.registry.publish_registry import verify as verify_entry
 
     entry, source = _entry_of(options.what)
     progress = ShownProgress()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import dataclass
 from typing import cast
 
 from accord._internal.light_event import LightEvent
@@ -154,20 +155,14 @@ class ClientSocket(SharedBufferProtocol):
             self._waiter.set_result(None)
 
 
+@dataclass(eq=False)
 class Response:
     """A response. If it has a body, `chunks` streams it and `leave` ends its request: read it, or call `close`."""
 
-    def __init__(
-        self,
-        status: int,
-        headers: Sequence[tuple[str, str]],
-        chunks: AsyncGenerator[bytes] | None = None,
-        leave: Callable[[], None] | None = None,
-    ) -> None:
-        self.status = status
-        self.headers = headers
-        self._chunks = chunks
-        self._leave = leave
+    status: int
+    headers: Sequence[tuple[str, str]]
+    _chunks: AsyncGenerator[bytes] | None = None
+    _leave: Callable[[], None] | None = None
 
     @property
     def chunks(self) -> AsyncGenerator[bytes]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from accord._internal.light_event import LightEvent
@@ -63,26 +64,16 @@ class InitializeGate:
         return self.succeeded
 
 
+@dataclass(slots=True, eq=False)
 class QueuedPost:
     """A frame that waits to be posted, its parsed message, and its `initialize`."""
 
-    __slots__ = ("frame", "is_substitute", "message", "opening", "session")
-
-    def __init__(
-        self,
-        frame: bytes,
-        message: Parsed,
-        session: str | None,
-        opening: InitializeGate,
-        *,
-        is_substitute: bool = False,
-    ) -> None:
-        self.frame = frame
-        self.message = message
-        self.session = session
-        self.opening = opening
-        self.is_substitute = is_substitute
-        """Whether this replaces an answer that was refused."""
+    frame: bytes
+    message: Parsed
+    session: str | None
+    opening: InitializeGate
+    is_substitute: bool = False
+    """Whether this replaces an answer that was refused."""
 
 
 class PostQueues:

@@ -38,7 +38,6 @@ from accord.http.server.asgi import (
     headers_of,
     path_of,
 )
-from accord.http.server.asgi_websocket import AsgiWebSocket
 from accord.http.server.cluster import (
     Cluster,
     ForwardedRequest,
@@ -56,6 +55,7 @@ from accord.http.server.owner_quotas import OwnerGate, ProcessCounts, QuotaTrans
 from accord.http.server.request_body import BodyMemory, RequestBody
 from accord.http.server.server_limits import Quotas, ServerLimits
 from accord.http.server.validation import AnswersBadly, Ends, Headers, Opens, Posts, Reads, Refusal
+from accord.http.server.websocket_server import AsgiWebSocket
 from accord.jsonrpc.wire_messages import ResponseFrame, encode_error, parse
 from accord.transports.transport_interface import End, Transport
 

@@ -19,10 +19,9 @@ from typing import cast
 from msgspec import Raw
 
 from accord._internal.light_event import LightEvent
-from accord._internal.tasks import within
+from accord._internal.tasks import IdleTimer, within
 from accord.errors import DecodeError, ProtocolError
 from accord.http.headers import EVENTS, JSON, MAKES_SESSION_KNOWN
-from accord.http.idle_timer import IdleTimer
 from accord.http.message_numbers import Once
 from accord.http.server.access_log import AccessRecord
 from accord.http.server.asgi import Send, header_pairs
