@@ -3,13 +3,13 @@
 import sys
 
 import pytest
-from accord_tools.tui.tool_block import OPEN_ROWS
 
 import accord
 from accord_tools.presentation.command_output import output_lines
 from accord_tools.presentation.diffs import FileDiff, unified
 from accord_tools.presentation.highlight import highlighted_line
 from accord_tools.presentation.markdown import GrowingMarkdown, markdown, parser
+from accord_tools.tui.block import OPEN_ROWS
 from accord_tools.tui.palette import all_rows
 from tests.waiting import eventually
 

@@ -7,7 +7,7 @@ watch, signed with a key that all hosts share.
 
 **What is signed is what is executed.** The signature covers the method, the target, every header that is forwarded, and
 the length and the digest of the body. The receiving host builds the request that it executes from exactly these
-(`peer_app`), and compares the digest with the bytes that it has read, whichever way they have arrived
+(`forwarder`), and compares the digest with the bytes that it has read, whichever way they have arrived
 (`RequestBody.read`). A handshake of a WebSocket has a method of its own here, so that no signature of a GET opens one.
 
 **Each signature is taken once.** It is for one receiver, whose id is never used again, and it names a nonce and a

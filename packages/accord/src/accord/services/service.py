@@ -2,7 +2,7 @@
 
 A service is created once and may serve many connections. It registers handlers for each connection; they find the
 session by its id. What a service keeps for a session it keeps by the session object, because two agents may both use
-the id `1`. A service knows neither the client nor the agent, so an agent can use it for itself (`local_services`).
+the id `1`. A service knows neither the client nor the agent, so an agent can use it for itself (`HelpedPeer`).
 
 A client must answer a question although its user may never do so. When the turn is cancelled, the service answers at
 once, and the function that asks the user is cancelled: it has `PATIENCE` seconds to take its window away.

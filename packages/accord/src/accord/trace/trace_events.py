@@ -6,8 +6,9 @@ import logging
 import signal
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
+
+import msgspec
 
 from accord.jsonrpc.wire_messages import Malformed, NotificationFrame, RequestFrame, ResponseFrame, parse
 
@@ -18,8 +19,7 @@ IN: Direction = "in"
 OUT: Direction = "out"
 
 
-@dataclass(slots=True, eq=False, repr=False)
-class TraceEvent:
+class TraceEvent(msgspec.Struct, eq=False):
     """A frame on the wire, a note about the frame before it, a line of standard error, or an event of the process."""
 
     time: float
