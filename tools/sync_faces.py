@@ -85,7 +85,7 @@ AGENT_TWINS = (
     Twin("Choice", "agent.session_config"),
     Twin("Modes", "agent.session_config", base="Choice"),
     Twin("Models", "agent.session_config", base="Choice"),
-    Twin("McpServers", "mcp.servers"),
+    Twin("McpServers", "mcp.mcp_server"),
     Twin("SessionServers", "agent.session_mcp", base="McpServers"),
     Twin("Login", "agent.authentication", base="Elicits"),
     Twin("Session", "agent.session", type_argument="StateT"),

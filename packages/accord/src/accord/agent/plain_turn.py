@@ -65,7 +65,7 @@ from accord.agent.user_questions import Decision, Elicited, Offered
 from accord.engine.handlers import MessageT
 from accord.engine.interceptors import Registration
 from accord.errors import McpServerError
-from accord.mcp import servers
+from accord.mcp import mcp_server
 from accord.mcp.catalog import McpMessage, McpPrompt, McpResource, McpResult, McpTool
 from accord.mistakes import WrongReturn, check_callable, place_of, shown
 from accord.project.roots import Roots
@@ -790,7 +790,7 @@ class Models(Choice):
     _held: session_config.Models
 
 
-class McpServers(Face[servers.McpServers]):
+class McpServers(Face[mcp_server.McpServers]):
     """The tools, resources and prompts of a session's MCP servers, and ways to use them.
 
     A server that cannot be reached is left out, and `on_failure` is called with its error once. A server that dies is
