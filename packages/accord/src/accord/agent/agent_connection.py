@@ -359,6 +359,7 @@ class AgentConnection:
         session = turn.session
         turn._endpoints = self._providers.current
         await session._begin_turn(turn.prompt, receipt)
+        stop_reason = ""
         try:
             try:
                 async with turn._tasks:
@@ -373,6 +374,8 @@ class AgentConnection:
             await session._tell_cursors()
             if receipt is None:
                 session._activity.rest()
+            if session._record.awaits_end:
+                await session._keep_end(stop_reason, is_cancelled=turn._place.is_cancelled)
         return stop_reason
 
     def _answer_without(self, turn: Turn, receipt: PromptReceipt | None) -> None:

@@ -33,7 +33,20 @@ from accord.schema.base import Json
 from accord.schema.tolerant import convert_alone
 from accord.schema.type_tree import Tagged, node_of
 from accord.session import SessionState, ToolCallState, updates
-from accord.session.replay_scan import CutPlaces, Key, Version, has_key, key_in, marked, marking, read, with_key
+from accord.session.replay_scan import (
+    CutPlaces,
+    Key,
+    Version,
+    end_of_turn,
+    has_key,
+    is_of_user,
+    key_in,
+    marked,
+    marking,
+    read,
+    stop_reason_in,
+    with_key,
+)
 from accord.session.values import Update
 from accord.store.store import NOTHING, Changes, Store, StoredSession
 
@@ -85,6 +98,14 @@ class Record:
         """The ids of the prompts' messages, by the keys under which they were sent."""
         self._knows_keys = stored.hold == 1
         """Whether these are all keys of the record: it is new, or was read since it was taken."""
+        self._interrupted: str | None = None
+        """The id of the last message of the user, if it has a key, and no end of its turn is kept."""
+        self.message_id = ""
+        """The id of the message of the latest prompt."""
+        self.awaits_end = False
+        """Whether the present turn has a prompt with a key, so that its end is kept."""
+        self.stop_reason: str | None = None
+        """Why the last turn of a prompt with a key ended; None if that is not known."""
         identifier = msgspec.json.encode(stored.id).decode()
         self._cursors_told = 0
         """How many entries have had their cursors told."""
@@ -118,10 +139,10 @@ class Record:
     async def keep_prompt(self, prompt: Sequence[Any], title: str | None = None, key: str | None = None) -> list[bytes]:
         """Keep what the user says, and the title that it gives the session; what was kept, in this order.
 
-        The message has the id `id_for("user")`. What is kept of it are the `prompt_updates`, with the `key` under which
-        a client of version 2 sends it.
+        What is kept of it are the `prompt_updates`, with the `key` under which a client of version 2 sends it.
         """
         self._prompts += 1
+        self.message_id, self._interrupted = self.id_for("user"), None
         encoded = list(map(encoded_update, self.prompt_updates(prompt)))
         changes = Changes()  # the user's words are activity at this very moment
         if title is not None:
@@ -132,11 +153,33 @@ class Record:
         if key is None:
             await self.write(entries, changes)
             return encoded
-        message_id = self.id_for("user")
+        message_id = self.message_id
         entries[0] = with_key(entries[0], self._stored.id, key)
         await self.write(entries, changes)
         self._keys[key] = message_id
+        self.awaits_end = True
         return encoded
+
+    async def keep_end(self, stop_reason: str) -> None:
+        """Keep that the turn of a prompt with a key has ended: another attempt must not run it again."""
+        self.awaits_end = False
+        await self.write((marked(end_of_turn(stop_reason), self.version),))
+        self.stop_reason = stop_reason
+
+    def is_interrupted(self, message_id: str) -> bool:
+        """Whether the turn of this prompt has begun before the session was opened here, and has not ended."""
+        return message_id == self._interrupted
+
+    async def begin_again(self, message_id: str) -> None:
+        """Begin the turn of an interrupted prompt again; raises StoreError if the session was opened elsewhere."""
+        self._prompts += 1
+        self.message_id, self._interrupted = message_id, None
+        try:
+            await self.write((), Changes())
+        except BaseException:
+            self._interrupted = message_id
+            raise
+        self.awaits_end = True
 
     async def message_sent_under(self, key: str) -> str | None:
         """The id of the message that was sent under this key; None if there is none, or it is no longer kept."""
@@ -158,7 +201,7 @@ class Record:
     def prompt_updates(self, prompt: Sequence[Any]) -> list[Update]:
         """The latest prompt as updates: a chunk for each block, or one message in version 2."""
         # prompt-turn, Message IDs: the chunks of one message share an id.
-        message_id = updates.MessageId(self.id_for("user"))
+        message_id = updates.MessageId(self.message_id)
         if self.version == 1:
             return [v1.UserMessageChunk(block, message_id) for block in prompt]
         return [self._message_of_user(message_id, prompt)]
@@ -169,7 +212,7 @@ class Record:
 
     async def forget_prompt(self) -> None:
         """Forget the latest prompt and what followed it; later prompts and loads do not see them."""
-        message_id = self.id_for("user")
+        message_id, self.awaits_end = self.message_id, False
         self._keys = {key: other for key, other in self._keys.items() if other != message_id}
         sign = message_id.encode()
         place = 0
@@ -323,11 +366,21 @@ class Record:
                 yield subagent, read(entry)
 
     async def _pages(self) -> AsyncGenerator[list[bytes]]:
+        interrupted: str | None = None
         async for page in self._store.updates(self._stored.id, owner=self._stored.owner):
             if not self._knows_keys:
-                found = (key_in(entry, self._stored.id) for entry in page if has_key(entry))
-                self._keys |= dict(pair for pair in found if pair is not None)
+                for entry in page:
+                    pair = key_in(entry, self._stored.id) if has_key(entry) else None
+                    if pair is not None:
+                        key, interrupted = pair
+                        self._keys[key] = interrupted
+                    elif (stop_reason := stop_reason_in(entry)) is not None:
+                        interrupted, self.stop_reason = None, stop_reason
+                    elif is_of_user(entry):
+                        interrupted = None
             yield page
+        if not self._knows_keys and not self._prompts:
+            self._interrupted = interrupted
         self._knows_keys = True
 
 

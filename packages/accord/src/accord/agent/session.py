@@ -248,9 +248,10 @@ class KeptPrompt(Protocol):
 
     prompt: Sequence[v2.ContentBlock]
     key: str | None
+    interrupted: str | None
 
-    def kept(self, session: Session, message_id: str, echo: bytes) -> None:
-        """It is kept under this id; `echo` is the update that was kept."""
+    def kept(self, session: Session, message_id: str, echo: bytes | None) -> None:
+        """It is kept under this id; `echo` is the update that was kept, None if that was an earlier attempt."""
 
 
 class Session(Generic[StateT]):
@@ -620,6 +621,12 @@ class Session(Generic[StateT]):
 
         In version 2, `receipt` has the prompt as it came, and learns that it is kept.
         """
+        if receipt is not None and receipt.interrupted is not None:
+            await self._record.begin_again(receipt.interrupted)
+            receipt.kept(self, receipt.interrupted, None)
+            self._prompt_title = None
+            self._activity.become("running")
+            return
         wants_title = (
             self._record.title is None and self._surroundings.titles_sessions and not called_by(prompt, self.commands)
         )
@@ -629,7 +636,7 @@ class Session(Generic[StateT]):
         else:
             kept = await self._record.keep_prompt(receipt.prompt, self._prompt_title, receipt.key)
         if receipt is not None:
-            receipt.kept(self, self._record.id_for("user"), kept[0])
+            receipt.kept(self, self._record.message_id, kept[0])
         if self._prompt_title is not None and self._updates.tell(self._record.frame(kept[-1])):
             await self._updates.breathe()
         self._activity.become("running")
@@ -655,6 +662,11 @@ class Session(Generic[StateT]):
         self._updates.forget_tool_calls()
         if self._prompt_title is not None and self._record.title == self._prompt_title:
             await self.set_title(None)
+
+    async def _keep_end(self, stop_reason: str, *, is_cancelled: bool) -> None:
+        """Keep that a turn has ended, for later attempts of its prompts; one that its link has ended is interrupted."""
+        if self._updates.peer.connection.is_open or (stop_reason and not is_cancelled):
+            await self._record.keep_end("cancelled" if is_cancelled else stop_reason or "error")
 
     async def _close(self) -> None:
         """Cancel running turns, save the state and free the session's resources."""

@@ -594,6 +594,8 @@ async def background_turn(session: Session) -> AsyncGenerator[Turn]:
                 turn._end()
                 await session.save()
                 await session._tell_cursors()
+                if session._record.awaits_end:
+                    await session._keep_end("end_turn", is_cancelled=place.is_cancelled)
     if not has_begun:
         raise RuntimeError("the session was closed before its own work could begin")
     if is_stopped:

@@ -5,7 +5,10 @@ What is the same in both versions is done by the code of version 1: its handlers
 inserted, and background work can be cancelled.
 
 A client retries a prompt under the same idempotency key: the message is inserted once, as the record knows the keys of
-its messages. A prompt is answered with a receipt. What happens after it is told by states, so an error of the author's
+its messages, and its turn runs to its end once, as the record knows the ends of such turns. One that was interrupted by
+the death of the agent or of the connection runs again.
+
+A prompt is answered with a receipt. What happens after it is told by states, so an error of the author's
 function ends in an idle state with that error:
 
     session/prompt ─▶ held ─▶ inserted: kept, echoed, answered with its id ─▶ running … ─▶ idle
@@ -17,6 +20,7 @@ function ends in an idle state with that error:
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
@@ -55,6 +59,8 @@ class PromptReceipt:
         """What the user says, as it came."""
         self.key: str | None = request.idempotency_key
         """The key under which the client sends it, again in each retry; None if it has none."""
+        self.interrupted: str | None = None
+        """The id of its message, if an earlier attempt has kept it and its turn was interrupted: it is run again."""
         self.answer: v2.PromptResponse | None = None
         """The answer, once there is one."""
         self.store_error: StoreError | None = None
@@ -89,10 +95,11 @@ class PromptReceipt:
         """The prompt is going to begin this work."""
         self._turn = turn
 
-    def kept(self, session: Session, message_id: str, echo: bytes) -> None:
+    def kept(self, session: Session, message_id: str, echo: bytes | None) -> None:
         """The prompt is kept: echo it, answer it, and tell of the end of its work when that comes."""
         session._updates.collect()
-        session._updates.report_encoded(echo)
+        if echo is not None:
+            session._updates.report_encoded(echo)
         self.answer = v2.PromptResponse(v2.MessageId(message_id))
         self._context.answer(self.answer)
         if self.key is not None:
@@ -305,8 +312,10 @@ class V2Methods:
                 await self._authentication.require()
                 session = self._lifecycle.session(request.session_id)
                 with public_store_errors(request.session_id):
-                    if (earlier := await receipt.message_sent_before(session)) is not None:
-                        return v2.PromptResponse(v2.MessageId(earlier))
+                    receipt.interrupted = await receipt.message_sent_before(session)
+                if receipt.interrupted is not None and not session._record.is_interrupted(receipt.interrupted):
+                    context.after_response(functools.partial(self._tell_end, session))
+                    return v2.PromptResponse(v2.MessageId(receipt.interrupted))
             older = v1.PromptRequest(request.session_id, request.prompt, meta=request.meta)
             await self._work_on(older, context, receipt)
         finally:
@@ -318,6 +327,12 @@ class V2Methods:
         if taken is not None and error is not None and error.reason in ("taken", "gone"):
             await self._lifecycle.let_go(taken)
         return receipt.answer
+
+    def _tell_end(self, session: Session) -> None:
+        """Tell a client that has sent a prompt again how its turn has ended, if nothing runs now."""
+        if session._activity.now == "idle":
+            end = End(stop_reason=session._record.stop_reason or CANCELLED)
+            session._updates.report(session._activity.state_in(session._updates.dialect, end))
 
     def _cancel(self, notification: v2.CancelSessionNotification) -> None:
         self._lifecycle.cancel(notification.session_id)

@@ -111,6 +111,8 @@ class WatchFeed:
         return self._version != 1 or self._capabilities.has(needs()[v1.SubagentUpdate])
 
     def _fits(self, update: Any) -> bool:
+        if update.__class__.__struct_config__.tag == "state_update":
+            return False  # the end of a turn, which is kept for attempts to send its prompt again
         needed = needs().get(update.__class__) if self._version == 1 else None
         return needed is None or self._capabilities.has(needed)
 

@@ -132,7 +132,8 @@ class LiveSessionV2(LiveSession):
     # Turns
 
     def _send(self, turn: Reply) -> None:
-        is_alone = not self._open
+        # A prompt with a key of the caller may be another attempt, whose message is there already.
+        is_shown_at_once = not self._open and turn._idempotency_key is None
         peer = self.remote.peer
         key = turn._idempotency_key = turn._idempotency_key or os.urandom(16).hex()
         posted = peer.post(v2.PromptRequest(self.id, turn._prompt, key, meta=turn._meta))
@@ -140,7 +141,7 @@ class LiveSessionV2(LiveSession):
         opened = _OpenTurn(turn, self._tracker.sent(len(self.state)))
         self._open.append(opened)
         self._note_only()
-        if is_alone:
+        if is_shown_at_once:
             opened.copy = self.state.add_prompt_copy(turn._prompt)
             turn._begin(opened.copy + 1)
         posted.then(lambda result: self._receipt(opened, result))

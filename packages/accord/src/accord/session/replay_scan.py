@@ -22,7 +22,7 @@ from accord.session.values import Update
 #
 # A prompt's message of version 2 may be kept with the idempotency key under which it was sent, and with the session for
 # which the key counts: `[2, {"sessionUpdate": "user_message", ...}, "<session> <key>"]`. A fork copies the entries of
-# its source, and does not know its keys.
+# its source, and does not know its keys. The end of the turn of such a prompt is an entry, too: a `state_update`.
 
 
 Version: TypeAlias = Literal[1, 2]
@@ -30,6 +30,10 @@ Version: TypeAlias = Literal[1, 2]
 
 _MARKED = b"["
 _KEY_BEGINS, _KEY_ENDS = b',"', b'"]'
+_END_BEGINS = b'{"sessionUpdate":"state_update","state":"idle","stopReason":'
+_END = b"[2," + _END_BEGINS
+_HEAD = 40
+"""Bytes of an entry that say what kind of update it is."""
 
 
 def marked(update: bytes, version: int) -> bytes:
@@ -63,6 +67,21 @@ def _without_key(entry: bytes) -> tuple[bytes, bytes]:
     # Within a JSON string a quotation mark follows a backslash, so the last `,"` is where the key begins.
     rest, _, key = entry.rpartition(_KEY_BEGINS)
     return rest + b"]", b'"' + key[:-1]
+
+
+def end_of_turn(stop_reason: str) -> bytes:
+    """The update that says why the turn of a prompt with a key has ended."""
+    return b"%b%b}" % (_END_BEGINS, codec.encode(stop_reason))
+
+
+def stop_reason_in(entry: bytes) -> str | None:
+    """Why a turn has ended, if the entry is an `end_of_turn`; None for any other."""
+    return str(codec.loads(entry[len(_END) : -2])) if entry.startswith(_END) else None
+
+
+def is_of_user(entry: bytes) -> bool:
+    """Whether an entry is a message of the user, or a chunk of one."""
+    return b'"user_message' in entry[:_HEAD]
 
 
 def update_in(entry: bytes) -> tuple[int, bytes]:

@@ -539,6 +539,7 @@ async def test_a_retry_under_the_same_key_gets_the_first_message_and_runs_nothin
         message_id = await client.inserted(keyed(client, session_id, "k"))
         await client.until("state_update", state="idle")
         assert await client.expect_result(keyed(client, session_id, "k")) == {"messageId": message_id}
+        await client.state("idle", stopReason="end_turn")
         await client.expect_silence()
         other = await client.inserted(keyed(client, session_id, "K"))
         await client.until("state_update", state="idle")
@@ -573,6 +574,7 @@ async def test_any_key_of_1_to_255_characters_is_known_after_a_restart(speak, ke
                 await client.expect_result(resuming)
                 retry = keyed(client, session_id, key)
                 answers.append((await client.expect_result(retry))["messageId"])
+                await client.state("idle", stopReason="end_turn")
                 await client.expect_silence()
     assert answers[0] == answers[1]
 

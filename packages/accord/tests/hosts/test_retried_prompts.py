@@ -1,0 +1,119 @@
+"""Agents, hosts and clients end at random steps of prompts, which are sent again under their keys: each ends once."""
+
+import asyncio
+import os
+import random
+import sys
+import time
+from collections import Counter
+from contextlib import asynccontextmanager
+
+import pytest
+
+import accord
+from accord import SqliteStore
+from accord.session.replay_scan import has_key, key_in, stop_reason_in
+from tests.hosts.hosting import HostProcesses
+
+AGENT = "import sys; from tests.hosts.host_process import an_agent; an_agent(sys.argv[1]).run()"
+STEPS = ["sent", "inserted", "running", "idle"]
+LEAST = 3
+"""Rounds that are played in any case."""
+
+
+class Program:
+    """The agent as a program for each connection."""
+
+    def __init__(self, file):
+        self.target = [sys.executable, "-c", AGENT, str(file)]
+
+    async def kill(self, remote):
+        remote.kill()
+
+
+class Served:
+    """The agent on one or several hosts; a host that was killed is replaced."""
+
+    def __init__(self, hosts, scheme, chance):
+        self.hosts, self.scheme, self.chance = hosts, scheme, chance
+
+    @property
+    def target(self):
+        return self.chance.choice(self.hosts.all).url.replace("http", self.scheme, 1)
+
+    async def kill(self, _):
+        victim = self.chance.choice(self.hosts.all)
+        self.hosts.all.remove(victim)
+        await victim.end()
+        await self.hosts.add()
+        await self.hosts.know_each_other()
+
+
+@asynccontextmanager
+async def service_of(kind, folder, chance):
+    file = folder / "sessions.sqlite3"
+    if kind == "stdio":
+        yield Program(file)
+        return
+    settings = {"directory": str(folder / "hosts.sqlite3"), "store": str(file)}
+    scheme, _, count = kind.partition(", ")
+    async with HostProcesses(settings, 3 if count else 1) as hosts:
+        yield Served(hosts, scheme, chance)
+
+
+async def attempt(service, session_id, key, fault, step, words):
+    """Send the prompt under its key, with this fault at this step; why the turn ended, None if that was not seen."""
+    try:
+        async with accord.connect(service.target, versions=(2,)) as remote:
+            session = await remote.load(session_id, "/project")
+            reply = session.prompt("slowly 12", idempotency_key=key)
+            if step in ("inserted", "running"):
+                await reply.inserted
+            if step == "running":
+                seen = 0
+                async for _ in reply:
+                    if (seen := seen + 1) == words:
+                        break
+            ended = await reply if step in ("idle", None) else None
+            if fault == "agent":
+                await service.kill(remote)
+            return None if ended is None else ended.stop_reason
+    except (accord.AccordError, OSError) as error:
+        return print(f"  {type(error).__name__}: {str(error)[:100]}")
+
+
+async def played(kind, folder, chance, is_over):
+    """Play rounds; how many, and how often each fault came at each step."""
+    done = Counter()
+    keys = []
+    async with service_of(kind, folder, chance) as service:
+        async with accord.connect(service.target, versions=(2,)) as remote:
+            session_id = (await remote.new_session("/project")).id
+        while len(keys) < LEAST or not is_over():
+            keys.append(key := f"{len(keys)}")
+            for _ in range(1 + (chance.random() < 0.3)):
+                fault, step = chance.choice(["agent", "client"]), chance.choice(STEPS)
+                print(f"round {key}: {fault} at {step}")
+                done[f"{fault} at {step}"] += 1
+                await attempt(service, session_id, key, fault, step, chance.randint(1, 10))
+            while (reason := await attempt(service, session_id, key, None, None, 0)) is None:
+                pass
+            assert reason == "end_turn", f"round {key}: {reason}"
+    async with SqliteStore(folder / "sessions.sqlite3") as store:
+        entries = [entry async for page in store.updates(session_id) for entry in page]
+    found = [key_in(entry, session_id) for entry in entries if has_key(entry)]
+    assert [key for key, _ in found] == keys
+    assert [reason for entry in entries if (reason := stop_reason_in(entry))] == ["end_turn"] * len(keys)
+    return len(keys), done
+
+
+@pytest.mark.torture
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL on Windows")
+@pytest.mark.parametrize("kind", ["stdio", "http", "ws", "http, three hosts"])
+def test_a_prompt_is_inserted_once_and_ends_once_whoever_dies(kind, tmp_path, seconds, pytestconfig):
+    seed = pytestconfig.option.seed
+    seed = seed if seed is not None else 0 if os.environ.get("CI") else random.SystemRandom().randrange(10**9)
+    print(f"seed {seed}")
+    end = time.monotonic() + seconds / 4
+    rounds, done = asyncio.run(played(kind, tmp_path, random.Random(seed), lambda: time.monotonic() > end))
+    print(f"{rounds} rounds over {kind}: {dict(done)}")
