@@ -9,6 +9,7 @@ import pytest
 
 import accord
 from accord import MemoryStore, SqliteStore
+from accord.http import SharedHost, serving
 from accord.session.replay_scan import has_key, key_in, stop_reason_in
 from tests.waiting import eventually
 
@@ -131,6 +132,62 @@ async def test_a_prompt_that_joined_a_turn_ends_with_it():
         await asyncio.gather(first, second)
     keys, reasons = await kept_of(store, session.id)
     assert ([key for key, _ in keys][1:], reasons) == (["2"], ["end_turn"])
+
+
+# Wherever an attempt comes from
+
+
+async def test_an_attempt_at_another_host_runs_what_was_interrupted_and_knows_what_has_ended(tmp_path):
+    file = tmp_path / "sessions.sqlite3"
+    here, there = Worker(SqliteStore(file)), Worker(SqliteStore(file))
+    async with here.connect() as one, there.connect() as two:
+        session = await one.new_session("/project")
+        first = await session.prompt("go", idempotency_key="k").inserted
+        elsewhere = await two.load(session.id, "/project")  # another process takes the session at once
+        again = elsewhere.prompt("go", idempotency_key="k")
+        assert await again.inserted == first
+        there.words.put_nowait("")
+        assert (await again).stop_reason == "end_turn"
+        await session.close()
+        back = await one.load(session.id, "/project")
+        over = back.prompt("go", idempotency_key="k")
+        assert (await over.inserted, (await over).stop_reason) == (first, "end_turn")
+    assert (here.began, there.began, there.ended) == (["go"], ["go"], ["go"])
+
+
+async def test_clients_that_share_a_session_insert_a_prompt_once_and_get_one_end_of_a_replay():
+    worker = Worker(MemoryStore())
+    async with (
+        serving(SharedHost(worker.agent)) as server,
+        accord.connect(server.url, versions=(2,)) as one,
+        accord.connect(server.url, versions=(2,)) as two,
+    ):
+        session = await one.new_session("/project")
+        shared = await two.load(session.id, "/project")
+        assert shared.state.history_length == 0  # told by `replay_complete`
+        attempts = [it.prompt("go", idempotency_key="k") for it in (session, shared)]
+        worker.words.put_nowait("")
+        assert [(await it).stop_reason for it in attempts] == ["end_turn"] * 2
+        assert await attempts[0].inserted == await attempts[1].inserted
+        await shared.close()
+        again = await two.load(session.id, "/project")
+        assert [it.text for it in again.state.messages] == ["go"]
+        assert again.state.history_length == 1
+    assert worker.began == ["go"]
+
+
+async def test_keys_and_the_end_of_a_replay_pass_a_proxy():
+    worker = Worker(MemoryStore())
+    proxy = accord.Proxy("nothing")
+    async with accord.connect(accord.chain(proxy, worker.agent), versions=(2,)) as remote:
+        session = await remote.new_session("/project")
+        replies = [session.prompt("go", idempotency_key="k") for _ in range(2)]
+        worker.words.put_nowait("")
+        assert [(await it).stop_reason for it in replies] == ["end_turn"] * 2
+        await session.close()
+        again = await remote.load(session.id, "/project")
+        assert again.state.history_length == 1
+    assert worker.began == ["go"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL on Windows")
