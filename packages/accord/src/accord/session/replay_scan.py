@@ -76,7 +76,10 @@ def end_of_turn(stop_reason: str) -> bytes:
 
 def stop_reason_in(entry: bytes) -> str | None:
     """Why a turn has ended, if the entry is an `end_of_turn`; None for any other."""
-    return str(codec.loads(entry[len(_END) : -2])) if entry.startswith(_END) else None
+    if not entry.startswith(_END):
+        return None
+    fields = cast("dict[str, Any]", codec.loads(update_in(entry)[1]))  # an author's state may say more
+    return str(fields["stopReason"])
 
 
 def is_of_user(entry: bytes) -> bool:
