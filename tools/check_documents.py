@@ -1,4 +1,4 @@
-"""Checks the Python blocks of README and docs with pyright in strict mode.
+"""Checks the Python blocks of README and docs with pyright in strict mode, and their English for some turns of phrase.
 
     python tools/check_documents.py
 
@@ -12,12 +12,28 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parent.parent
 WORK = ROOT / ".make" / "documents"
 BLOCK = re.compile(r"^```python[^\n]*\n(?P<code>.*?)^```", re.MULTILINE | re.DOTALL)
+
+PLAIN: dict[str, str] = {
+    r"where none is (?:there|given)": "without one",
+    r"in front stands": "put ... in front",
+    r"takes lightly": "ignores",
+    r"belongs? into": "belongs in",
+    r"(?:is|are) told in its own words": "is shown verbatim",
+    r"what is called what": "names side by side",
+    r"an? [a-z]+ of (?:yours|ours)\b": "your ..., our ...",
+    r"a way over": "a migration path",
+    r"is answered with the one that is meant": "Accord suggests ...",
+}
+"""What reads as translated, and what to write; a word may be on another line."""
+PROSE = ("README.md", "CONTRIBUTING.md", "AGENTS.md", "docs/*.md", "docs/tutorial/*.md", "docs/coming-from/*.md")
+STRINGS = "packages/*/src/**/*.py"
 
 
 class Problem(NamedTuple):
@@ -74,8 +90,19 @@ def problems() -> list[Problem]:
     return found
 
 
+def odd_phrases() -> Iterator[Problem]:
+    """Places in the guides and in the sources that read as translated."""
+    for file in sorted(it for pattern in (*PROSE, STRINGS) for it in ROOT.glob(pattern)):
+        text = file.read_text()
+        for phrase, plain in PLAIN.items():
+            for found in re.finditer(phrase.replace(" ", r"\s+"), text, re.IGNORECASE):
+                line = text[: found.start()].count("\n") + 1
+                message = f"{' '.join(found[0].split())!r} is not plain English; write for instance: {plain}"
+                yield Problem(file.relative_to(ROOT).as_posix(), line, "plain English", message)
+
+
 def main() -> int:
-    found = problems()
+    found = [*odd_phrases(), *problems()]
     for it in found:
         print(f"{it.page}:{it.line}: {it.message} ({it.rule})")
     return bool(found)

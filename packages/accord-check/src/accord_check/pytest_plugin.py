@@ -26,7 +26,7 @@ AssertConformant = Callable[..., None]
 
 
 class ConformanceWarning(UserWarning):
-    """A check warned: a SHOULD is broken, or a MUST that practice takes lightly."""
+    """A check warned: a SHOULD is broken, or a MUST that many implementations ignore."""
 
 
 _REPORT = pytest.StashKey["Report"]()

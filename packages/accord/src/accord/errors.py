@@ -3,7 +3,7 @@
 AccordError
 ├── ProtocolError          the other side broke the protocol
 │   └── DecodeError        a value does not have the shape the protocol gives it (also a ValueError)
-├── EncodeError            a value of ours cannot be written as JSON (also a TypeError)
+├── EncodeError            our value cannot be written as JSON (also a TypeError)
 ├── ConversionError        a value of one version cannot be expressed in the other (also a ValueError)
 ├── PeerError              the other side answered our request with an error
 ├── RequestError           what a handler raises to answer with an error of its choosing
@@ -87,7 +87,7 @@ class DecodeError(ProtocolError, ValueError):
 
 
 class EncodeError(AccordError, TypeError):
-    """A value of ours cannot be written as JSON."""
+    """Our value cannot be written as JSON."""
 
 
 class ConversionError(AccordError, ValueError):

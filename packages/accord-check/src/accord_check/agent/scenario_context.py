@@ -334,7 +334,7 @@ class ScenarioContext:
     def process_ended(self, link: Link, end: End, when: str) -> None:
         """Judge how a process ended after the end of its input."""
         if not link.is_process:
-            self.skip("lint.ends-at-end-of-input", "the agent is not a process of ours")
+            self.skip("lint.ends-at-end-of-input", "the agent is not our process")
             return
         was_killed = end.exit_code is not None and (end.exit_code in (-15, -9, 143, 137))
         wrong = f"the agent had to be killed {self.settings.grace:g} s after the end of its input, {when}"

@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         drop_output()
         print_error(f"accord: {one_line(error)}")
         return exit_code(error)
-    except Exception:  # a bug of ours; its text may quote an agent
+    except Exception:  # our bug; its text may quote an agent
         print_error(traceback.format_exc().rstrip())
         return FAILED
     return code

@@ -88,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
 
 @contextmanager
 def _recorded(options: argparse.Namespace, name: str, peer: str) -> Generator[Observer | None]:
-    """The recording that `--trace` names: a trace of ours, or one in the form of the Rust SDK's conductor."""
+    """The recording that `--trace` names: our trace, or one in the form of the Rust SDK's conductor."""
     from accord.proxy import JsonsFile
 
     if options.trace is None or not options.trace.endswith(JsonsFile.SUFFIX):

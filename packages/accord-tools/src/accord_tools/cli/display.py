@@ -170,7 +170,7 @@ class Display(View):
             self._aside(f"{look.row(row)}\n")
 
     def note(self, text: str) -> None:
-        """Show a line of ours, whether or not the work is shown."""
+        """Show our line, whether or not the work is shown."""
         for line in for_people(text).split("\n"):
             self.line(line_of((line.expandtabs(4), "")), "note")
 

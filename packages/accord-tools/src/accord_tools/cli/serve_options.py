@@ -73,7 +73,7 @@ def confinement_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group(
         "limits of each agent's process",
         "They count all that the agent starts. Linux keeps them, by a control group that systemd delegates to the\n"
-        "server, or by a scope of systemd; a container keeps them anywhere. Where none is there, the server does\n"
+        "server, or by a scope of systemd; a container keeps them anywhere. Without one, the server does\n"
         "not start.",
     )
     group.add_argument("--memory", metavar="SIZE", help="memory, such as 2G; an agent that takes more is ended")

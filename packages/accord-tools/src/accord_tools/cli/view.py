@@ -185,7 +185,7 @@ class View(ABC):
 
     @abstractmethod
     def note(self, text: str) -> None:
-        """Show a line of ours on standard error."""
+        """Show our line on standard error."""
 
     @abstractmethod
     def asking(self) -> AbstractAsyncContextManager[None]:

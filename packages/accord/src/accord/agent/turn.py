@@ -390,7 +390,7 @@ class Turn(Elicits, Generic[StateT]):
         self._message_id = updates.MessageId(self._new_id("m"))
 
     async def _send_unchecked(self, update: updates.Update) -> None:
-        """Send an update of ours, whose values were checked when they were given."""
+        """Send our update, whose values were checked when they were given."""
         await self._send(update)
 
     # Working

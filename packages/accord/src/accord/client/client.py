@@ -166,7 +166,7 @@ def _permissions(permissions: bool | Level | Ask | Service) -> Service:
 SHOWN = v1.ClientNesCapabilities(
     v1.NesJumpCapabilities(), v1.NesRenameCapabilities(), v1.NesSearchAndReplaceCapabilities()
 )
-"""The suggestions that a client of ours shows besides edits: its program gets all of them."""
+"""The suggestions that our client shows besides edits: its program gets all of them."""
 
 
 OFFERED = v1.PromptSuggestionsCapabilities(

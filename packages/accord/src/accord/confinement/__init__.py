@@ -11,5 +11,5 @@ The kernel keeps the limits, so all that an agent starts counts together. There 
 | `cgroup` | a scope of systemd | Linux, where systemd runs and no group is delegated |
 | `container` | a container | where podman or docker is |
 
-Where none is there, a server with limits does not start. Nothing here depends on an agent or on HTTP.
+Without one of them, a server with limits does not start. Nothing here depends on an agent or on HTTP.
 """

@@ -14,7 +14,7 @@ else waited for what a pause leaves unread, the program would hang. So reading p
 When reading cannot pause, the hard limits of the lanes and of each Reply bound the memory. In one case reading stops
 whatever waits: when a peer sends requests and does not read the answers.
 
-**Answers** (`Backlog`). A sender of ours waits for room. An answer cannot wait: it is made because a request was read,
+**Answers** (`Backlog`). Our sender waits for room. An answer cannot wait: it is made because a request was read,
 so a peer that sends requests and does not read their answers would fill the memory. The rule:
 
 1. While output is full (past the transport's high-water mark), requests that arrive are *held*: kept unread, in order,

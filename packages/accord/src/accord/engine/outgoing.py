@@ -64,7 +64,7 @@ RAW_RESULT = RawResult()
 
 
 class PendingRequest(msgspec.Struct, Generic[ResultT], eq=False):
-    """A request of ours, from sending until its answer is released to the caller."""
+    """Our request, from sending until its answer is released to the caller."""
 
     owner: OutgoingRequests
     method: str
@@ -255,7 +255,7 @@ class OutgoingRequests:
                 if idle is not None:
                     silent = now - max(started, self.heard[pending.lane])
                     if silent >= idle and (owing or self._owes(pending.lane)):
-                        # The peer waits for an answer of ours, so it is not idle.
+                        # The peer waits for our answer, so it is not idle.
                         owing, silent = self._owes(pending.lane), 0.0
                         self.heard[pending.lane] = now
                     left.append((idle - silent, f"{idle:g} seconds without a message"))
@@ -286,7 +286,7 @@ class OutgoingRequests:
             self.heard[lane] = self._loop.time()
 
     def _owes(self, lane: str | None) -> bool:
-        """Whether the peer waits for an answer of ours in this session."""
+        """Whether the peer waits for our answer in this session."""
         return any(request.lane == lane for request in self._open.incoming.values())
 
     def take(self, frame: bytes) -> bool:

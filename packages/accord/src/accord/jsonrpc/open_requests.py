@@ -68,7 +68,7 @@ class OpenRequests(Generic[OutgoingT, IncomingT]):
         self._next_id = 1
 
     def add_outgoing(self, note: OutgoingT) -> int:
-        """A new id for a request of ours; it is never used again on this connection."""
+        """A new id for our request; it is never used again on this connection."""
         request_id = self._next_id
         self._next_id = request_id + 1
         self.outgoing[_HEAD % request_id] = note

@@ -14,7 +14,7 @@ Some deviations are accepted, because peers send them:
   serialisers write every member they know.
 - An id like `1.0` is the integer 1.
 - An error may lack its code or message, may have one of the wrong type, and may be a string instead of an object.
-- An error without an id has the id null: the peer could not read a message of ours.
+- An error without an id has the id null: the peer could not read our message.
 - Half of an emoji (`"\\ud83d"`), invalid UTF-8 and numbers of any size do not make a message malformed.
 """
 
@@ -61,7 +61,7 @@ class NotificationFrame(
 class ResponseFrame(msgspec.Struct, frozen=True, gc=False):
     """The response to a request: a result (the raw JSON `null` is one) or an error.
 
-    An error whose id is None says that the peer could not read a message of ours.
+    An error whose id is None says that the peer could not read our message.
     """
 
     id: RequestId | None

@@ -3,7 +3,7 @@
 | way | the agent | is described as |
 |---|---|---|
 | `acp` | takes servers over ACP | itself |
-| `stdio` | starts MCP servers as processes, as all agents of version 1 do | the shim, which leads to a socket of ours |
+| `stdio` | starts MCP servers as processes, as all agents of version 1 do | the shim, which leads to our socket |
 | `http` | takes servers over HTTP, and starts none | a URL on loopback |
 
 Starting a process comes before HTTP: it works with every agent and every revision of MCP.

@@ -376,7 +376,7 @@ class Link:
         self.name = name
         self.transport = transport
         self.is_proxy = is_proxy
-        """Whether the component is a proxy of ours, which has a successor and gets `proxy/initialize`."""
+        """Whether the component is our proxy, which has a successor and gets `proxy/initialize`."""
         self.is_component = is_component
         """Whether it is a component, and not the side that we serve."""
         self.has_successor = has_successor
@@ -422,7 +422,7 @@ class Link:
         self._board.put(self, frame, direction)
 
     def send_cancel(self, request_id: int) -> None:
-        """Cancel a request of ours. A cancellation is never in an envelope."""
+        """Cancel our request. A cancellation is never in an envelope."""
         self.put(wire_messages.encode_notification(CANCEL_REQUEST, b'{"requestId":%d}' % request_id))
 
     def flush(self) -> None:

@@ -6,7 +6,7 @@
 The agent's own question and the use that follows are one act, so the user is asked once. An agent that was just allowed
 to do this is not asked about again: the same text into the same file, the change of a part of it that its diff showed,
 a change of a file that its question named without a diff, or the same command, also as `sh -c COMMAND`. Any other use
-is a question of ours, which names the file, the change or the whole command. Its answer "always" holds for the session:
+is our question, which names the file, the change or the whole command. Its answer "always" holds for the session:
 for reading its files, for writing them, or for this command. A refusal says who or what refused, and what allows it.
 """
 
@@ -192,7 +192,7 @@ class _Memory:
 
 
 class Guarded(Service):
-    """A service of ours of which each use needs consent."""
+    """Our service of which each use needs consent."""
 
     def __init__(self, lent: Files | Terminals, consent: UsePermissions) -> None:
         self._lent = lent

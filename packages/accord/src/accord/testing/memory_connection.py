@@ -1,4 +1,4 @@
-"""`connected`: an agent and a client of yours, connected in one process.
+"""`connected`: an agent and your client, connected in one process.
 
     async with connected(agent, client) as link:
         answer = await link.client.request(PromptRequest.of("s", "hello"))

@@ -313,7 +313,7 @@ def _json(text: str) -> Any:
         return None
 
 
-# A trace of ours for acp-devtools
+# Our trace for acp-devtools
 
 
 def as_devtools(header: TraceHeader, events: Iterable[TraceEvent], *, exported: datetime, tool: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 They are still in development, and moved to a repository of their own (open-telemetry/semantic-conventions-genai). The
 names here are those of its documents on agent spans and tool execution in November 2026. What the conventions lack has
-a name of ours, which begins with `acp.`.
+our name, which begins with `acp.`.
 """
 
 from __future__ import annotations

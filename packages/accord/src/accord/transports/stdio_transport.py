@@ -213,7 +213,7 @@ def _check_standard_streams() -> None:
 
 
 def _own(fd: int, access: int) -> int:
-    """A descriptor of ours for what `fd` is."""
+    """Our descriptor for what `fd` is."""
     if sys.platform != "win32" and pollable(fd) and os.isatty(fd):
         # Opened again: non-blocking mode is shared by all processes that inherited the same opening, as a shell and
         # its programs do, and they would find it so.

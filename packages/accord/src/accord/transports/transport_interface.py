@@ -88,7 +88,7 @@ class Transport(ABC):
 
     @property
     def stderr(self) -> str:
-        """The end of what the other side wrote to standard error until now; empty unless it is a process of ours."""
+        """The end of what the other side wrote to standard error until now; empty unless it is our process."""
         return ""
 
     @abstractmethod

@@ -1,6 +1,6 @@
 """`SharedConversation`: which of several clients gets which message of their one agent, and the agent of theirs. PURE.
 
-    client's request ──▶ a number of ours ──▶ agent ──▶ answer ──▶ the client that asked, under its own id
+    client's request ──▶ our number ──▶ agent ──▶ answer ──▶ the client that asked, under its own id
     agent's update   ──▶ every client of the session, and its log
     agent's question ──▶ every controller of the session ──▶ the first answer wins; the others are told to stop asking
 
