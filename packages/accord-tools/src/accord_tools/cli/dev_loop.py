@@ -3,8 +3,8 @@
     agent    dev_program ◀── accord.connect ── prompts that the author types       the checker judges the wire
     client   dev_program ──▶ accord trace ──▶ the demo agent                        the checker judges the trace
 
-A change of the program's files ends its process and starts a new one. The agent's session goes on in it: its store is our
-file while the command runs, unless the author has chosen one. A change during a turn waits for the turn's end:
+A change of the program's files ends its process and starts a new one. The agent's session goes on in it: its store is
+our file while the command runs, unless the author has chosen one. A change during a turn waits for the turn's end:
 the agent may be editing its own files.
 """
 
