@@ -22,7 +22,7 @@ Side = Literal["agent", "client"]
 """The side that did it."""
 
 Severity = Literal["fail", "warn", "note"]
-"""`fail` breaks a MUST, `warn` breaks a SHOULD or a MUST that practice takes lightly, `note` is only said."""
+"""`fail` breaks a MUST, `warn` a SHOULD or a MUST that many implementations ignore, `note` is only said."""
 
 SITE = "https://agentclientprotocol.com"
 

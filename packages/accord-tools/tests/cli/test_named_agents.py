@@ -92,6 +92,12 @@ def test_an_unknown_name_is_refused_with_the_name_that_is_meant(user):
     assert "did you mean gemini?" in user.refused("agents", "default", "gemni")
 
 
+def test_the_built_in_agent_is_named_demo_unless_another_is(user):
+    assert "Accord demo" in user.said("info", "-a", "demo")
+    user.set('[agents.demo]\ncommand = "no-such-program"\n')
+    assert "cannot start no-such-program" in user.accord("info", "-a", "demo").stderr
+
+
 def test_the_variable_names_another_file(user, tmp_path):
     other = tmp_path / "other.toml"
     other.write_text('[agents.there]\ncommand = "there"\n')

@@ -118,7 +118,7 @@ async def test_a_session_offers_models_efforts_modes_and_commands(opened):
     async with opened() as session:
         state = session.state
         assert [it.id for it in state.modes] == ["ask", "edit", "auto", "plan"]
-        categories = {it.id: it.category for it in state.config}
+        categories = {it.config_id: it.category for it in state.config}
         assert categories["effort"] == "thought_level"
         assert "model" in categories.values()
         assert "fake" in {it.model_id for it in state.models}

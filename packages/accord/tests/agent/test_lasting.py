@@ -327,7 +327,10 @@ async def test_what_the_user_chose_is_chosen_again(serve, agent):
         for request in (load(session), v1.ResumeSessionRequest(session, CWD)):
             answer = await editor.request(request)
             assert answer.modes.current_mode_id == "code"
-            assert {it.id: it.current_value for it in answer.config_options} == {"mode": "code", "model": "large"}
+            assert {it.config_id: it.current_value for it in answer.config_options} == {
+                "mode": "code",
+                "model": "large",
+            }
 
 
 @pytest.mark.requirement("session.load.message-ids-unique", "message.id.on-user-messages")

@@ -115,6 +115,10 @@ class UnknownAgent(ConfigurationError):
     """There is no agent of this name."""
 
 
+DEMO = "demo"
+"""The name of the built-in agent, unless you have given it to another."""
+
+
 def resolve(name: str, folder: str | Path = ".", *, offline: bool = False, may_ask: bool = False) -> AgentSettings:
     """How the agent that one word names is reached.
 
@@ -129,6 +133,8 @@ def resolve(name: str, folder: str | Path = ".", *, offline: bool = False, may_a
     known = KnownAgents.of(folder)
     if not name.startswith(PREFIX) and (agent := known.find(name)) is not None:
         return started_by_us(_of_registry(agent.settings, offline=offline))
+    if name == DEMO:
+        return AgentSettings(command=own_command("accord", "demo"))
     is_program = program_file(name) is not None
     found = from_registry(name, offline=offline or is_program, only_installed=is_program and not may_ask)
     if found is not None:
@@ -144,7 +150,7 @@ def resolve(name: str, folder: str | Path = ".", *, offline: bool = False, may_a
         or nearest(name, known.names)
         or "; `accord agents` lists the agents that have names"
     )
-    raise UnknownAgent(f"no agent has the name {name!r}, and no program on PATH{how}")
+    raise UnknownAgent(f"no agent has the name {name!r}, and no program on PATH has it{how}")
 
 
 def from_registry(name: str, *, offline: bool = False, only_installed: bool = False) -> AgentSettings | None:

@@ -154,7 +154,7 @@ class QuestionFrame:
             self.say(f"{number:,} more {what}{'' if number == 1 else 's'} not shown{hint}")
 
     def say(self, ours: str) -> None:
-        """Add a text of ours, at the edge."""
+        """Add our text, at the edge."""
         self._rows("├", "│ ", ours)
 
     @property
