@@ -167,6 +167,8 @@ class Desk:
 
     def prepare(self, command: str) -> None:
         """What these commands need and others must not have."""
+        if " zed mine" in command:
+            self.settings.write_text(self.settings.read_text() + '[agents.mine]\ncommand = ["gemini"]\n')
         if " login" in f" {command}" or "--login" in command:
             write(self.folder / "wants-login", "")
         if command.startswith("agents add"):

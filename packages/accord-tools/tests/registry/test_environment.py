@@ -74,7 +74,7 @@ def test_an_agent_with_a_clean_environment_sees_the_listed_variables_only(user, 
 
 
 def test_the_help_lists_the_variables_of_a_clean_environment(user):
-    said = " ".join(user.said("run", "--help").split())
+    said = " ".join(user.said("help", "agent-options").split())
     assert ", ".join(passed_on()) in said
 
 
