@@ -93,10 +93,9 @@ def test_an_option_and_the_mode_are_changed(terminal, size):
     it.press("Enter")
     it.no_longer_sees("type to filter")
     it.sees("Accord demo", "Ask")
-    it.press("BTab")
+    it.press("M-m")
     it.sees("Explain")
     it.send("/edit README.md")
-    it.answer("y", "")
     it.sees("I change nothing.")
 
 

@@ -172,7 +172,7 @@ async def test_a_key_that_needs_a_session_says_that_it_is_not_open_yet(chat):
         await it.sees("the session is not open yet")
         ready.set()
         await eventually(lambda: it.front.session is not None)
-        await it.press("shift+tab")
+        await it.press("alt+m")
         await it.sees("the agent offers no modes")
 
 

@@ -58,6 +58,7 @@ def test_the_reports_of_the_chat_fit_into_the_screen(terminal, size):
     it.send("/permissions ")
     it.sees("Level ask")
     it.press("Escape")
+    it.no_longer_sees("Level ask")
     it.press("C-x")
     it.sees("Messages on the wire", "initialize")
 

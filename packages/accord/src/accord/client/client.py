@@ -15,11 +15,11 @@ from accord import __version__
 from accord._internal.tasks import adapted
 from accord.engine.handlers import Handlers, MessageT, RawHandlerT, Registrar
 from accord.engine.interceptors import Interception
-from accord.mistakes import check_sequence, check_text, wrong_type
+from accord.mistakes import check_sequence, check_text, check_word, wrong_type
 from accord.schema import v1
 from accord.schema.unknown_members import with_unknown_members
 from accord.services.file_service import Files
-from accord.services.permission_question import Ask, Level
+from accord.services.permission_question import LEVELS, Ask, Level
 from accord.services.permission_service import Permissions
 from accord.services.service import Service, SessionOf
 
@@ -157,6 +157,7 @@ def _permissions(permissions: bool | Level | Ask | Service) -> Service:
     if isinstance(permissions, bool):
         return Permissions(level="auto" if permissions else "ask")
     if isinstance(permissions, str):
+        check_word("permissions", permissions, LEVELS)
         return Permissions(level=cast("Level", permissions))
     if isinstance(permissions, type) or not callable(permissions):
         raise wrong_type("Client(permissions=...)", "True, False, a level, a function or a Service", permissions)
