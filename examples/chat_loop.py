@@ -31,8 +31,8 @@ async def reply(turn: accord.Turn) -> str | None:
     for _ in range(MOST_ROUNDS):
         system = {"role": "system", "content": SYSTEM.format(cwd=turn.cwd)}
         messages = [system, *await turn.session.messages_for("openai")]
-        body = {"model": MODEL, "messages": messages, "tools": TOOLS, "stream": True}
-        body["stream_options"] = {"include_usage": True}
+        options = {"stream": True, "stream_options": {"include_usage": True}}
+        body = {"model": MODEL, "messages": messages, "tools": TOOLS, **options}
         async with asyncio.timeout(PATIENCE):
             lines = lines_of_answer(f"{BASE_URL}/chat/completions", json.dumps(body).encode())
             answer = await turn.stream_answer(lines, context=CONTEXT)

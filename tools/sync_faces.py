@@ -323,7 +323,8 @@ class Attribute(NamedTuple):
 
 def attributes_of(cls: ast.ClassDef, method: str) -> Iterator[Attribute]:
     """The public attributes that this method sets and explains."""
-    body = next((it.body for it in cls.body if isinstance(it, ast.FunctionDef) and it.name == method), [])
+    functions = (it for it in cls.body if isinstance(it, ast.FunctionDef) and it.name == method)
+    body: list[ast.stmt] = [statement for function in functions for statement in function.body]
     for index, statement in enumerate(body):
         match statement, body[index + 1 : index + 2]:
             case ast.AnnAssign(target=ast.Attribute(_, name)), [ast.Expr(ast.Constant(str(text)))]:

@@ -21,7 +21,7 @@ from typing import Any
 from redactor import SECRET, redacted
 
 import accord
-from accord import v1, v2
+from accord import updates, v1, v2
 from accord.session import SessionState, ToolCallState
 
 HERE = Path(__file__).parent
@@ -95,7 +95,9 @@ for reopening in (v1.LoadSessionRequest, v1.ResumeSessionRequest, v2.ResumeSessi
 
 @proxy.updates
 def hide_in_update(update: Any, hop: accord.Hop[SessionState]) -> Any:
-    if isinstance(update, v1.ToolCall | v1.ToolCallProgress | v2.ToolCallUpdate):
+    if isinstance(update, v1.ToolCall | v1.ToolCallProgress):
+        hop.state.add(update.as_update())
+    elif isinstance(update, updates.ToolCallUpdate):
         hop.state.add(update)
     return redacted(update)
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,7 @@ _OTHERS: tuple[Probe, ...] = (
 
 def _probes(version: int) -> Iterator[Probe]:
     for after, update in SAMPLES["updates"][str(version)].items():
-        yield Probe("lint.client.takes-updates", after, lambda run, update=update: run.send_sample(update))
+        yield Probe("lint.client.takes-updates", after, partial(ScenarioRun.send_sample, update=update))
     yield from (probe for probe in _OTHERS if version in probe.versions)
 
 

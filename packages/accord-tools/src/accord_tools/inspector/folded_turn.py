@@ -14,7 +14,7 @@ import copy
 from collections import OrderedDict
 from typing import Any
 
-from accord import AccordError, DecodeError, v1
+from accord import AccordError, DecodeError, Unknown, v1
 from accord.schema.codec import convert, plain
 from accord.session import Message, SessionState, ToolCallState
 from accord.trace.meaning import body_of, items_of
@@ -349,7 +349,7 @@ def settings_at(index: TraceIndex, session: int, end: int) -> dict[str, Any]:
         ],
         "plan": plain(state.plan),
         "usage": None if state.usage is None else plain(state.usage),
-        "commands": [command.name for command in state.commands],
+        "commands": [command.name for command in state.commands if not isinstance(command, Unknown)],
     }
 
 

@@ -238,7 +238,8 @@ class Work:
 
     def _compaction(self, update: updates.CompactionUpdate) -> Iterator[Paragraph]:
         texts = {"in_progress": "shortening the context", "completed": "the context was shortened"}
-        text = texts.get(update.status, f"the context was not shortened: {label(update.error or update.status, TITLE)}")
+        failed = f"the context was not shortened: {label(str(update.error or update.status), TITLE)}"
+        text = texts.get(str(update.status), failed)
         yield self._noted(text)._replace(is_passing=update.status == "in_progress")
 
     def _subagent(self, update: updates.SubagentUpdate) -> Iterator[Paragraph]:

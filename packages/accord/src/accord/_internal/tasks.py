@@ -137,7 +137,7 @@ def in_thread(function: Callable[..., Any]) -> Callable[..., Any]:
 
         def work() -> None:
             try:
-                ended = function(*arguments), None
+                ended: tuple[Any, BaseException | None] = function(*arguments), None
             except BaseException as error:
                 ended = None, error
             with suppress(RuntimeError):  # the loop is closed

@@ -25,7 +25,7 @@ import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from queue import SimpleQueue
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from accord._internal.tasks import start_thread
 
@@ -62,13 +62,13 @@ class Call(Generic[T]):
         else:
             self.finish(result)
 
-    def wait(self) -> Any:
+    def wait(self) -> T:
         """Wait for the result, in the thread; raises the error."""
         result, error = self._answer.get()
         try:
             if error is not None:
                 raise error
-            return result
+            return cast("T", result)
         finally:
             del error  # its traceback leads back here
 
@@ -110,7 +110,7 @@ class AuthorThread:
         try:
             if error is not None:
                 raise error
-            return result
+            return cast("T", result)
         finally:
             del error  # its traceback leads back here
 
@@ -199,7 +199,7 @@ class AuthorThread:
             self._post(self._do_beside, threading.get_ident(), call)
         else:
             own._post(own._put, call)
-        return call.wait()
+        return cast("T", call.wait())
 
     def read(self, function: Callable[[], T]) -> T:
         """Call this in the event loop, between two of its steps; returns its result or raises its error."""

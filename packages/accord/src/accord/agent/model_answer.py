@@ -273,7 +273,7 @@ def _plain(value: Any) -> Json:
     """A value as a dict; objects of the packages are models of pydantic."""
     if isinstance(value, Mapping):
         return dict(cast("Mapping[str, Any]", value))
-    return value.model_dump(mode="json", exclude_none=True, warnings=False)
+    return cast("Json", value.model_dump(mode="json", exclude_none=True, warnings=False))
 
 
 def _in_line(line: str | bytes) -> Any:

@@ -15,7 +15,7 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Final, Literal, Self
 
 from accord.errors import RequestError
 
@@ -27,7 +27,7 @@ SecondPrompt = Literal["queue", "reject", "cancel_first", "steer"]
 It waits, is refused, takes the other's place, or is given to the turn that works. Only version 1 can refuse it.
 """
 
-CANCELLED = "cancelled"
+CANCELLED: Final = "cancelled"
 
 
 class QueuedPrompt:

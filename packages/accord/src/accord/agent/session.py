@@ -39,6 +39,7 @@ from accord.schema import v1
 from accord.schema.base import Json
 from accord.schema.sendable import check_meta, check_sendable, check_update, content_block
 from accord.session import SessionState, ToolCallState, updates
+from accord.session.updates import SessionId
 
 if TYPE_CHECKING:
     from accord.agent.model_messages import Api
@@ -304,7 +305,7 @@ class Session(Generic[StateT]):
         """What runs beside the turns."""
         self._plans = SessionPlans(updates.client_shows)
         """The plans that it shows."""
-        self._subagents: dict[updates.SessionId, Callable[[], None]] = {}
+        self._subagents: dict[SessionId, Callable[[], None]] = {}
         """The subagents that the user may cancel, by their ids, and what cancels each."""
         self._options = options = ConfigOptions(updates, partial(surroundings.on_config, self))
         self.client: RemoteClient = RemoteClient(self._link, requester)

@@ -41,6 +41,7 @@ from accord.schema.base import Request
 from accord.schema.sendable import content_block
 from accord.schema.v1 import ContentBlock
 from accord.session import updates
+from accord.session.updates import IdleStateUpdate, StateUpdate, Update as SentUpdate
 from accord.session.values import Update
 
 ResultT = TypeVar("ResultT")
@@ -74,11 +75,11 @@ class WayOut(Protocol):
     """Where what outlasts the turn is sent: the end of the subagents that this one has started."""
 
     async def begin(self, introduction: Introduction) -> None: ...
-    async def send(self, update: updates.Update) -> None: ...
+    async def send(self, update: SentUpdate) -> None: ...
     async def retitle(self, title: str) -> None: ...
-    async def stand(self, state: updates.StateUpdate) -> None: ...
+    async def stand(self, state: StateUpdate) -> None: ...
     async def message(self, content: Sequence[ContentBlock], *, to_subagent: bool) -> None: ...
-    async def end(self, state: updates.IdleStateUpdate) -> None: ...
+    async def end(self, state: IdleStateUpdate) -> None: ...
 
 
 class OwnSession:
@@ -102,13 +103,13 @@ class OwnSession:
         if introduction.prompt:
             await self.message(introduction.prompt, to_subagent=True)
 
-    async def send(self, update: updates.Update) -> None:
+    async def send(self, update: SentUpdate) -> None:
         await self.updates.send(update)
 
     async def retitle(self, title: str) -> None:
         await self._parent._send(updates.SubagentUpdate(self._id, title))
 
-    async def stand(self, state: updates.StateUpdate) -> None:
+    async def stand(self, state: StateUpdate) -> None:
         await self._parent._send(updates.SubagentUpdate(self._id, state=state))
         self._report("running" if state is RUNNING else "requires_action")
 
@@ -136,7 +137,7 @@ class OwnSession:
             await self.updates.send(sent)
             await self._parent._send(received)
 
-    async def end(self, state: updates.IdleStateUpdate) -> None:
+    async def end(self, state: IdleStateUpdate) -> None:
         error = state.error
         failure = None if error is None else Failure(error.code, error.message, error.data)
         self._report("idle", End(stop_reason=state.stop_reason or "end_turn", usage=state.usage, failure=failure))
@@ -159,7 +160,7 @@ class OneToolCall:
         if introduction.prompt:
             await self._tool.raw_input({"prompt": _text_of(introduction.prompt)})
 
-    async def send(self, update: updates.Update) -> None:
+    async def send(self, update: SentUpdate) -> None:
         if isinstance(update, updates.AgentMessageChunk):
             await self._grow(update.content)
         elif isinstance(update, updates.Notice) or hasattr(update, "tool_call_id"):
@@ -174,14 +175,14 @@ class OneToolCall:
     async def retitle(self, title: str) -> None:
         await self._tool.retitle(title)
 
-    async def stand(self, state: updates.StateUpdate) -> None:
+    async def stand(self, state: StateUpdate) -> None:
         """The questions that a subagent asks are seen by themselves."""
 
     async def message(self, content: Sequence[ContentBlock], *, to_subagent: bool) -> None:  # noqa: ARG002
         for block in content:
             await self._grow(block)
 
-    async def end(self, state: updates.IdleStateUpdate) -> None:
+    async def end(self, state: IdleStateUpdate) -> None:
         if state.error is not None:
             await self._tool.fail(state.error.message)
         elif state.stop_reason == "cancelled":
@@ -333,7 +334,7 @@ class Subagent(Turn[StateT]):
             return updates.IdleStateUpdate("cancelled", self._spent)
         return updates.IdleStateUpdate("error", self._spent, public_error(error))
 
-    async def _ended(self, state: updates.IdleStateUpdate) -> None:
+    async def _ended(self, state: IdleStateUpdate) -> None:
         self._end()
         if self in self._parent._inner:
             self._parent._inner.remove(self)

@@ -32,6 +32,7 @@ from accord.schema import v1
 from accord.schema.base import Json, Request
 from accord.schema.sendable import check_sendable, check_update, content_block
 from accord.session import updates
+from accord.session.updates import Usage
 
 T = TypeVar("T")
 ResultT = TypeVar("ResultT")
@@ -248,7 +249,7 @@ class Turn(Elicits, Generic[StateT]):
         """The subagents of the turn that are at work; they end with it."""
         self._tasks = asyncio.TaskGroup()
         """What runs beside the author's function."""
-        self._spent: updates.Usage | None = None
+        self._spent: Usage | None = None
         """The tokens that the answer reports."""
         self._endpoints: Current = {}
         """Where the models of each provider are, as it was when the turn began."""

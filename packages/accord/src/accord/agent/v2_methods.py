@@ -244,8 +244,8 @@ class V2Methods:
         if not replays and session.title is not None:
             tell(session._record.frame(encoded_update(v2.SessionInfoUpdate(title=session.title))))
         # The schema, session/resume: the state comes before the answer, whatever it is.
-        if (state := session._activity.state_in(self._client.dialect())) is not None:
-            tell(session._record.frame(encoded_update(state)))
+        if (activity := session._activity.state_in(self._client.dialect())) is not None:
+            tell(session._record.frame(encoded_update(activity)))
         return self._opened(v2.ResumeSessionResponse(), answer, session.id)
 
     def _opened(self, bare: AnswerT, answer: Any, session_id: str) -> AnswerT:

@@ -98,15 +98,16 @@ class Sessions:
 
     def arrived(self, notification: v1.SessionNotification, params: bytes | Raw) -> None:
         """Give an update to its session, or keep it until the session is known."""
+        update: Any = notification.update
         session = self._open.get(notification.session_id)
         if session is not None:
-            session.live.received(notification.update, params)
+            session.live.received(update, params)
             if notification.meta is not None and notification.meta.get(WATCH) is False:
                 self._ended_there(session.live, "which is watched no more")
         elif (subagent := self._subagent(notification.session_id)) is not None:
-            subagent.received(notification.update, params)
+            subagent.received(update, params)
         else:
-            self._early.keep(notification.session_id, notification.update, params)
+            self._early.keep(notification.session_id, update, params)
 
     # Beginning
 

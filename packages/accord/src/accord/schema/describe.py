@@ -14,7 +14,7 @@ import msgspec
 
 from accord.schema.base import Json, Mark, Model, Notification, Request, Shape, tag_of
 from accord.schema.codec import plain
-from accord.schema.methods import methods
+from accord.schema.methods import Methods, methods
 from accord.schema.type_tree import (
     AnyOf,
     Anything,
@@ -247,7 +247,8 @@ class Inlined(_Description):
 
     def __init__(self) -> None:  # of no version: the types that it is asked for
         self.unstable = True
-        self.methods, self.names = (), {}
+        self.methods = Methods(iter(()))
+        self.names = {}
         self._within: list[type] = []
 
     def name(self, node: Node) -> str | None:  # noqa: ARG002

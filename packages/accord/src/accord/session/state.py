@@ -28,6 +28,7 @@ from msgspec.structs import replace
 from accord.errors import DecodeError
 from accord.schema import codec, shared_updates as updates
 from accord.schema.base import Json, Unknown
+from accord.schema.content import ContentBlock
 from accord.session.timeline import Timeline
 from accord.session.values import (
     WEIGHT,
@@ -151,7 +152,8 @@ class SessionState:
     def append_text(self, speaker: Speaker, chunk: updates.AgentMessageChunk, size: int) -> None:
         """`add` for a chunk of version 2 that is known to be plain text."""
         content: Any = chunk.content
-        self._timeline.append_text(speaker, chunk.message_id, content.text)
+        message_id: Any = chunk.message_id
+        self._timeline.append_text(speaker, message_id, content.text)
         if self._limit is not None:
             self._room -= size + WEIGHT
             if self._room < 0:
@@ -220,7 +222,7 @@ class SessionState:
         else:
             self._folds[kind](self, update)
 
-    def add_prompt(self, content: Sequence[updates.ContentBlock]) -> None:
+    def add_prompt(self, content: Sequence[ContentBlock]) -> None:
         """Add a prompt of the user. If the agent repeats it as updates, they replace it.
 
         A message id that was used before is a new message from now on: some agents start counting again in each turn.
@@ -228,7 +230,7 @@ class SessionState:
         self._timeline.begin_turn(content)
         self._tell(None)
 
-    def add_prompt_copy(self, content: Sequence[updates.ContentBlock]) -> int:
+    def add_prompt_copy(self, content: Sequence[ContentBlock]) -> int:
         """Add a prompt of the user before the agent has inserted it, in version 2; returns its place.
 
         The agent's echo replaces it: the message with the id that `name_prompt` has given to it, else the next message
@@ -408,7 +410,7 @@ class SessionState:
         """Drop this many of the oldest entries of the timeline."""
         self._timeline.forget(count)
 
-    def drain(self, place: int, least: int) -> tuple[updates.ContentBlock, ...]:
+    def drain(self, place: int, least: int) -> tuple[ContentBlock, ...]:
         """Take what the message at position `place` says out of it, if that is at least so many bytes."""
         return self._timeline.drain(place, least)
 

@@ -11,7 +11,7 @@ from msgspec import UNSET, UnsetType
 
 from accord.schema import codec, shared_updates as updates
 from accord.schema.base import Json, Unknown, Upsert, words
-from accord.schema.content import TextContent
+from accord.schema.content import ContentBlock, TextContent
 from accord.schema.shared_updates import (
     PlanEntry,
     PlanId,
@@ -88,10 +88,10 @@ class GrowingContent:
     __slots__ = ("_blocks", "run")
 
     def __init__(self) -> None:
-        self._blocks: list[updates.ContentBlock] = []
+        self._blocks: list[ContentBlock] = []
         self.run: JoinedText | None = None
 
-    def add(self, content: updates.ContentBlock) -> None:
+    def add(self, content: ContentBlock) -> None:
         """Add a block, or its text to the last one."""
         if isinstance(content, TextContent) and content.annotations is None and content.meta is None:
             if self.run is None:
@@ -101,11 +101,11 @@ class GrowingContent:
             self._end_run()
             self._blocks.append(content)
 
-    def replace(self, content: Iterable[updates.ContentBlock]) -> None:
+    def replace(self, content: Iterable[ContentBlock]) -> None:
         """Replace all blocks."""
         self._blocks, self.run = list(content), None
 
-    def read(self) -> tuple[updates.ContentBlock, ...]:
+    def read(self) -> tuple[ContentBlock, ...]:
         """The blocks so far."""
         return (*self._blocks, *([] if self.run is None else [TextContent(self.run.read())]))
 
@@ -164,7 +164,7 @@ class Message(msgspec.Struct, frozen=True):
 
     speaker: Speaker
     """Who it is from."""
-    content: tuple[updates.ContentBlock, ...]
+    content: tuple[ContentBlock, ...]
     """Its blocks; adjacent chunks of plain text are one block."""
     id: updates.MessageId | None = None
     """Its id, from agents that send one."""
@@ -340,7 +340,7 @@ class Compaction(GrowingContent):
         self.meta: dict[str, Json] | None = None
 
     @property
-    def summary(self) -> tuple[updates.ContentBlock, ...]:
+    def summary(self) -> tuple[ContentBlock, ...]:
         """The summary that replaces the compacted part, as far as it has come."""
         return self.read()
 
@@ -415,7 +415,7 @@ class SessionMessageState(GrowingContent):
         self.meta: dict[str, Json] | None = None
 
     @property
-    def content(self) -> tuple[updates.ContentBlock, ...]:
+    def content(self) -> tuple[ContentBlock, ...]:
         """Its content, as far as it has come."""
         return self.read()
 

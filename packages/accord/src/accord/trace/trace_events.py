@@ -43,9 +43,10 @@ class TraceEvent(msgspec.Struct, eq=False):
     @property
     def message(self) -> RequestFrame | NotificationFrame | ResponseFrame | Malformed | None:
         """The frame as a message; parsed when first asked for."""
-        if self._message is None and self.frame is not None:
-            self._message = parse(self.frame)
-        return self._message
+        message: RequestFrame | NotificationFrame | ResponseFrame | Malformed | None = self._message
+        if message is None and self.frame is not None:
+            self._message = message = parse(self.frame)
+        return message
 
     def __repr__(self) -> str:
         content = next(it for it in (self.note, self.stderr, self.process, (self.frame or b"")[:100]) if it is not None)
