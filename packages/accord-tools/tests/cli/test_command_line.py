@@ -135,7 +135,7 @@ def test_a_warning_that_no_handler_takes_is_printed_without_what_acts_on_a_termi
         (["run", "Hi", "--jsn=1"], "unknown option --jsn; did you mean --json?"),
         (["run", "Hi", "--xyzzy"], "unknown option --xyzzy; accord run --help lists all options"),
         (["run", "Hi", "--debug"], "--debug goes before the command: accord --debug run"),
-        (["run", "Hi", "--allow", "al"], "argument --allow: invalid choice: 'al'; did you mean all?"),
+        (["run", "Hi", "--allow", "edti"], "argument --allow: invalid choice: 'edti'; did you mean edit?"),
         (["agents", "add", "a", "--evn", "A=1"], "unknown option --evn; did you mean --env?"),
         (["schema", "more"], "unexpected argument 'more'"),
         (["schema", "--", "gemini"], "accord schema takes no agent; remove -- and what follows it"),

@@ -37,7 +37,7 @@ def test_options_are_offered_once_unless_they_may_be_repeated(user):
 
 def test_values_of_options_are_offered(user):
     user.set('[agents.mine]\ncommand = "mine"\n[agents.more]\ncommand = "more"\n')
-    assert offered(user, "run", "--allow", "r") == ["reads"]
+    assert offered(user, "run", "--allow", "e") == ["edit"]
     assert offered(user, "run", "Hi", "-a", "m") == ["mine", "more"]
     assert offered(user, "info", "mo") == ["more"]
     assert offered(user, "agents", "remove", "mi") == ["mine"]

@@ -215,7 +215,7 @@ def test_an_error_of_the_agent_is_shown_with_the_last_lines_of_its_standard_erro
     assert seen.startswith("so far\n")
     assert re.search(r"the last lines of the agent's standard error \(\d+ more with --stderr\):\n", seen)
     assert "ValueError: broken by hand\n\nsession " in seen
-    assert seen.splitlines()[-1].startswith("accord run: session/prompt: Internal error")
+    assert seen.rpartition("\naccord run: ")[2].startswith("session/prompt: Internal error")
     assert "line 0\n" not in seen
 
     seen = terminal("run", "raise", "--stderr", *AGENT).to_the_end()

@@ -133,13 +133,11 @@ def resolve(name: str, folder: str | Path = ".", *, offline: bool = False, may_a
     known = KnownAgents.of(folder)
     if not name.startswith(PREFIX) and (agent := known.find(name)) is not None:
         return started_by_us(_of_registry(agent.settings, offline=offline))
-    is_program, is_demo = program_file(name) is not None, name == DEMO
-    found = from_registry(
-        name, offline=offline or is_program or is_demo, only_installed=is_demo or (is_program and not may_ask)
-    )
+    is_program = program_file(name) is not None
+    found = from_registry(name, offline=offline or is_program, only_installed=is_program and not may_ask)
     if found is not None:
         return found
-    if is_demo:
+    if name == DEMO:
         return AgentSettings(command=own_command("accord", "demo"))
     if (python := python_command([name])) is not None:
         return AgentSettings(command=python)
