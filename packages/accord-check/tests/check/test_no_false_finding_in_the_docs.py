@@ -24,7 +24,6 @@ PAGES: dict[str, list[tuple[str, str, str]]] = {
     "agents": [MEMORY_ONLY],
     "coming-from/official-sdk": [MEMORY_ONLY],
     "quickstart": [
-        ("fail", "prompt.content.agent-takes-text", f"{READS} fails where the client lends no files"),
         ("warn", "prompt.content.agent-takes-links", f"{READS} with a link after the name names no file"),
         MEMORY_ONLY,
     ],
