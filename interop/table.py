@@ -55,7 +55,7 @@ def _pairs(results: Results) -> Iterator[str]:
         ("protocol", "accord", "Their client, our agent; and our client, our agent"),
         ("protocol", "", "Our client, their agent"),
         ("demo", "demo", "Clients with `accord demo`"),
-        ("lasting", "lasting", "Clients with an agent of ours that is restarted"),
+        ("lasting", "lasting", "Clients with our agent that is restarted"),
     ):
         pairs = [it for it in PAIRS if it.file == file and (it.agent.name == ours if ours else it.agent.name in THEIRS)]
         names = [it.client.title if ours else it.agent.title for it in pairs]

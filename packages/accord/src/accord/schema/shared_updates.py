@@ -53,7 +53,8 @@ class _EqualAcrossVersions:
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, type(self)) or isinstance(self, type(other)):
-            names = {*self.__struct_fields__, *other.__struct_fields__}  # type: ignore[attr-defined]
+            others: tuple[str, ...] = getattr(other, "__struct_fields__", ())
+            names = {*self.__struct_fields__, *others}
             return all(getattr(self, name, None) == getattr(other, name, None) for name in names)
         return NotImplemented
 
