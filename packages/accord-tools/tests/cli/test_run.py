@@ -9,11 +9,14 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 import accord
+from accord.services import LEVELS
+from accord_tools.cli.permission_options import ALLOW
+from accord_tools.configuration.agent_settings import Allow
 
 NO_READ = "accord run: refused (read) read; --allow ask, or a rule of --policy FILE, would allow it"
 NO_EDIT = "accord run: refused (edit) edit; --allow auto, or a rule of --policy FILE, would allow it"
@@ -372,6 +375,10 @@ def test_the_rules_of_the_guide_are_valid() -> None:
     guide = Path(__file__).parents[4] / "docs" / "run.md"
     [rules] = re.findall(r"```toml\n(.*?)```", guide.read_text(), re.DOTALL)
     assert len(accord.PermissionPolicy.parse(rules).rules) == 3
+
+
+def test_the_option_and_the_settings_know_the_levels_of_the_library() -> None:
+    assert tuple(ALLOW) == get_args(Allow) == LEVELS
 
 
 def test_rules_come_before_what_is_allowed(run: Run) -> None:

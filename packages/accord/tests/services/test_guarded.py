@@ -140,10 +140,25 @@ async def test_the_change_of_a_part_that_a_diff_showed_is_one_act_with_the_write
             await tool.ask()
             await tried(turn, "a", "one\n2\n3\n")
             await tried(turn, "a", "one\n2\n3\n4\n")
+            (tmp_path / "a").write_text("one\ntwo\nthree\n")
+            await tried(turn, "a", "one\n2\nthree\n")  # the act that was allowed is over
+
+    asked = Asked(True, False, False)
+    assert await played(work, asked, tmp_path) == "written the user did not allow this the user did not allow this "
+    assert asked.titles == ["Edit it", "write a", "write a"]
+
+
+async def test_a_diff_of_one_place_does_not_cover_a_change_of_all_places(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("x = 1\ny = 1\n")
+
+    async def work(turn: accord.Turn) -> None:
+        async with turn.tool("Edit it", kind="edit") as tool:
+            await tool.diff(turn.cwd / "a", "1", "2")
+            await tool.ask()
+            await tried(turn, "a", "x = 2\ny = 2\n")
 
     asked = Asked(True, False)
-    assert await played(work, asked, tmp_path) == "written the user did not allow this "
-    assert asked.titles == ["Edit it", "write a"]
+    assert await played(work, asked, tmp_path) == "the user did not allow this "
 
 
 async def test_a_question_that_names_a_file_without_a_diff_covers_one_write_of_it(tmp_path: Path) -> None:

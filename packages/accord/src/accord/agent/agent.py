@@ -159,7 +159,7 @@ class Agent(Generic[StateT]):
     def on_prompt(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
         """Answer prompts with this function, which takes the `Turn`.
 
-        It is an `async def`, or a `def`, which is called in a thread of its own with an `accord.sync.Turn`. Either may
+        It is an `async def`, or a `def`, which is called in its own thread with an `accord.sync.Turn`. Either may
         be a generator of what to say. It returns nothing when all is said, or another stop reason than `end_turn`.
         """
         registered_once("@agent.on_prompt", self._definition.on_prompt, function)

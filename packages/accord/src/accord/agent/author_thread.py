@@ -1,4 +1,4 @@
-"""`AuthorThread`: a plain function of an author in a thread of its own, and the task that works for it.
+"""`AuthorThread`: a plain function of an author in its own thread, and the task that works for it.
 
     task of the turn                               thread of the function
     run ─────────────────────────────────────────▶ reply(turn)

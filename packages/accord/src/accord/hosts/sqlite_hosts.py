@@ -179,7 +179,7 @@ FROM hosts WHERE boot = :boot ORDER BY started, id
 
 
 class SqliteDirectory(Directory):
-    """The table `hosts` in a SQLite file, used in a thread of its own."""
+    """The table `hosts` in a SQLite file, used in its own thread."""
 
     def __init__(self, path: Path, *, is_read_only: bool = False) -> None:
         self._path = path

@@ -46,6 +46,8 @@ OPTIONS = (
 )
 GRANTS = 1_000
 """Exact uses that are kept for a session, the newest."""
+LONGEST_PATCH = 16 * 1024
+"""Characters of a change of a part of a file that is kept; a longer one is known by the whole new text only."""
 
 _SECRET = re.compile(r"[A-Z0-9_]+_(?:KEY|SECRET|TOKEN)")
 """Variables that hold secrets by their names."""
@@ -130,8 +132,9 @@ class UsePermissions(Permissions):
         async with memory.one_by_one:
             if request.kind in memory.always:
                 return
-            if (use := next((it for it in request.uses if it in memory.granted), None)) is not None:
-                del memory.granted[use]
+            if any(it in memory.granted for it in request.uses):
+                for use in request.uses:
+                    memory.granted.pop(use, None)
                 return
             if memory.cancelled != before:
                 raise RequestError.cancelled("the turn was cancelled")
@@ -296,7 +299,7 @@ class _Patch(NamedTuple):
 def _making(patches: Sequence[_Patch], old: str, new: str) -> list[_Patch]:
     """Those of these changes that make one text of the other: one alone, or all in their order."""
     for patch in patches:
-        if patch.old in old and new in (old.replace(patch.old, patch.new, 1), old.replace(patch.old, patch.new)):
+        if patch.old in old and new == old.replace(patch.old, patch.new, 1):
             return [patch]
     text = old
     for patch in patches:
@@ -312,7 +315,7 @@ def _uses(question: PermissionQuestion) -> list[Use]:
         with suppress(RequestError):  # outside of the session's folders: no file that is lent could be meant
             path = _real(session, diff.path)
             uses.append(_written(path, diff.new_text))
-            if diff.old_text:
+            if diff.old_text and len(diff.old_text) + len(diff.new_text) <= LONGEST_PATCH:
                 uses.append(_Patch(path, diff.old_text, diff.new_text))
     if call.kind == "read":
         uses += [("read", str(path)) for path in question.paths]

@@ -27,7 +27,7 @@ T = TypeVar("T")
 Block = AbstractAsyncContextManager[RemoteAgent]
 
 CALLS_END_WITHIN = 1.0
-"""Seconds that functions of the user, which run in threads of their own, have to return when the connection ends."""
+"""Seconds that functions of the user, which run in their own threads, have to return when the connection ends."""
 
 EXIT_WITHIN = 15.0
 """Seconds that the end of the program waits for one connection that was not closed."""

@@ -1,4 +1,4 @@
-"""`Portal`: an event loop in a thread of its own, for one connection, and the way into it from other threads.
+"""`Portal`: an event loop in its own thread, for one connection, and the way into it from other threads.
 
     with connect(...) ──▶ Portal.open ──▶ thread: loop: `async with accord.connect(...)`: one task, from start to end
     session.prompt    ──▶ Portal.do   ──▶ a function that is called in the loop; the thread waits for its result
@@ -34,7 +34,7 @@ _END: Any = object()
 
 
 class Portal:
-    """An event loop in a thread of its own, in which one connection lives."""
+    """An event loop in its own thread, in which one connection lives."""
 
     def __init__(self, block: Block) -> None:
         self._thread = ConnectionThread(block)

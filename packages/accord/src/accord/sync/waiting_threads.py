@@ -10,7 +10,7 @@ interrupts it there, and a debugger or a window works as it does in the rest of 
 
 A call about a session goes to a thread that waits for this session: the one that iterates over a reply, or waits for
 its outcome. While none waits, the call is kept for `PATIENCE` seconds, because a program that iterates does not wait at
-every moment. Then it gets a thread of its own, so that an agent is answered even if the program does something else.
+every moment. Then it gets its own thread, so that an agent is answered even if the program does something else.
 """
 
 from __future__ import annotations
