@@ -80,7 +80,7 @@ def test_an_agent_of_another_sdk_is_talked_to_and_set(sdk_chat):
     it.write("large")
     it.press("Enter")
     it.no_longer_sees("type to filter")
-    it.press("BTab")
+    it.press("M-m")
     wait_until(lambda: "Code" in it.screen().splitlines()[0])
     it.press("C-g")
     it.sees("● Large")

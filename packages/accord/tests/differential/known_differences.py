@@ -185,7 +185,7 @@ ROWS = (
     ),
     Row(
         versions=(1,),
-        where=("Diff.deleted",),
+        where=("TextDiff.deleted",),
         ours="kept",
         theirs="dropped",
         why="it is proposed in diff-delete, and tells a deleted file from an empty one",
