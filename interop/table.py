@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from interop.conversation import NOT_OFFERED, PARTS, PASSED, parts_of
-from interop.other_clients import OTHER_CLIENTS, SKIPPED
+from interop.other_clients import OTHER_CLIENTS
 from interop.outcomes import THEIR_FAULT, UNSUPPORTED, declared, rows
 from interop.pairs import PAIRS, Pair
-from interop.peers import THEIRS
 from interop.real_agents import AGENTS, SECOND_VERSION, Lack
 from interop.results import Results
 from interop.script import behaviours
@@ -22,24 +21,19 @@ FILES = ("protocol", "demo", "lasting")
 BEGINNING = """\
 # Interop
 
-This page shows which SDKs, clients and agents were tested with Accord, and the results. `python -m
-interop.table` generates it from the last complete run of the suite, `python -m interop record
---agents`. `make interop` runs the part with SDKs, `make interop-agents` the part with real agents.
+This page shows which SDKs, clients and agents were tested with Accord, and the results of the last
+complete run. `make interop` runs the part with SDKs, `make interop-agents` the part with real agents;
+`python -m interop record --agents` runs all of it and rewrites this page.
 
 Each SDK has a small client and a small agent in `interop/clients` and `interop/agents`, written
 with the SDK's own API only. All clients run the same steps from `interop/behaviours` and must get
-the same results. The Python and TypeScript SDKs' clients also run our `examples`
-(`tests/interop/test_examples_of_ours.py`).
-
-`tests/interop/test_lending.py` tests what our client lends with the same agents, through
-`accord.connect` and its services: the agents read and write files, run commands, ask for
-permission, and ask the user for forms and URLs.
+the same results.
 
 | sign | means |
 |---|---|
 | ✓ | as expected |
 | - | the SDK has no API for it, or the agent does not offer it |
-| ✗ | the other side violates the protocol; the reason is below, with a reproduction without our code |
+| ✗ | the other side violates the protocol; its fault is reproduced without our code |
 | ? | not run |
 """
 
@@ -51,18 +45,26 @@ def page(results: Results) -> str:
 
 
 def _pairs(results: Results) -> Iterator[str]:
-    for file, ours, title in (
-        ("protocol", "accord", "Their client, our agent; and our client, our agent"),
-        ("protocol", "", "Our client, their agent"),
-        ("demo", "demo", "Clients with `accord demo`"),
-        ("lasting", "lasting", "Clients with our agent that is restarted"),
-    ):
-        pairs = [it for it in PAIRS if it.file == file and (it.agent.name == ours if ours else it.agent.name in THEIRS)]
-        names = [it.client.title if ours else it.agent.title for it in pairs]
-        yield from (f"## {title}", "", _row("", names), _row("---", ["---"] * len(names)))
-        for behaviour in behaviours(file):
-            yield _row(behaviour.title, [_sign(results, pair, behaviour.name) for pair in pairs])
-        yield ""
+    columns = [
+        "its client, our agent",
+        "our client, its agent",
+        "its client, `accord demo`",
+        "its client, our agent restarted",
+    ]
+    yield from ("## SDKs", "", "How many behaviours passed; each that did not is below.", "")
+    yield from (_row("SDK", columns), _row("---", ["---"] * len(columns)))
+    for peer, title in {it.client.name: it.client.title for it in PAIRS}.items():
+        ends = ((peer, "accord"), ("accord", peer), (peer, "demo"), (peer, "lasting"))
+        yield _row(title, [_passed(results, *it) for it in ends])
+    yield from ("", "The behaviours of the first two columns:", "")
+    yield from (f"- {it.title}" for it in behaviours("protocol"))
+    yield ""
+
+
+def _passed(results: Results, client: str, agent: str) -> str:
+    pairs = [it for it in PAIRS if (it.client.name, it.agent.name) == (client, agent)]
+    signs = [_sign(results, pair, it.name) for pair in pairs for it in behaviours(pair.file)]
+    return f"{signs.count(YES)} of {len(signs)}" + f", {NO}" * (NO in signs) if signs else ""
 
 
 def _sign(results: Results, pair: Pair, behaviour: str) -> str:
@@ -74,7 +76,7 @@ def _sign(results: Results, pair: Pair, behaviour: str) -> str:
 
 
 def _reasons() -> Iterator[str]:
-    yield from ("## Reasons", "", "| client | agent | behaviour | reason |", "|---|---|---|---|")
+    yield from ("What did not pass:", "", "| client | agent | behaviour | reason |", "|---|---|---|---|")
     titles = {it.name: it.title for file in FILES for it in behaviours(file)}
     for row in rows():
         what = "; ".join(titles[name] for name in row.behaviours)
@@ -84,26 +86,23 @@ def _reasons() -> Iterator[str]:
 
 
 def _clients(results: Results) -> Iterator[str]:
+    yield from ("## Other clients, proxies and bridges", "", "Each test is a sentence that says what it shows.", "")
+    yield from (_row("tested", ["with", "tests", "passed"]), _row("---", ["---"] * 3))
     for client in OTHER_CLIENTS:
-        yield from (f"## {client.title}", "", f"With {client.agents} (`tests/interop/{client.tests.name}`).", "")
-        yield from (_row("shown", [""]), _row("---", ["---"]))
-        for sentence in client.sentences():
-            signs = {None: UNKNOWN, PASSED: YES, SKIPPED: UNKNOWN}
-            yield _row(sentence, [signs.get(results.clients.get(client.name, {}).get(sentence), NO)])
-        yield ""
-        for fact in client.found:
-            yield f"- {fact}."
-        yield from [""] * bool(client.found)
+        found, sentences = results.clients.get(client.name, {}), list(client.sentences())
+        passed = sum(found.get(it) == PASSED for it in sentences)
+        yield _row(client.title, [client.agents, f"`{client.tests.name}`", f"{passed} of {len(sentences)}"])
+    yield ""
+    facts = [f"- {client.title.partition(',')[0]}: {fact}." for client in OTHER_CLIENTS for fact in client.found]
+    yield from (*facts, "")
 
 
 def _agents(results: Results) -> Iterator[str]:
     yield from (
         "## Real agents",
         "",
-        "Our client drives each agent without a network, with a model made of rules (`interop/model`). The",
-        "agent starts, opens a session, answers in text, writes a file when it is allowed to, is cancelled",
-        "while it streams, is restarted, opens the session again, and leaves no process behind. pydantic-acp",
-        "and deepagents-acp are frameworks; their agents are the smallest possible (`interop/agents`).",
+        "Our client drives each agent without a network, with a model made of rules (`interop/model`).",
+        "pydantic-acp and deepagents-acp are frameworks; their agents are the smallest possible.",
         "",
         _row("agent", ["version", *PARTS]),
         _row("---", ["---"] * (len(PARTS) + 1)),
@@ -111,7 +110,7 @@ def _agents(results: Results) -> Iterator[str]:
     for name, agent in AGENTS.items():
         parts = results.agents.get(name, {})
         yield _row(name, [agent.version, *(_part(parts, agent.lacks, part) for part in PARTS)])
-    yield from ("", "The same in version 2 of the protocol, with prompts that are held while a turn runs:", "")
+    yield from ("", "In version 2 of the protocol:", "")
     yield from (_row("agent", ["version", *parts_of(2)]), _row("---", ["---"] * (len(parts_of(2)) + 1)))
     for name in SECOND_VERSION:
         parts, agent = results.agents_in_version_2.get(name, {}), AGENTS[name]

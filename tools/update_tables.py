@@ -69,9 +69,9 @@ def updates() -> Iterator[str]:
     for cls in variants():
         yield f"### {tag_of(cls)}"
         yield ""
-        yield f"{code(f'v1.{cls.__name__}')}. {summary(cls)}{notes(cls)}"
-        yield ""
-        yield from fields(cls)
+        yield from signature(cls)
+        if needed := notes(cls).strip():
+            yield from ("", needed)
         yield ""
 
 
@@ -81,8 +81,34 @@ def types() -> Iterator[str]:
         yield ""
         yield f"{summary(cls)}{notes(cls)}"
         yield ""
-        yield from fields(cls)
+        yield from signature(cls)
         yield ""
+    for name, known in sorted(words_of_fields().items()):
+        yield f"### {name}"
+        yield ""
+        yield f"{', '.join(map(code, known))}."
+        yield ""
+
+
+def signature(cls: type[Shape]) -> Iterator[str]:
+    """A type as it is called, without `meta`; a field that stays as it was if left out has the default `UNSET`."""
+    annotations = annotations_of(cls)
+    shown = [it for it in msgspec.structs.fields(cls) if it.name != "meta"]
+    parts = [f"{it.name}: {plain(annotations[it.name])}{assigned(it)}" for it in shown]
+    whole = f"{cls.__name__}({', '.join(parts)})"
+    lines = [f"{cls.__name__}(", *(f"    {it}," for it in parts), ")"] if len(whole) > 88 else [whole]
+    yield from ("```py", *lines, "```")
+
+
+def assigned(field: msgspec.structs.FieldInfo) -> str:
+    text = default(field)
+    return {"*required*": "", "stays as it was": " = UNSET"}.get(text, f" = {text.strip('`')}")
+
+
+def words_of_fields() -> dict[str, tuple[str, ...]]:
+    """The sets of words that the fields of updates hold, by the name of the set."""
+    texts = (it for cls in (*variants(), *reached()) for it in annotations_of(cls).values())
+    return {name: known for text in texts for name, known in words_in(plain(text))}
 
 
 def notes(cls: type[Shape]) -> str:
@@ -91,7 +117,7 @@ def notes(cls: type[Shape]) -> str:
 
 
 def fields(cls: type[Shape], types: ModuleType = v1) -> Iterator[str]:
-    """The table of a type's fields; `_meta`, which every type has, is left out. `types` is the protocol's version."""
+    """The table of a type's fields without `_meta`, for the site. `types` is the protocol's version."""
     shown = [field for field in msgspec.structs.fields(cls) if field.name != "meta"]
     if not shown:
         yield "No fields."
@@ -111,14 +137,19 @@ def annotations_of(cls: type[Shape]) -> dict[str, str]:
 
 
 def held(annotation: str, types: ModuleType = v1) -> str:
-    """What a field holds, in the words of the source without the marks of tolerance."""
+    """What a field holds, with the words that it may be."""
+    text = plain(annotation)
+    words = [f"{code(name)}: {', '.join(map(code, known))}" for name, known in words_in(text, types)]
+    return code(text).replace("|", "\\|") + (f". {'; '.join(words)}" if words else "")
+
+
+def plain(annotation: str) -> str:
+    """An annotation in the words of the source, without the marks of tolerance."""
     text = annotation
     for mark in ("Tolerant", "Unstable", "NullAsDefault", "ReadOpen", "Open"):
         text = unwrapped(text, mark)
     text = text.replace("ValidItems[", "list[").replace("UnsetType | ", "").replace(" | UnsetType", "")
-    text = re.sub(r"Annotated\[(\w+), .*\]", r"\1", text)
-    words = [f"{code(name)}: {', '.join(map(code, known))}" for name, known in words_in(text, types)]
-    return code(text).replace("|", "\\|") + (f". {'; '.join(words)}" if words else "")
+    return re.sub(r"Annotated\[(\w+), .*\]", r"\1", text)
 
 
 def unwrapped(text: str, mark: str) -> str:

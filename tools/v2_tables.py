@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from accord.schema import conversion, v2
+from accord.schema import v2
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "v2.md"
@@ -99,28 +99,6 @@ def _bare(method: str) -> str:
 # Types
 
 
-def new_types() -> Iterator[str]:
-    before, after, stable = facts(1)["types"], facts(2)["types"], facts(2, "stable")["types"]
-    yield from head("type", "holds")
-    for name, described in after.items():
-        if name not in before and name not in PLAIN:
-            yield row(code(name) + unstable(name in stable), _held(described))
-
-
-def _held(described: Any) -> str:
-    if isinstance(described, str):
-        return ", ".join(code(word) for word in re.findall(r'"(\w+)"', described)) + ", or another word"
-    if "variants" in described:
-        shown = [code(variant) for variant in described["variants"]]
-        return ", ".join(shown) + (", or another" if described.get("open") else "")
-    return ", ".join(_field(name, said) for name, said in _fields(described).items()) or "nothing but `_meta`"
-
-
-def removed_types() -> Iterator[str]:
-    before, after = facts(1)["types"], facts(2)["types"]
-    yield ", ".join(code(name) for name in before if name not in after)
-
-
 def changed_types() -> Iterator[str]:
     before, after = facts(1)["types"], facts(2)["types"]
     yield from head("type", "new", "gone", "changed")
@@ -138,15 +116,13 @@ def _changes(before: Any, after: Any) -> tuple[list[str], list[str], list[str]]:
     added = [_field(name, said) for name, said in new.items() if name not in old]
     gone = [code(name) for name in old if name not in new]
     changed = [f"{code(name)}: {old[name]} → {said}" for name, said in new.items() if name in old and old[name] != said]
-    if after.get("open") and not before.get("open"):
-        added.append("open to other variants")
     return added, gone, changed
 
 
 def _word_changes(before: str, after: str) -> tuple[list[str], list[str], list[str]]:
     old, new = (re.sub(r'"([-\w]+)"', r"\1", said).split("|") for said in (before, after))
-    added = [code(word) if word != "string" else "any other word" for word in new if word not in old and word != "any"]
-    return added + ["any JSON"] * ("any" in new), [code(word) for word in old if word not in new], []
+    added = [code(word) for word in new if word not in (*old, "string", "any")]
+    return added, [code(word) for word in old if word not in new], []
 
 
 def _fields(described: Any) -> dict[str, str]:
@@ -177,14 +153,6 @@ def upsert_fields() -> Iterator[str]:
     yield from _table(inspect.getdoc(v2) or "", "| upsert")
 
 
-def comes_back() -> Iterator[str]:
-    yield from _table(inspect.getdoc(conversion) or "", "| of version 1")
-
-
-def needs_context() -> Iterator[str]:
-    yield from _table(inspect.getdoc(conversion) or "", "| value")
-
-
 def _table(text: str, first: str) -> Iterator[str]:
     lines = text.splitlines()
     start = next(at for at, line in enumerate(lines) if line.startswith(first))
@@ -199,12 +167,8 @@ def _table(text: str, first: str) -> Iterator[str]:
 PARTS: dict[str, Callable[[], Iterator[str]]] = {
     "methods": methods,
     "updates": updates,
-    "new types": new_types,
-    "removed types": removed_types,
     "changed types": changed_types,
     "upserts": upsert_fields,
-    "comes back": comes_back,
-    "needs context": needs_context,
 }
 
 
