@@ -97,7 +97,7 @@ def test_own_commands_and_the_version_read_no_entry_points():
 
 def test_the_guide_lists_every_public_name_for_commands():
     page = (Path(__file__).parents[4] / "docs" / "command-line.md").read_text()
-    section = page.partition("## Commands of your own")[2].partition("\n## ")[0]
+    section = page.partition("## Custom commands")[2].partition("\n## ")[0]
     named = set(re.findall(r"`(\w+)[^`]*`", section))
     assert set(command.__all__) - named == set()
 
