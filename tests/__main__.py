@@ -8,8 +8,9 @@
     python -m tests --record               run all, and write down what each test costs
     python -m tests --unsteady 20          run the tests of tests/unsteady.txt that often beside two busy loops
 
-Each process runs a few files of one folder. So the first verdict comes after seconds, no process grows large, and no
-folder sees what another left behind. Tests that start no programs come first: they find most faults.
+Each process runs a few files of one folder, and is a fork of this one, which has imported pytest. So the first verdict
+comes after seconds, no process grows large, and no folder sees what another left behind. Tests that start no programs
+come first: they find most faults.
 
 A test that failed runs again, alone and twice, after all others. If it passes both times, the run passes and says
 `unsteady: NAME`, and the name is added to tests/unsteady.txt, which may not grow. Mend such a test first.
@@ -18,8 +19,12 @@ A test that failed runs again, alone and twice, after all others. If it passes b
 from __future__ import annotations
 
 import argparse
+import atexit
 import compileall
+import gc
+import importlib
 import json
+import multiprocessing
 import os
 import re
 import subprocess
@@ -27,11 +32,13 @@ import sys
 import tempfile
 import threading
 import time
+import types
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from multiprocessing.connection import wait
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from tests import FOLDERS, ROOT, SOURCES
 from tests.selection import function_of
@@ -58,7 +65,10 @@ MARKERS = ("agents", "interop", "links", "release", "rust")
 """The markers of tests that run only when they are asked for; see conftest.py."""
 
 WITH_LINKS = ("-m", "links or not links")
-PYTEST = (sys.executable, "-m", "pytest", "-p", "tests.selection", "--color=no", "--no-header")
+OPTIONS = ("-p", "tests.selection", "--color=no", "--no-header")
+
+PLUGINS = ("accord_check.pytest_plugin", "pytest_asyncio.plugin", "pytest_timeout")
+"""What pytest loads by its options in pyproject.toml: this process imports what they need, and its forks the rest."""
 
 UNSTEADY_NOTE = """\
 # Tests that failed once and passed alone twice. Mend them before you commit:
@@ -108,29 +118,72 @@ class Outcome:
         return [it for it in begun if it not in ended], [it for it in collected if it not in begun]
 
 
-def run_pytest(files: Sequence[str], options: Sequence[str] = (), only: Iterable[str] = ()) -> Outcome:
-    with tempfile.TemporaryDirectory(prefix="accord-suite-") as folder:
-        outcomes, names = Path(folder, "outcomes"), Path(folder, "only")
-        chosen = list(only)
-        names.write_text("\n".join(chosen), "utf-8")
-        selection = ["--only", str(names)] if chosen else []
-        command = [*PYTEST, "--outcomes", str(outcomes), *options, *selection, *files]
-        ended = subprocess.run(
-            command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
-        )
-        rows = [json.loads(line) for line in outcomes.read_text("utf-8").splitlines()] if outcomes.exists() else []
+class Pytest:
+    """A process of pytest over some files: a fork of this one, which has imported pytest already, where forks exist."""
+
+    def __init__(self, files: Sequence[str], options: Sequence[str] = (), only: Iterable[str] = ()) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="accord-suite-")
+        self._outcomes, self._output = Path(self._folder.name, "outcomes"), Path(self._folder.name, "output")
+        names = Path(self._folder.name, "only")
+        names.write_text("\n".join(only), "utf-8")
+        selection = ["--only", str(names)] if names.stat().st_size else []
+        words = [*OPTIONS, "--outcomes", str(self._outcomes), *options, *selection, *files]
+        self._process = PROCESSES.Process(target=become_pytest, args=(words, self._output))
+        self._process.start()
+        self.ended = self._process.sentinel
+
+    def outcome(self) -> Outcome:
+        """Wait for its end, and return how the tests fared."""
+        self._process.join()
+        with self._folder:
+            rows = (
+                [json.loads(it) for it in self._outcomes.read_text("utf-8").splitlines()]
+                if self._outcomes.exists()
+                else []
+            )
+            output = self._output.read_text("utf-8", "replace") if self._output.exists() else ""
         # 1 is a failed test, 5 is that no test was chosen.
-        return Outcome(rows, ended.stdout.decode("utf-8", "replace"), ended.returncode not in (0, 1, 5))
+        return Outcome(rows, output, self._process.exitcode not in (0, 1, 5))
 
 
-def run_shard(files: Sequence[str], options: Sequence[str]) -> list[Outcome]:
-    """Run these files; when the process dies in a test, run what comes after it in another."""
-    outcomes = [run_pytest(files, options)]
-    while True:
-        died, unreached = outcomes[-1].unfinished()
-        if not (died and unreached):
-            return outcomes
-        outcomes.append(run_pytest(files, options, unreached))
+PROCESSES: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+
+
+def import_pytest() -> None:
+    """Import what each process of pytest needs. The plugins themselves are left to pytest, which rewrites them."""
+    for name in ("pytest", "hypothesis", *PLUGINS):
+        importlib.import_module(name)
+    for name in PLUGINS:
+        del sys.modules[name]
+    gc.collect()
+    gc.freeze()
+
+
+def become_pytest(words: list[str], output: Path) -> NoReturn:
+    """Be what `python -m pytest` with these words would be, as the last thing of this process."""
+    for target, stream in ((output, 1), (output, 2), (Path(os.devnull), 0)):
+        descriptor = os.open(target, (os.O_WRONLY | os.O_CREAT | os.O_APPEND) if stream else os.O_RDONLY, 0o600)
+        os.dup2(descriptor, stream)
+        os.close(descriptor)
+    sys.stdin = sys.__stdin__ = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    atexit._clear()  # what the runner has to do at its end
+    for name in [it for it in sys.modules if it == "tests" or it.startswith("tests.")]:
+        del sys.modules[name]
+    import pytest
+
+    main = sys.modules["__main__"] = types.ModuleType("__main__")
+    main.__file__ = str(Path(pytest.__file__).with_name("__main__.py"))
+    sys.argv = [main.__file__, *words]
+    code = pytest.main(words)
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def run_pytest(files: Sequence[str], options: Sequence[str] = (), only: Iterable[str] = ()) -> Outcome:
+    return Pytest(files, options, only).outcome()
 
 
 def plan(
@@ -164,7 +217,6 @@ class Run:
 
     def __init__(self, options: Sequence[str], jobs: int, notes: Path) -> None:
         self._options, self._jobs, self._notes = options, jobs, notes
-        self._lock = threading.Lock()
         self._began = time.monotonic()
         self._counts: dict[str, int] = defaultdict(int)
         self._failed: list[str] = []
@@ -177,24 +229,22 @@ class Run:
         total = sum(it.seconds for it in shards) or 1.0
         files = sum(len(it.files) for it in shards)
         print(f"{files} files in {len(shards)} processes, {self._jobs} at a time", flush=True)
-        queue = list(shards)
-
-        def work() -> None:
-            while True:
-                with self._lock:
-                    if not queue:
-                        return
-                    shard = queue.pop(0)
-                outcomes = run_shard(shard.files, self._options)
-                with self._lock:
+        queue, running = list(shards), dict[Any, tuple[Pytest, Shard, list[Outcome]]]()
+        while queue or running:
+            while queue and len(running) < self._jobs:
+                shard = queue.pop(0)
+                process = Pytest(shard.files, self._options)
+                running[process.ended] = process, shard, []
+            for ended in wait(list(running)):
+                process, shard, outcomes = running.pop(ended)
+                outcomes.append(process.outcome())
+                died, unreached = outcomes[-1].unfinished()
+                if died and unreached:  # the process died in a test: what comes after it runs in another
+                    process = Pytest(shard.files, self._options, unreached)
+                    running[process.ended] = process, shard, outcomes
+                else:
                     self._done += shard.seconds
                     self._report(shard, outcomes, self._done / total)
-
-        threads = [threading.Thread(target=work) for _ in range(self._jobs)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
         return self._verdict()
 
     def _report(self, shard: Shard, outcomes: list[Outcome], share: float) -> None:
@@ -358,6 +408,7 @@ def main() -> int:
     parser.add_argument("--notes", type=Path, default=UNSTEADY, metavar="FILE", help="where unsteady tests are noted")
     parser.add_argument("--unsteady", type=int, metavar="TIMES", help="run the tests of tests/unsteady.txt so often")
     arguments, options = parser.parse_known_args()
+    import_pytest()
     if arguments.unsteady:
         return 0 if run_unsteady(arguments.unsteady) else 1
     named = [it for it in options if not it.startswith("-") and (ROOT / it.partition("::")[0]).exists()]
