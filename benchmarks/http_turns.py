@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from accord import Handlers, Peer, v1
 from accord.http import connect_transport
-from accord.transports.transport_interface import Transport
+from accord.transports import Transport
 from benchmarks.http_servers import SERVERS, processor_time, running
 
 TURNS, UPDATES = 400, 4_000

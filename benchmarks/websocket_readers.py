@@ -21,7 +21,7 @@ from typing import Any
 
 from accord.http.h1 import RequestHead, RequestReader
 from accord.http.server.websocket_server import Upgrade
-from accord.transports.transport_interface import End, Receiver
+from accord.transports import End, Receiver
 from accord.transports.websocket_frames import masking, texts
 from accord.transports.websocket_transport import Framed
 from benchmarks.http_libraries import UPDATE

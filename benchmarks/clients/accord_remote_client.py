@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 from accord import Peer, v1
 from accord.http import connect_transport
-from accord.transports.transport_interface import Transport
+from accord.transports import Transport
 
 # The scripts run by path, in interpreters that know nothing of this package.
 sys.path.insert(1, f"{sys.path[0]}/../..")

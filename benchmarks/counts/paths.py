@@ -11,9 +11,8 @@ import msgspec
 
 import accord
 from accord import Handlers, Peer, StdioTransport, v1
-from accord.client.target import Target
 from accord.http import connect_transport, serving
-from accord.transports.transport_interface import Transport
+from accord.transports import Target, Transport
 from benchmarks.contract import FILE, FILE_TEXT, Json
 from benchmarks.counts.calibration import calibrate
 from benchmarks.counts.scripted import TEXT, ScriptedAgent, ScriptedClient

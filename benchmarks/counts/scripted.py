@@ -3,10 +3,9 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
-from accord.client.target import Target
 from accord.jsonrpc.line_frames import RequestId
 from accord.jsonrpc.wire_messages import RequestFrame, parse
-from accord.transports.transport_interface import End, Receiver, Transport
+from accord.transports import End, Receiver, Target, Transport
 
 TEXT = "the quick brown fox jumps over the lazy d"
 READ_AT_ONCE = 300

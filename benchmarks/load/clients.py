@@ -20,7 +20,7 @@ from typing import Any
 
 from accord import Handlers, Peer, v1
 from accord.http import HttpTransport
-from accord.transports.transport_interface import Transport
+from accord.transports import Transport
 from accord.transports.websocket_client import WebSocketTransport
 from benchmarks.contract import percentile
 

@@ -16,8 +16,8 @@ import jwt
 import pytest
 
 import accord
-from accord.client.target import Target
 from accord.http import HttpTransport
+from accord.transports import Target
 
 WEB = Path(__file__).parents[2] / "examples" / "web"
 DEADLINE = 30.0

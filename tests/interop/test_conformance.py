@@ -11,7 +11,7 @@ import pytest
 from benchmarks.build import Unavailable
 from interop.peers import SDKS, THEIRS, command
 
-from accord.client.target import CommandTarget
+from accord.transports import CommandTarget
 from accord_check.agent.agent_run import check_agent
 from accord_check.agent.settings import Prompts
 from tests.check.test_no_false_finding import PATIENT

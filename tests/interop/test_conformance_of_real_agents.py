@@ -15,7 +15,7 @@ from benchmarks.build import Unavailable
 from interop.model.server import ModelServer
 from interop.real_agents import AGENTS, SECOND_VERSION, command, environment, installed
 
-from accord.client.target import CommandTarget
+from accord.transports import CommandTarget
 from accord_check.agent.agent_run import check_agent
 from accord_check.agent.settings import Prompts, Settings
 from accord_check.checks import newer_than

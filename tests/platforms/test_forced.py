@@ -29,7 +29,7 @@ selectors.DefaultSelector = selectors.PollSelector  # kqueue is only there on ma
 import asyncio
 import accord
 from accord import v1
-from accord.project.roots import Roots
+from accord.project.confined import Roots
 from accord.services.terminal_service import Terminals
 
 WAITS = "import signal; signal.pause()"

@@ -13,7 +13,7 @@ import pytest
 import accord
 from accord import v1
 from accord.jsonrpc.line_frames import Oversized
-from accord.project.roots import Roots
+from accord.project.confined import Roots
 from accord.services.file_service import Files
 from accord.transports.launch import program_file
 from accord.transports.process_transport import ProcessTransport

@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import accord
-from accord.store.store import NOTHING, PAGE_OF_SESSIONS, Changes, Page, StoredSession
+from accord.store import NOTHING, PAGE_OF_SESSIONS, Changes, Page, StoredSession
 
 
 def open_store(url: str) -> accord.Store:

@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import accord
-from accord.transports.transport_interface import Receiver, Transport
+from accord.transports import Receiver, Transport
 
 
 class UnixTarget(accord.Target):

@@ -46,7 +46,7 @@ def install(tmp_path, monkeypatch):
 
 
 FINDER = """
-from accord.client.target import CommandTarget
+from accord.transports import CommandTarget
 
 def find(word, *, env, **options):
     return CommandTarget([NAME, word], env=env) if word in KNOWN else None
@@ -111,7 +111,7 @@ def test_metadata_that_cannot_be_read_breaks_no_other_plug_in(install):
 
 
 TRANSPORT = """
-from accord.client.target import CommandTarget
+from accord.transports import CommandTarget
 
 def dial(url, *, token, cwd, env, inherit, headers, proxy, on_stderr):
     return CommandTarget(["dial", url, token])

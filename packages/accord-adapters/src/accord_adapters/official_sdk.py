@@ -54,7 +54,7 @@ from accord.jsonrpc import wire_messages
 from accord.jsonrpc.line_frames import LIMIT
 from accord.schema import codec
 from accord.trace import OUT
-from accord.transports.transport_interface import End, Transport
+from accord.transports import End, Transport
 from accord_adapters.official_transports import Messages, MessageTransport, ReadTimeout, StreamTransport
 
 log = logging.getLogger("accord")

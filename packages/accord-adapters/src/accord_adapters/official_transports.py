@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from accord.jsonrpc.line_frames import LIMIT, FrameReader, Oversized, joined
 from accord.schema import codec
-from accord.transports.transport_interface import HIGH_WATER, End, Receiver, Transport
+from accord.transports import HIGH_WATER, End, Receiver, Transport
 from accord.transports.wrapped_transport import WrappedTransport
 
 CHUNK = 256 * 1024

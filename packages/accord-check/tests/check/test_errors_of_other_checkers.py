@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 import accord_check.agent
-from accord.client.target import CommandTarget
 from accord.trace import TraceEvent, TraceFile
+from accord.transports import CommandTarget
 from accord_check import judge
 from accord_check.agent.agent_run import check_agent
 from accord_check.agent.settings import DEMO, Settings

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from accord.client.target import CommandTarget
+from accord.transports import CommandTarget
 from accord_check.agent.agent_run import check_agent
 from accord_check.agent.settings import Prompts, Settings
 from accord_check.checks import SECOND_VERSION

@@ -10,7 +10,7 @@ from xml.etree.ElementTree import fromstring
 
 import pytest
 
-from accord.client.target import CommandTarget
+from accord.transports import CommandTarget
 from accord_check.agent.agent_run import check_agent
 from accord_check.agent.settings import FIXTURE, Prompts, Settings
 from accord_check.checks import ACTIVE_OF_AGENT, SECOND_VERSION

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from accord.client.target import CommandTarget
+from accord.transports import CommandTarget
 from accord_check.agent.agent_run import check_agent
 from accord_check.agent.settings import DEMO, Profile, Prompts, Settings
 from accord_check.report import Report

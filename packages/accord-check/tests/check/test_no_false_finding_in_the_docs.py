@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from accord.client.target import CommandTarget
+from accord.transports import CommandTarget
 from accord_check.agent.agent_run import check_agent
 from accord_check.agent.settings import Prompts
 from accord_check.report import Report

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from accord.transports.transport_interface import Transport
+from accord.transports import Transport
 from accord_check.agent.raw_http import raw_http
 from accord_check.agent.scenario_context import ScenarioContext
 from accord_check.agent.settings import Settings

@@ -23,8 +23,8 @@ import pytest
 from accord import v1
 from accord.schema import codec
 from accord.session.replay_scan import marked
+from accord.store import StoredSession
 from accord.store.sqlite_store import SqliteStore
-from accord.store.store import StoredSession
 from accord_tools.cli import _options, main  # pyright: ignore[reportPrivateUsage]
 from accord_tools.cli.command_table import commands_for, commands_of, parser_of
 

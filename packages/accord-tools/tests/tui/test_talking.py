@@ -5,8 +5,8 @@ import sys
 
 import accord
 from accord import v1
-from accord.client.target import CommandTarget
 from accord.mistakes import MOST_SHOWN
+from accord.transports import CommandTarget
 from accord_tools.tui.connection import AgentChoice
 from tests.waiting import eventually
 

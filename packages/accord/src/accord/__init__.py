@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from accord._internal.lazy_names import homes_of, on_first_use
+from accord.installation import homes_of, on_first_use
 
 if TYPE_CHECKING:
     from accord import http as http, sync as sync
@@ -37,18 +37,17 @@ if TYPE_CHECKING:
         connect as connect,
         open as open,  # noqa: A004
     )
+    from accord.client.live_agent import Restart as Restart, Restarted as Restarted
     from accord.client.mcp_config import load_mcp_servers as load_mcp_servers
     from accord.client.remote_agent import RemoteAgent as RemoteAgent
     from accord.client.remote_session import RemoteSession as RemoteSession
     from accord.client.remote_subagent import RemoteSubagent as RemoteSubagent
     from accord.client.reply import Outcome as Outcome, Reply as Reply
-    from accord.client.restart import Restart as Restart, Restarted as Restarted
     from accord.client.suggested_edits import (
         OpenDocument as OpenDocument,
         Suggestion as Suggestion,
         Suggestions as Suggestions,
     )
-    from accord.client.target import CommandTarget as CommandTarget, Target as Target
     from accord.client.typed_answer import TypedReply as TypedReply
     from accord.engine.connection import Connection as Connection, Limits as Limits, Statistics as Statistics
     from accord.engine.handlers import Handlers as Handlers
@@ -93,13 +92,12 @@ if TYPE_CHECKING:
     from accord.services.terminal_service import Terminal as Terminal, Terminals as Terminals
     from accord.services.terminal_user import TerminalUser as TerminalUser
     from accord.session import updates as updates
-    from accord.store.memory_store import MemoryStore as MemoryStore
+    from accord.store import MemoryStore as MemoryStore, Store as Store
     from accord.store.postgres_store import PostgresStore as PostgresStore
     from accord.store.sqlite_store import SqliteStore as SqliteStore
-    from accord.store.store import Store as Store
     from accord.sync.sync_connect import ask as ask
     from accord.trace import TraceEvent as TraceEvent, TraceFile as TraceFile
-    from accord.transports import memory_transport as _memory
+    from accord.transports import CommandTarget as CommandTarget, Target as Target, memory_transport as _memory
     from accord.transports.memory_transport import MemoryTransport as MemoryTransport
     from accord.transports.process_transport import ProcessTransport as ProcessTransport
     from accord.transports.stdio_transport import StdioTransport as StdioTransport
@@ -132,9 +130,9 @@ _HOMES = homes_of(
         "client.remote_session": "RemoteSession",
         "client.remote_subagent": "RemoteSubagent",
         "client.reply": "Outcome Reply",
-        "client.restart": "Restart Restarted",
+        "client.live_agent": "Restart Restarted",
         "client.suggested_edits": "OpenDocument Suggestion Suggestions",
-        "client.target": "CommandTarget Target",
+        "transports": "CommandTarget Target",
         "client.typed_answer": "TypedReply",
         "engine.connection": "Connection Limits Statistics",
         "engine.handlers": "Handlers",
@@ -162,10 +160,9 @@ _HOMES = homes_of(
         "services.terminal_service": "Terminal Terminals",
         "services.terminal_user": "TerminalUser",
         "session": "updates:",
-        "store.memory_store": "MemoryStore",
+        "store": "MemoryStore Store",
         "store.postgres_store": "PostgresStore",
         "store.sqlite_store": "SqliteStore",
-        "store.store": "Store",
         "sync.sync_connect": "ask",
         "trace": "TraceEvent TraceFile",
         "transports.memory_transport": "MemoryTransport memory_pair=pair",

@@ -13,7 +13,7 @@ from itertools import count
 from accord import SqliteStore, v1
 from accord.agent.record import Record
 from accord.schema import v2
-from accord.store.store import StoredSession
+from accord.store import StoredSession
 
 
 class MortalStore(SqliteStore):

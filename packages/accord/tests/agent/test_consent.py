@@ -6,7 +6,7 @@ import pytest
 
 import accord
 from accord import Agent, Handlers, v1
-from accord._internal.consent import Consent
+from accord._internal import Consent
 from accord.agent.session_mcp import SessionServers
 from accord.mcp.catalog import McpResult
 

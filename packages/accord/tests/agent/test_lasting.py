@@ -21,7 +21,7 @@ from accord import (
 from accord.agent.record import title_of
 from accord.schema import codec
 from accord.session import SessionState
-from accord.store.store import StoredSession
+from accord.store import StoredSession
 
 CWD = "/project"
 

@@ -7,7 +7,7 @@ import weakref
 import pytest
 
 from accord import Agent, Client, Handlers, Model, PeerError, Request, RequestError, connect, v1, v2
-from accord.schema.unknown_members import unknown_members, with_unknown_members
+from accord.schema.base import unknown_members, with_unknown_members
 from tests.waiting import DEADLINE
 
 

@@ -10,7 +10,7 @@ from accord import Agent, Handlers, MemoryStore, Peer, SqliteStore, StoreError, 
 from accord.agent.record import Record
 from accord.schema import codec, v2
 from accord.session import SessionState
-from accord.store.store import StoredSession
+from accord.store import StoredSession
 from accord.testing import ScriptedPeer
 
 CWD = "/project"

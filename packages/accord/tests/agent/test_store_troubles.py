@@ -13,9 +13,9 @@ import pytest
 from accord import Agent, Handlers, Peer, PeerError, SqliteStore, StoreError, memory_pair, v1
 from accord.agent.replay_tree import PART
 from accord.schema import codec
-from accord.store.store import StoredSession
+from accord.store import StoredSession
 from accord.testing import FaultyTransport
-from accord.transports.transport_interface import HIGH_WATER
+from accord.transports import HIGH_WATER
 
 DEADLINE = 60.0
 CWD = "/project"

@@ -8,11 +8,10 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import accord
-from accord.client.target import Target
 from accord.engine.connection import Limits
 from accord.testing import ScriptedPeer
+from accord.transports import Target, Transport
 from accord.transports.memory_transport import pair
-from accord.transports.transport_interface import Transport
 from tests.forked_programs import forked_programs, fresh_programs  # noqa: F401
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import accord
 from accord import v1
-from accord.schema.unknown_members import unknown_members
+from accord.schema.base import unknown_members
 from accord.testing import ScriptedPeer
 from accord.transports.memory_transport import pair
 from tests.client.conftest import Stage, staged

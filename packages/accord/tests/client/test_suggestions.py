@@ -11,8 +11,8 @@ import pytest
 
 import accord
 from accord import v1
-from accord.client.target import Target
 from accord.testing import ScriptedPeer
+from accord.transports import Target
 from accord.transports.memory_transport import pair
 
 FOLDER = "/w"

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from accord.jsonrpc import open_requests
-from accord.jsonrpc.open_requests import OpenRequests, head_of, key_of
+from accord.jsonrpc import wire_messages
+from accord.jsonrpc.wire_messages import OpenRequests, head_of, key_of
 
 SIDES = st.sampled_from([0, 1])
 FOREIGN_IDS = st.one_of(st.none(), st.integers(-3, 30), st.integers(0, 30).map(str))
@@ -153,7 +153,7 @@ class ForgetfulEndpoint(RuleBasedStateMachine):
     def remember_few(self):
         self.abandoned = []
         self.endpoint = OpenRequests()
-        self.endpoint_limit, open_requests.MOST_ABANDONED = open_requests.MOST_ABANDONED, self.MOST
+        self.endpoint_limit, wire_messages.MOST_ABANDONED = wire_messages.MOST_ABANDONED, self.MOST
 
     @rule()
     def abandon_one(self):
@@ -175,7 +175,7 @@ class ForgetfulEndpoint(RuleBasedStateMachine):
         assert len(self.endpoint._abandoned) <= self.MOST
 
     def teardown(self):
-        open_requests.MOST_ABANDONED = self.endpoint_limit
+        wire_messages.MOST_ABANDONED = self.endpoint_limit
 
 
 unhurried = settings(deadline=None, max_examples=100, stateful_step_count=50)

@@ -6,8 +6,8 @@ import pytest
 
 import accord
 from accord import Peer, v1
+from accord.transports import End, Transport
 from accord.transports.memory_transport import pair
-from accord.transports.transport_interface import End, Transport
 from accord.transports.wrapped_transport import WrappedTransport
 from tests.waiting import DEADLINE, eventually
 

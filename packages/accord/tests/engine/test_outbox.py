@@ -7,8 +7,7 @@ import asyncio
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from accord.engine.flow_control import Backlog, ReadPause
-from accord.engine.outbox import BLOCKED, FLUSH_AT, LEAST_SHARE, Outbox
+from accord.engine.flow_control import BLOCKED, FLUSH_AT, LEAST_SHARE, Backlog, Outbox, ReadPause
 from accord.trace import OUT, Watch
 from tests.engine.virtual_time import VirtualLoop, settle
 
@@ -54,7 +53,7 @@ def reads():
 @pytest.fixture
 async def outbox(wire, reads, monkeypatch):
     """An outbox for which no time passes: on a busy machine, what was collected would be late at any moment."""
-    monkeypatch.setattr("accord.engine.outbox.monotonic", lambda: 0.0)
+    monkeypatch.setattr("accord.engine.flow_control.monotonic", lambda: 0.0)
     return outbox_of(wire, reads)
 
 
@@ -86,7 +85,7 @@ async def test_what_is_collected_goes_together_at_the_end_of_the_turn_of_the_loo
 
 async def test_a_frame_that_comes_late_in_a_turn_of_the_loop_is_written_at_once(outbox, wire, monkeypatch):
     now = 100.0
-    monkeypatch.setattr("accord.engine.outbox.monotonic", lambda: now)
+    monkeypatch.setattr("accord.engine.flow_control.monotonic", lambda: now)
     outbox.put(b"1")
     now += BLOCKED
     outbox.put(b"2")
@@ -105,7 +104,7 @@ async def test_a_frame_that_comes_late_in_a_turn_of_the_loop_is_written_at_once(
 
 async def test_what_comes_late_while_a_delivery_is_handled_waits_for_its_end(outbox, wire, monkeypatch):
     now = 100.0
-    monkeypatch.setattr("accord.engine.outbox.monotonic", lambda: now)
+    monkeypatch.setattr("accord.engine.flow_control.monotonic", lambda: now)
     outbox.corked = True
     outbox.put(b"1")
     now += 2 * BLOCKED

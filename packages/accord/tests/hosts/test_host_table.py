@@ -9,7 +9,7 @@ import pytest
 import accord
 from accord.hosts.host_table import Beat, HostRow
 from accord.hosts.hosts import directory_of
-from accord.store.store import StoreError
+from accord.store import StoreError
 from tests.http.talking import DEADLINE
 from tests.store.postgres_server import Relay
 

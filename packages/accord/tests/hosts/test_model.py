@@ -28,9 +28,9 @@ from accord.errors import StoreError
 from accord.hosts.host_table import REMEMBERED, Directory, HostRow, new_host_id
 from accord.hosts.hosts import directory_of
 from accord.hosts.this_host import JUDGES_AFTER, Membership
+from accord.store import StoredSession
 from accord.store.postgres_store import PostgresStore
 from accord.store.sqlite_store import SqliteStore
-from accord.store.store import StoredSession
 from tests.store.postgres_server import Relay
 from tests.store.stores import all_updates
 

@@ -24,7 +24,7 @@ from accord.hosts.signed_forward import (
 from accord.http.server.agent_host import Host
 from accord.http.server.serve import serving
 from accord.jsonrpc.wire_messages import encode_response, parse
-from accord.transports.transport_interface import Receiver
+from accord.transports import Receiver
 from tests.hosts.hosting import INITIALIZE, JSON, KEY as TEXT_KEY, editor_on
 from tests.http.talking import DEADLINE, an_agent
 from tests.waiting import eventually

@@ -5,7 +5,7 @@ import sys
 
 from accord.http.h1 import RequestHead, RequestReader
 from accord.http.server.websocket_server import Upgrade
-from accord.transports.transport_interface import Receiver
+from accord.transports import Receiver
 from accord.transports.websocket_transport import Framed
 
 LARGEST = 64 * 1024 * 1024

@@ -8,7 +8,7 @@ import accord
 from accord import v1
 from accord.http import App, HttpTransport, serving
 from accord.http.server.streams import Streams
-from accord.transports.transport_interface import End
+from accord.transports import End
 from tests.http.talking import DEADLINE, an_agent, editor_of, transport_to
 
 

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from accord.http import App, ServerLimits, serving
 from accord.http.client.connection_pool import ConnectionPool
-from accord.transports.transport_interface import End
+from accord.transports import End
 from tests.http.talking import DEADLINE, an_agent, editor_of, nobody_is_connected, transport_to
 
 EXAMPLES = 40

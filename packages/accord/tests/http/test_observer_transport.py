@@ -13,7 +13,7 @@ from accord.http.server.agent_host import Host
 from accord.http.server.observer_transport import RIGHTS, ObserverRights, Right
 from accord.jsonrpc.wire_messages import RequestFrame, ResponseFrame, encode_request, encode_response, parse
 from accord.schema.methods import methods
-from accord.transports.transport_interface import Receiver
+from accord.transports import Receiver
 from tests.hosts.hosting import editor_on
 from tests.http.talking import DEADLINE, WAYS, an_agent
 from tests.waiting import eventually

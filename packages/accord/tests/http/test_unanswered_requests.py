@@ -15,7 +15,7 @@ from accord.http.server.unanswered_requests import UnansweredRequests
 from accord.http.server.validation import Posts, Refusal
 from accord.http.server.websocket_server import AsgiWebSocket
 from accord.jsonrpc.wire_messages import encode_response, parse
-from accord.transports.transport_interface import Receiver
+from accord.transports import Receiver
 from accord.transports.websocket_frames import masking, texts
 from tests.http.talking import DEADLINE, an_agent
 from tests.waiting import eventually

@@ -15,8 +15,8 @@ import pytest
 from msgspec import Raw
 
 from accord.errors import INVALID_REQUEST, PARSE_ERROR, DecodeError
-from accord.jsonrpc import structure_limits
-from accord.jsonrpc.members import HEAD, MOST_HALVES
+from accord.jsonrpc import frame_structure
+from accord.jsonrpc.frame_structure import HEAD, MOST_HALVES
 from accord.jsonrpc.wire_messages import Malformed, Message, NotificationFrame, RequestFrame, ResponseFrame, parse
 from accord.schema import codec
 
@@ -118,7 +118,7 @@ def test_a_small_unknown_member_costs_one_pass_however_deep_it_is() -> None:
 
 SPELLED = "more than 8,388,608 bytes of numbers, spaces and escapes in one message: send fewer"
 DAMAGED_LENGTH = 8 * MIB
-assert structure_limits.DAMAGED.length == DAMAGED_LENGTH
+assert frame_structure.DAMAGED.length == DAMAGED_LENGTH
 
 
 def message_with(value: bytes) -> Message | Malformed:
@@ -127,10 +127,10 @@ def message_with(value: bytes) -> Message | Malformed:
 
 def test_a_message_of_as_many_values_as_are_allowed_is_read() -> None:
     for value in (
-        b"[" + b"[]," * (structure_limits.MOST_CONTAINERS - 4) + b"1]",
-        b"[" + b"1," * (structure_limits.MOST_VALUES - 10) + b"1]",
-        b"{" + b'"a":1,' * (structure_limits.MOST_MEMBERS - 10) + b'"a":1}',
-        b"[" + (b"9" * structure_limits.MOST_DIGITS + b",") * 1_000 + b"1]",
+        b"[" + b"[]," * (frame_structure.MOST_CONTAINERS - 4) + b"1]",
+        b"[" + b"1," * (frame_structure.MOST_VALUES - 10) + b"1]",
+        b"{" + b'"a":1,' * (frame_structure.MOST_MEMBERS - 10) + b'"a":1}',
+        b"[" + (b"9" * frame_structure.MOST_DIGITS + b",") * 1_000 + b"1]",
         b"[" + (b"9" * 49 + b",") * 10_000 + b"1]",
     ):
         assert isinstance(message_with(value), RequestFrame)
@@ -140,20 +140,20 @@ def test_a_message_of_as_many_values_as_are_allowed_is_read() -> None:
     ("value", "problem"),
     [
         (
-            b"[" + b"[]," * structure_limits.MOST_CONTAINERS + b"1]",
+            b"[" + b"[]," * frame_structure.MOST_CONTAINERS + b"1]",
             "more than 50,000 arrays and objects in one message: send fewer",
         ),
-        (b"[" + b"1," * structure_limits.MOST_VALUES + b"1]", "more than 400,000 values in one message: send fewer"),
+        (b"[" + b"1," * frame_structure.MOST_VALUES + b"1]", "more than 400,000 values in one message: send fewer"),
         (
-            b"{" + b'"a":1,' * structure_limits.MOST_MEMBERS + b'"a":1}',
+            b"{" + b'"a":1,' * frame_structure.MOST_MEMBERS + b'"a":1}',
             "more than 200,000 members of objects in one message: send fewer",
         ),
         (b"[" + b"1," * 60_000 + b"9" * 450 + b"]", "a number of more than 400 digits: send it as text"),
         (b"[" + b"12345678901234567890.0123456789," * 300_000 + b"1]", SPELLED),
-        (b"[1" + b" \n" * (structure_limits.MOST_SPELLED // 2 + 100) + b"]", SPELLED),
-        (b'"' + b"\\n" * (structure_limits.MOST_SPELLED + 1) + b'"', SPELLED),
+        (b"[1" + b" \n" * (frame_structure.MOST_SPELLED // 2 + 100) + b"]", SPELLED),
+        (b'"' + b"\\n" * (frame_structure.MOST_SPELLED + 1) + b'"', SPELLED),
         (
-            b'["' + b"\\n" * (structure_limits.MOST_SPELLED // 2) + b'",' + b"1234567890123456," * 300_000 + b"1]",
+            b'["' + b"\\n" * (frame_structure.MOST_SPELLED // 2) + b'",' + b"1234567890123456," * 300_000 + b"1]",
             SPELLED,
         ),
         (
@@ -178,8 +178,8 @@ def test_a_message_of_more_values_is_refused_under_its_own_id(value: bytes, prob
 
 
 def test_digits_and_spaces_in_many_short_strings_do_not_count_however_long_the_message_is() -> None:
-    strings = b'["' + b'","'.join([b"12345678 12345678 " * 10] * (2 * structure_limits.MOST_SPELLED // 180)) + b'"]'
-    assert len(strings) > 2 * structure_limits.MOST_SPELLED
+    strings = b'["' + b'","'.join([b"12345678 12345678 " * 10] * (2 * frame_structure.MOST_SPELLED // 180)) + b'"]'
+    assert len(strings) > 2 * frame_structure.MOST_SPELLED
     assert isinstance(message_with(strings), RequestFrame)
 
 
@@ -197,7 +197,7 @@ def test_the_code_of_an_error_with_a_long_damaged_text_is_not_repaired() -> None
 
 @pytest.mark.parametrize(
     ("text", "length"),
-    [(b'"\xff', structure_limits.DAMAGED.length), (b'["', structure_limits.MISFIT.length)],
+    [(b'"\xff', frame_structure.DAMAGED.length), (b'["', frame_structure.MISFIT.length)],
     ids=["damaged", "misfit"],
 )
 def test_text_that_must_be_read_twice_is_read_up_to_a_length(text: bytes, length: int) -> None:
@@ -213,17 +213,17 @@ def test_text_that_must_be_read_twice_is_read_up_to_a_length(text: bytes, length
 
 @pytest.mark.parametrize("text", [b"[{,", b'[{,\\"', b"[{,\\\\", b"[{,\\n\xc3\xa4", b":,", b"1234567890"])
 def test_what_stands_in_strings_does_not_count(text: bytes) -> None:
-    text = text * structure_limits.MOST_VALUES
+    text = text * frame_structure.MOST_VALUES
     assert message_with(b'"%b"' % text) == RequestFrame(7, "m", Raw(b'{"a":"%b"}' % text))
 
 
 @pytest.mark.parametrize("shift", range(4))
 def test_strings_are_told_apart_wherever_a_block_is_cut(shift: int) -> None:
-    block = structure_limits._BLOCK
+    block = frame_structure._BLOCK
     for end in (b'\\"', b"\\\\", b'\\\\\\"', b'","'):
         padding = b"x" * (block - shift - len(b'["')) + end
-        text = b'["' + padding + b"[" * (structure_limits.MOST_CONTAINERS * 2) + b'"]'
-        assert structure_limits.excess(text) is None
+        text = b'["' + padding + b"[" * (frame_structure.MOST_CONTAINERS * 2) + b'"]'
+        assert frame_structure.excess(text) is None
 
 
 # The id of what cannot be read

@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 import pytest
 
 import accord
-from accord.client.target import Target
 from accord.testing import ScriptedPeer
+from accord.transports import Target
 from accord.transports.memory_transport import pair
 
 DEADLINE = 60.0

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from accord.client.target import Target
 from accord.proxy.chain import Chain
 from accord.testing import ScriptedPeer
+from accord.transports import Target
 from accord.transports.memory_transport import pair
 from accord.transports.process_transport import ProcessTransport
 from accord.transports.stdio_transport import StdioTransport

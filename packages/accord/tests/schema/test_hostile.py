@@ -7,7 +7,7 @@ import pytest
 
 from accord import v1, v2
 from accord.errors import DecodeError
-from accord.jsonrpc.structure_limits import DAMAGED, MISFIT
+from accord.jsonrpc.frame_structure import DAMAGED, MISFIT
 from accord.schema import tolerant
 from accord.schema.codec import decode
 

@@ -9,9 +9,9 @@ import pytest
 
 from accord.errors import EncodeError
 from accord.schema import codec, v1
+from accord.schema.base import unknown_members, with_unknown_members
 from accord.schema.conversion import to_v1, to_v2
 from accord.schema.type_tree import fields_of, node_of
-from accord.schema.unknown_members import unknown_members, with_unknown_members
 from tests.schema.meanings import meaning, same
 from tests.schema.nodes import MapOf, Object, bare, meant, types
 from tests.schema.strategies import covering, each_version

@@ -8,7 +8,7 @@ import pytest
 
 import accord
 from accord import v1
-from accord.project.roots import Roots
+from accord.project.confined import Roots
 from accord.session import ToolCallState
 
 DEADLINE = 30.0

@@ -12,9 +12,8 @@ from hypothesis import given, strategies
 
 import accord
 from accord import v1
-from accord.services.file_changes import MOST, AgentWrite, ChangeJournal
 from accord.services.file_content import LineRange, decode, encode_like
-from accord.services.file_service import Files
+from accord.services.file_service import MOST, AgentWrite, ChangeJournal, Files
 
 
 async def refused(awaitable, code=-32602):

@@ -10,7 +10,7 @@ from hypothesis import given, strategies
 
 import accord
 from accord import v1
-from accord.project.roots import LONGEST
+from accord.project.confined import LONGEST
 from accord.services.permission_policy import PermissionPolicy, path_pattern, simple_commands
 from accord.services.permission_question import FILES, LONGEST_NAME, LONGEST_TEXT, MOST_OPTIONS
 from accord.services.permission_service import Permissions, RememberedAnswers

@@ -8,10 +8,10 @@ import pytest
 
 import accord
 from accord import v1
-from accord.client.target import CommandTarget
 from accord.http import UrlTarget
 from accord.services.permission_question import PermissionQuestion
 from accord.session import ToolCallState
+from accord.transports import CommandTarget
 
 AGENT = """
 import accord

@@ -4,10 +4,9 @@ import uuid
 
 import pytest
 
-from accord.store.memory_store import MemoryStore
+from accord.store import MemoryStore, StoredSession
 from accord.store.postgres_store import PostgresStore
 from accord.store.sqlite_store import SqliteStore
-from accord.store.store import StoredSession
 from tests.store.postgres_server import PostgresServer, programs
 from tests.store.stores import Clock
 

@@ -8,8 +8,8 @@ import json
 import sys
 
 from accord import PostgresStore, SqliteStore, StoreError
+from accord.store import StoredSession
 from accord.store.postgres_connection import is_postgres
-from accord.store.store import StoredSession
 
 
 async def unless(reason, asked):

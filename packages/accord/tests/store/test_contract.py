@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from accord.errors import StoreError
-from accord.store.store import PAGE_BYTES, PAGE_OF_UPDATES, Changes, Cursor, Store, StoredSession
+from accord.store import PAGE_BYTES, PAGE_OF_UPDATES, Changes, Cursor, Store, StoredSession
 from tests.store.stores import all_sessions, all_updates
 
 HUGE = Cursor(2**80, 1, None).written()

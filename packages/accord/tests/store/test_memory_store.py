@@ -4,7 +4,7 @@ import pytest
 
 from accord import Agent
 from accord.errors import StoreError
-from accord.store.memory_store import MemoryStore
+from accord.store import MemoryStore
 from tests.store.stores import all_sessions, all_updates
 
 LARGE = b"x" * 100_000

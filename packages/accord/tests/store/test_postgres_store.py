@@ -10,8 +10,8 @@ import pytest
 
 import accord
 from accord.errors import StoreError
+from accord.store import Changes, StoredSession
 from accord.store.postgres_store import PostgresStore
-from accord.store.store import Changes, StoredSession
 from tests.store.postgres_server import PostgresServer, Relay, programs
 from tests.store.stores import all_updates
 

@@ -10,8 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from accord import MemoryStore, SqliteStore
-from accord.store import sqlite_queries
-from accord.store.store import PAGE_BYTES, StoredSession
+from accord.store import PAGE_BYTES, StoredSession, sqlite_queries
 from tests.store.stores import all_sessions
 
 STEP = 100

@@ -8,9 +8,8 @@ from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from accord.errors import StoreError
-from accord.store.memory_store import MemoryStore
+from accord.store import Changes, MemoryStore, StoredSession
 from accord.store.sqlite_store import SqliteStore
-from accord.store.store import Changes, StoredSession
 from tests.store.stores import Clock, all_sessions, all_updates
 
 NAMES = st.sampled_from(["a", "b", "c", "d"])

@@ -11,9 +11,9 @@ import pytest
 
 from accord import SqliteStore, StoreError
 from accord.paths import data_folder
+from accord.store import Changes, StoredSession
 from accord.store.sqlite_database import FORMAT
 from accord.store.sqlite_queries import CHECKPOINT_AFTER, LONG
-from accord.store.store import Changes, StoredSession
 from tests.store.stores import all_sessions, all_updates
 
 HERE = Path(__file__).parent

@@ -13,7 +13,7 @@ import pytest
 
 import accord
 from accord import SqliteStore, StoreError
-from accord.store.store import Changes, StoredSession
+from accord.store import Changes, StoredSession
 from tests.store.stores import all_updates
 
 DEADLINE = 30

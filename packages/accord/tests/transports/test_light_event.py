@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from accord._internal.light_event import LightEvent
+from accord._internal.tasks import LightEvent
 
 KINDS = pytest.mark.parametrize("make", [LightEvent, asyncio.Event])
 

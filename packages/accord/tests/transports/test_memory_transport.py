@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
+from accord.transports import End
 from accord.transports.memory_transport import pair
-from accord.transports.transport_interface import End
 
 
 @pytest.fixture

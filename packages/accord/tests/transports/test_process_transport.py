@@ -9,10 +9,9 @@ import sys
 import pytest
 
 from accord.jsonrpc.line_frames import Oversized
-from accord.transports import process_group, process_transport
+from accord.transports import End, process_group, process_transport
 from accord.transports.descriptors import ThreadReader, ThreadWriter
 from accord.transports.process_transport import ProcessTransport
-from accord.transports.transport_interface import End
 from tests.posix import fcntl, termios
 from tests.transports.children import DEAF, ECHO, FOREVER, READY, pid_of, python, shell
 from tests.waiting import eventually

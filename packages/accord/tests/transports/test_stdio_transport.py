@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from accord.errors import ConnectionClosed
+from accord.transports import End
 from accord.transports.stdio_transport import StdioTransport
-from accord.transports.transport_interface import End
 from tests.posix import pty, tty
 from tests.transports.children import END_OF_INPUT, in_thread, read_lines
 

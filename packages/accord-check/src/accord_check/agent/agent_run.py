@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from accord import ConnectionClosed
-from accord.transports.transport_interface import Transport
+from accord.transports import Transport
 from accord_check.agent.full_scenarios import (
     cancelled_at_once,
     cancelled_question,

@@ -22,7 +22,7 @@ import msgspec
 from accord import TraceEvent, TraceFile
 from accord.jsonrpc.line_frames import Oversized
 from accord.trace import Direction
-from accord.transports.transport_interface import End, Transport
+from accord.transports import End, Transport
 from accord_check.checks import Side
 from accord_check.conversation import MISSING, Exchange, Frame, key_of, object_of, objects, read
 from accord_check.trace_judge import Judge

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from accord import ProcessTransport
-from accord.transports.transport_interface import End, Transport
+from accord.transports import End, Transport
 from accord_check.agent.raw_connection import FULL, Blocked, ClientServices, Link, Over, Recording, Turn
 from accord_check.agent.settings import FOLDER, Settings
 from accord_check.checks import Finding, Side

@@ -19,7 +19,7 @@ from accord.jsonrpc.line_frames import Oversized
 from accord.jsonrpc.wire_messages import NotificationFrame, RequestFrame, parse
 from accord.schema import codec
 from accord.trace.meaning import body_of
-from accord.transports.transport_interface import End, Receiver, Transport
+from accord.transports import End, Receiver, Transport
 from accord_check.client.launch_command import AcceptedClient
 from accord_check.passive.observer import Tally
 

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from accord.callback_socket import TOKEN, CallbackSocket
-from accord.transports.transport_interface import End, Receiver, Transport
+from accord.transports import End, Receiver, Transport
 from accord_check.client import relay
 from accord_check.client.relay import HEAD
 

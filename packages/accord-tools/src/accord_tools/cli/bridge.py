@@ -17,7 +17,7 @@ from accord_tools.cli.exit_codes import ENDED_WELL, FAILED, WrongUsage, one_line
 from accord_tools.cli.trace_options import recorded_trace, trace_arguments
 
 if TYPE_CHECKING:
-    from accord.transports.transport_interface import Transport
+    from accord.transports import Transport
     from accord_tools.configuration.agent_settings import AgentSettings
 
 EPILOG = """\

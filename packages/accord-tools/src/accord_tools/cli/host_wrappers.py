@@ -22,7 +22,7 @@ from accord.transports.wrapped_transport import RecordedTransport
 
 if TYPE_CHECKING:
     from accord.trace import Observer
-    from accord.transports.transport_interface import End, Transport
+    from accord.transports import End, Transport
 
 EVERY = 0.5
 """Seconds between two looks."""

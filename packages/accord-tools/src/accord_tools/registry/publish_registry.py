@@ -27,7 +27,7 @@ import msgspec
 from accord import ConnectionClosed, ProcessTransport
 from accord.errors import last_lines
 from accord.jsonrpc.line_frames import Oversized
-from accord.transports.transport_interface import End
+from accord.transports import End
 from accord_tools.registry import InstallError, Progress, RegistryError
 from accord_tools.registry.agent_index import IndexSource, entry_files
 from accord_tools.registry.downloads import address_problem

@@ -30,8 +30,8 @@ from accord.agent.agent_definition import (
 )
 from accord.agent.authentication import LoginMethod, variables_are_set
 from accord.agent.model_providers import Provider
-from accord.agent.prompt_queue import SecondPrompt
 from accord.agent.session import Mode, Session, StateT, check_modes
+from accord.agent.session_activity import SecondPrompt
 from accord.agent.session_config import SlashCommand
 from accord.agent.turn import Turn
 from accord.agent.user_questions import PermissionMemory, Remembered
@@ -43,9 +43,8 @@ from accord.mistakes import check_handler, check_sequence, check_text, check_wor
 from accord.program import OWNER, STORE, Unwritable, explain_at_a_terminal, run_until_the_end
 from accord.schema import v1
 from accord.services.service import Service as LentService
-from accord.store.memory_store import MemoryStore
-from accord.store.store import IN_MEMORY, Store
-from accord.transports.transport_interface import Transport
+from accord.store import IN_MEMORY, MemoryStore, Store
+from accord.transports import Transport
 
 if TYPE_CHECKING:
     from accord.agent import plain_turn

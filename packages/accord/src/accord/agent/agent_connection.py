@@ -18,10 +18,10 @@ from accord.agent.agent_definition import AgentDefinition
 from accord.agent.authentication import Authentication, AuthStatus
 from accord.agent.lifecycle import Lifecycle
 from accord.agent.model_providers import ConnectionProviders
-from accord.agent.prompt_queue import CANCELLED
 from accord.agent.public_error import public_store_error, taken
 from accord.agent.remote_client import ClientLink, ConnectedClient
 from accord.agent.session import Session, SessionSurroundings
+from accord.agent.session_activity import CANCELLED
 from accord.agent.turn import AddedPrompt, Turn, background_turn, meant_by
 from accord.dialects.v1_dialect import options_in_v1
 from accord.engine.handlers import Handlers
@@ -33,7 +33,7 @@ from accord.jsonrpc.line_frames import RequestId
 from accord.schema import codec, v1
 from accord.schema.capabilities import Capabilities
 from accord.schema.v1 import StopReason
-from accord.transports.transport_interface import Transport
+from accord.transports import Transport
 
 if TYPE_CHECKING:
     from accord.agent.v2_methods import PromptReceipt

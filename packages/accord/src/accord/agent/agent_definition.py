@@ -18,8 +18,8 @@ from accord.agent.agent_capabilities import VERSIONS, Accepts, Version, capabili
 from accord.agent.authentication import Login, Logins
 from accord.agent.lifecycle import OpenSessions
 from accord.agent.model_providers import Provider
-from accord.agent.prompt_queue import SecondPrompt
 from accord.agent.session import Mode, Session
+from accord.agent.session_activity import SecondPrompt
 from accord.agent.session_config import SlashCommand, call, called_by
 from accord.agent.turn import Turn
 from accord.agent.user_questions import PermissionMemory
@@ -30,7 +30,7 @@ from accord.schema import v1
 from accord.schema.base import Json
 from accord.schema.capabilities import WATCH
 from accord.schema.v1 import StopReason
-from accord.store.store import Store
+from accord.store import Store
 
 if TYPE_CHECKING:
     from accord.agent import plain_turn

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import msgspec
 
-from accord._internal.consent import Consent
+from accord._internal import Consent
 from accord.agent.remote_client import ClientLink
 from accord.agent.user_questions import Elicits
 from accord.engine.peer import Context, Peer

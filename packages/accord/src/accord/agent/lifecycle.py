@@ -47,8 +47,7 @@ from accord.schema import v1
 from accord.schema.base import Json
 from accord.schema.capabilities import WATCH
 from accord.session import updates
-from accord.store.memory_store import MemoryStore
-from accord.store.store import Changes, Store, StoredSession, now
+from accord.store import Changes, MemoryStore, Store, StoredSession, now
 
 if TYPE_CHECKING:
     from accord.agent.watch_feed import SessionJoin, SessionWatch, WatchedSessions

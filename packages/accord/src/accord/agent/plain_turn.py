@@ -68,7 +68,7 @@ from accord.errors import McpServerError
 from accord.mcp import mcp_server
 from accord.mcp.catalog import McpMessage, McpPrompt, McpResource, McpResult, McpTool
 from accord.mistakes import WrongReturn, check_callable, place_of, shown
-from accord.project.roots import Roots
+from accord.project.confined import Roots
 from accord.schema import v1
 from accord.schema.base import Json, Notification, Request
 from accord.schema.capabilities import Capabilities

@@ -25,7 +25,7 @@ from msgspec import UNSET
 
 from accord.agent.remote_client import with_absolute_paths
 from accord.agent.replay_tree import ReplayedUpdate, SessionReplay, enclosed, opened, update_head
-from accord.dialects.dialect import Dialect
+from accord.dialects import Dialect
 from accord.engine.peer import Peer
 from accord.errors import ConnectionClosed
 from accord.schema import codec, v1
@@ -48,7 +48,7 @@ from accord.session.replay_scan import (
     with_key,
 )
 from accord.session.values import Update
-from accord.store.store import NOTHING, Changes, Store, StoredSession
+from accord.store import NOTHING, Changes, Store, StoredSession
 
 _NOT_KEPT = frozenset(
     ("notice", "available_commands_update", "prompt_suggestions_update", "cursor_update", "replay_complete")
@@ -87,7 +87,7 @@ class Record:
         self._mark = marking(version)
         self._apart = classes_apart(version)
         if version == 2:
-            from accord.dialects.v2_replay import message_of_user  # loads the types of version 2
+            from accord.dialects.v2_dialect import message_of_user  # loads the types of version 2
 
             self._message_of_user = message_of_user
         self._name = os.urandom(4).hex()

@@ -19,12 +19,12 @@ import msgspec
 
 from accord._internal.tasks import Tasks
 from accord.agent.agent_capabilities import Version
-from accord.dialects.dialect import Dialect
+from accord.dialects import Dialect
 from accord.dialects.v1_dialect import V1Dialect
 from accord.engine.interceptors import Interceptors
 from accord.engine.peer import Peer
 from accord.errors import AccordError, CapabilityMissing, RequestError
-from accord.project.roots import is_unicode
+from accord.project.confined import is_unicode
 from accord.schema import v1
 from accord.schema.base import Json, Notification, Request
 from accord.schema.capabilities import Capabilities

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from accord.dialects import v1_replay
+from accord.dialects import v1_dialect
 from accord.errors import INTERNAL_ERROR
 from accord.schema import v1
 from accord.schema.base import Unknown
@@ -91,7 +91,7 @@ PART = 256 * 1024
 
 
 class ReplayWriter(Protocol):
-    """What `v1_replay` and `v2_replay` have in common: the updates of one version."""
+    """What `v1_dialect` and `v2_dialect` have in common: the updates of one version."""
 
     def message(self, told: Message, content: Sequence[v1.ContentBlock], *, first: bool) -> Iterator[Any]: ...
     def whole_message(self, told: Message) -> Iterator[Any]: ...
@@ -140,7 +140,7 @@ class Replay:
         yield from self._fitting(self._final())
         yield from self._fitting(self._writer.ending(self._record))
         if self._version == 1 and not self._capabilities.has(needs()[v1.PlanUpdate]):
-            plan = v1_replay.plan_without_ids(self._record)
+            plan = v1_dialect.plan_without_ids(self._record)
             yield from () if plan is None else (plan,)
 
     def closing(self) -> list[Any]:
@@ -245,10 +245,10 @@ def _in_parts(content: Sequence[v1.ContentBlock]) -> list[v1.ContentBlock]:
 
 def _writer(version: Version) -> ReplayWriter:
     if version == 1:
-        return v1_replay
-    from accord.dialects import v2_replay
+        return v1_dialect
+    from accord.dialects import v2_dialect
 
-    return v2_replay
+    return v2_dialect
 
 
 @functools.cache

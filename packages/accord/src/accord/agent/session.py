@@ -23,18 +23,17 @@ from accord._internal.tasks import Tasks
 from accord.agent.agent_capabilities import text_of
 from accord.agent.model_providers import Current, endpoint_of
 from accord.agent.plan import SessionPlans
-from accord.agent.prompt_queue import PromptQueue, SecondPrompt
 from accord.agent.public_error import public_error
 from accord.agent.record import Record, SessionUpdates, title_of
 from accord.agent.remote_client import ConnectedClient, RemoteClient, SessionClient
-from accord.agent.session_activity import Cancellations, SessionActivity
+from accord.agent.session_activity import Cancellations, PromptQueue, SecondPrompt, SessionActivity
 from accord.agent.session_config import Commands, Config, ConfigOptions, Models, Modes, SlashCommand, called_by, offered
 from accord.agent.user_questions import PermissionMemory
 from accord.engine.handlers import MessageT
 from accord.engine.interceptors import Registration
 from accord.errors import ConnectionClosed, RequestError, StoreError
 from accord.mistakes import check_text, check_word, wrong_type
-from accord.project.roots import Roots
+from accord.project.confined import Roots
 from accord.schema import v1
 from accord.schema.base import Json
 from accord.schema.sendable import check_meta, check_sendable, check_update, content_block

@@ -1,18 +1,311 @@
-"""`SessionActivity`: what a session does, what runs beside its turns, and telling the client of both.
+"""What a session does: its turns, one at a time, what happens to a second prompt, cancelling, and work beside turns.
 
-A state is a snapshot: it is told when it changes, and repeated when the list of background work changes. In version 1
-the dialect makes nothing of it, so nothing is told.
+Each prompt has a `QueuedPrompt` from its arrival until its answer. The first in the queue runs in the task of its
+prompt; the others wait. A cancelled turn is answered with `cancelled`, whatever its function returns or raises. If it
+does not end within the grace period, it is answered anyway, and the next prompt in the queue runs.
+
+With `steer`, a waiting prompt can join the running turn: the turn takes it, and both end together. A prompt that no
+turn takes becomes a turn of its own. Work that the agent begins by itself has a place in the same line.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator
-from contextlib import ExitStack, contextmanager
-from typing import Any, Final
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import ExitStack, asynccontextmanager, contextmanager
+from types import TracebackType
+from typing import Any, Final, Literal, Self
 
 from accord.agent.record import SessionUpdates
-from accord.dialects.dialect import Activity, Background, Dialect, End, Kind
+from accord.dialects import Activity, Background, Dialect, End, Kind
+from accord.errors import RequestError
+
+log = logging.getLogger("accord")
+
+SecondPrompt = Literal["queue", "reject", "cancel_first", "steer"]
+"""What becomes of a prompt in a session that works on one.
+
+It waits, is refused, takes the other's place, or is given to the turn that works. Only version 1 can refuse it.
+"""
+
+CANCELLED: Final = "cancelled"
+
+
+class QueuedPrompt:
+    """One prompt's place in the line, from its arrival to its answer.
+
+    place = queue.place()
+    with place:
+        if await place.comes():
+            place.stop_reason = await work()
+    answer(place.stop_reason)
+    """
+
+    __slots__ = (
+        "_at_end",
+        "_finished",
+        "_grace",
+        "_joined",
+        "_task",
+        "_timer",
+        "_turn_comes",
+        "_turns",
+        "is_cancelled",
+        "is_own",
+        "joins",
+        "on_overdue",
+        "on_taken",
+        "stop_reason",
+    )
+
+    def __init__(self, turns: PromptQueue, grace: float, *, is_own: bool = False) -> None:
+        self.is_own = is_own
+        """Whether it is no prompt, but work that the agent begins by itself."""
+        self.joins: QueuedPrompt | None = None
+        """The running turn that has taken this prompt."""
+        self.on_taken: Callable[[], Awaitable[Any]] | None = None
+        """Makes the prompt part of a running turn's conversation, and returns it for the turn; None if it cannot."""
+        self._joined: list[QueuedPrompt] = []
+        """The prompts that this turn has taken."""
+        self._finished: asyncio.Future[tuple[str, BaseException | None]] | None = None
+        """How the turn ended that has taken this prompt."""
+        self.is_cancelled = False
+        self.stop_reason = CANCELLED
+        """How the prompt is answered: `cancelled`, unless its work came to another end."""
+        self._turns = turns
+        self._grace = grace
+        self._turn_comes: asyncio.Future[None] | None = None
+        """What it waits for while it is not the first."""
+        self._task: asyncio.Task[Any] | None = None
+        """The task that works on it."""
+        self._timer: asyncio.TimerHandle | None = None
+        self.on_overdue: Callable[[], None] | None = None
+        """Called if cancelled work does not end within the grace: the prompt has to be answered without it."""
+        self._at_end: Callable[[BaseException | None], bool] | None = None
+
+    def wait(self) -> None:
+        """There are others before it."""
+        self._turn_comes = asyncio.get_running_loop().create_future()
+
+    def come(self) -> None:
+        """It is this one's turn now."""
+        if self._turn_comes is not None and not self._turn_comes.done():
+            self._turn_comes.set_result(None)
+
+    def cancel(self) -> None:
+        """Stop, or do not begin. A second time does nothing."""
+        if self.is_cancelled:
+            return
+        if self.joins is not None:
+            self.joins.cancel()
+            return
+        self.is_cancelled = True
+        self.come()
+        if self._task is not None:
+            self._task.cancel()
+            self._timer = asyncio.get_running_loop().call_later(self._grace, self._grace_is_over)
+
+    @property
+    def task(self) -> asyncio.Task[Any] | None:
+        """The task that works on it."""
+        return self._task
+
+    def at_end(self, do: Callable[[BaseException | None], bool]) -> None:
+        """Call this before the next prompt comes, with the error that ended the work, or None.
+
+        Its result says whether that error is dealt with; else it is raised.
+        """
+        self._at_end = do
+
+    # Joining a running turn
+
+    async def taken(self) -> Any | None:
+        """Take the next prompt that waits; None if there is none. The turn of this place runs."""
+        other = self._turns.next_to_join(self)
+        if other is None:
+            return None
+        self._joined.append(other)
+        self._turns.leave(other)
+        return await other.join_turn(self)
+
+    async def join_turn(self, running: QueuedPrompt) -> Any:
+        """Become part of this turn."""
+        assert self.on_taken is not None, "this prompt cannot join a turn"
+        self.joins = running
+        self._finished = asyncio.get_running_loop().create_future()
+        try:
+            return await self.on_taken()
+        finally:
+            self.come()
+
+    @property
+    def can_join(self) -> bool:
+        """Whether a running turn may take this prompt."""
+        return self.on_taken is not None and self.joins is None and not self.is_cancelled
+
+    async def ended(self) -> str:
+        """The stop reason of the turn that has taken this prompt; raises what the turn has raised."""
+        assert self._finished is not None, "no turn has taken this prompt"
+        stop_reason, error = await self._finished
+        if error is not None:
+            raise error
+        return stop_reason
+
+    def _finish_joined(self, error: BaseException | None) -> None:
+        for other in self._joined:
+            if other._finished is not None and not other._finished.done():
+                other._finished.set_result((self.stop_reason, error))
+
+    async def is_first(self) -> None:
+        """Wait until all prompts before this one have ended, or it is cancelled."""
+        if self._turn_comes is not None:
+            await self._turn_comes
+
+    async def comes(self) -> bool:
+        """Wait until it is this prompt's turn. False if the prompt was cancelled meanwhile."""
+        if self._turn_comes is not None:
+            await self._turn_comes
+        if self.is_cancelled or self.joins is not None:
+            return False
+        self._task = asyncio.current_task()
+        return True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        """Leave the line. An error that cancelling has caused is dropped: it is not the client's concern."""
+        self._task = None
+        if self._timer is not None:
+            self._timer.cancel()
+        if self.is_cancelled:
+            self.stop_reason = CANCELLED
+        dropped = error is not None and self._is_dropped(error)
+        try:
+            if self._at_end is not None:
+                dropped = self._at_end(None if dropped else error) or dropped
+        finally:
+            if self._joined:
+                self._finish_joined(None if dropped else error)
+            self._turns.leave(self)
+        return dropped
+
+    def _is_dropped(self, error: BaseException) -> bool:
+        # prompt-turn, Cancellation: errors that cancelling causes are answered with the stop reason all the same.
+        if isinstance(error, asyncio.CancelledError):
+            # Also when the agent is ended; what the author has cancelled himself is an error like any other.
+            task = asyncio.current_task()
+            return self.is_cancelled or (task is not None and task.cancelling() > 0)
+        if self.is_cancelled and isinstance(error, Exception):
+            log.info("a cancelled turn ended with an error", exc_info=error)
+            return True
+        return False
+
+    def _grace_is_over(self) -> None:
+        log.warning("a cancelled turn did not end within its grace period; its prompt was answered without it")
+        self._turns.leave(self)
+        self._finish_joined(None)
+        if self.on_overdue is not None:
+            self.on_overdue()
+
+
+class PromptQueue:
+    """The line of one session's prompts."""
+
+    def __init__(self, second_prompt: SecondPrompt, grace: float) -> None:
+        self._second_prompt: SecondPrompt = second_prompt
+        self._grace = grace
+        self._line: list[QueuedPrompt] = []
+        self._empty: asyncio.Future[None] | None = None
+        """Done when the queue is empty; None unless something waits for that."""
+
+    @property
+    def running(self) -> bool:
+        """Whether a prompt is being worked on."""
+        return bool(self._line)
+
+    def cancel(self) -> None:
+        """Cancel the running turn and the waiting prompts: all of them came before this.
+
+        Work of the agent's own that has not begun still begins.
+        """
+        for place in list(self._line):
+            if not place.is_own or place.task is not None:
+                place.cancel()
+
+    async def end(self) -> None:
+        """Cancel every prompt and all work, and wait until each has its answer."""
+        for place in list(self._line):
+            place.cancel()
+        if self._line:
+            self._empty = self._empty or asyncio.get_running_loop().create_future()
+            await asyncio.shield(self._empty)
+
+    def place(self) -> QueuedPrompt:
+        """A place at the end of the line; raises RequestError if a second prompt is refused."""
+        if self._line and self._second_prompt == "reject":
+            raise RequestError.invalid_request(
+                "this session is working on another prompt; wait for its answer, or cancel it"
+            )
+        if self._second_prompt == "cancel_first":
+            self.cancel()
+        place = QueuedPrompt(self, self._grace)
+        if self._line:
+            place.wait()
+        self._line.append(place)
+        return place
+
+    def place_for_own_work(self) -> QueuedPrompt:
+        """A place at the end of the line for work that the agent begins by itself; it is never refused."""
+        place = QueuedPrompt(self, self._grace, is_own=True)
+        if self._line:
+            place.wait()
+        self._line.append(place)
+        return place
+
+    @asynccontextmanager
+    async def paused(self) -> AsyncGenerator[None]:
+        """Wait until all that is in the line now has ended, and let what comes later wait for the end of this block.
+
+        Cancelling ends the wait like any other, and never the block.
+        """
+        place = self.place_for_own_work()
+        try:
+            await place.is_first()
+            yield
+        finally:
+            self.leave(place)
+
+    def runs_in(self, task: asyncio.Task[Any] | None) -> bool:
+        """Whether this task works on the running turn."""
+        return bool(self._line) and task is not None and self._line[0].task is task
+
+    def next_to_join(self, running: QueuedPrompt) -> QueuedPrompt | None:
+        """The prompt that waits the longest and may join this turn, if it runs and prompts steer turns."""
+        if self._second_prompt != "steer" or not self._line or self._line[0] is not running or running.is_cancelled:
+            return None
+        return next((place for place in list(self._line)[1:] if place.can_join), None)
+
+    def leave(self, place: QueuedPrompt) -> None:
+        """This prompt is done with; a second time does nothing."""
+        if place not in self._line:
+            return
+        was_first = self._line[0] is place
+        self._line.remove(place)
+        if self._line and was_first:
+            self._line[0].come()
+        elif not self._line and self._empty is not None:
+            self._empty.set_result(None)
+            self._empty = None
+
+
+# `SessionActivity`: what a session does, what runs beside its turns, and telling the client of both.
+#
+# A state is a snapshot: it is told when it changes, and repeated when the list of background work changes. In version 1
+# the dialect makes nothing of it, so nothing is told.
 
 
 class Cancellations:

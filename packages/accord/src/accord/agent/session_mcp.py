@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Sequence
 from typing import Protocol
 
-from accord.agent.prompt_queue import PromptQueue
 from accord.agent.record import SessionUpdates
+from accord.agent.session_activity import PromptQueue
 from accord.agent.tool import Tool
 from accord.errors import ConnectionClosed, McpServerError
 from accord.mcp.catalog import McpResult, McpTool

@@ -33,7 +33,7 @@ from accord.agent.replay_tree import subagent_id, update_head
 from accord.agent.session import StateT
 from accord.agent.tool import Tool
 from accord.agent.turn import ASKS_THE_USER, Turn, TurnRequests, meant_by
-from accord.dialects.dialect import Activity, End, Failure
+from accord.dialects import Activity, End, Failure
 from accord.errors import ConnectionClosed, StoreError
 from accord.mistakes import check_text
 from accord.schema import v1

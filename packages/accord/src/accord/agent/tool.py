@@ -35,7 +35,7 @@ from accord.agent.remote_client import (
 )
 from accord.agent.session_activity import Cancellations, DetachedTool
 from accord.agent.user_questions import Decision, Elicits, Offered, PermissionMemory, decided, options_of
-from accord.dialects.dialect import Dialect
+from accord.dialects import Dialect
 from accord.errors import AccordError, CapabilityMissing, ConnectionClosed
 from accord.mistakes import check_extensible_word, check_text
 from accord.printable import fenced

@@ -28,7 +28,7 @@ import msgspec
 
 from accord.agent.remote_client import CommandResult, RemoteClient, RemoteTerminal, SessionClient
 from accord.agent.session_activity import Cancellations
-from accord.dialects.dialect import Dialect
+from accord.dialects import Dialect
 from accord.errors import ConnectionClosed
 from accord.mistakes import check_sequence
 from accord.printable import fenced

@@ -17,14 +17,13 @@ from accord._internal.endpoint import Endpoint
 from accord.agent.agent_capabilities import text_of
 from accord.agent.model_providers import Current, endpoint_of
 from accord.agent.plan import PlanChange, PlanDocument, TurnPlan
-from accord.agent.prompt_queue import CANCELLED, QueuedPrompt
 from accord.agent.record import SessionUpdates
 from accord.agent.remote_client import RemoteClient, SessionClient
 from accord.agent.session import Session, StateT
-from accord.agent.session_activity import DetachedTool
+from accord.agent.session_activity import CANCELLED, DetachedTool, QueuedPrompt
 from accord.agent.tool import CommandParts, Location, Tool, ToolSurroundings
 from accord.agent.user_questions import Decision, Elicits, Offered
-from accord.dialects.dialect import Dialect, End, Failure
+from accord.dialects import Dialect, End, Failure
 from accord.engine.peer import Context
 from accord.errors import INTERNAL_ERROR, RequestError
 from accord.mistakes import check_extensible_word, check_text, shortened, wrong_type

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from accord._internal.consent import Consent
+from accord._internal import Consent
 from accord.agent.remote_client import ClientLink, Requester
 from accord.errors import METHOD_NOT_FOUND, PeerError
 from accord.mistakes import shown, wrong_type

@@ -31,15 +31,15 @@ from accord.agent.agent_capabilities import as_declared_in_version_1
 from accord.agent.agent_definition import AgentDefinition
 from accord.agent.authentication import Authentication
 from accord.agent.lifecycle import Lifecycle, asks_to_watch
-from accord.agent.prompt_queue import CANCELLED
 from accord.agent.public_error import public_store_error, public_store_errors
 from accord.agent.record import encoded_update
 from accord.agent.remote_client import ConnectedClient
 from accord.agent.replay_tree import update_head
 from accord.agent.session import Session
+from accord.agent.session_activity import CANCELLED
 from accord.agent.session_config import offered
 from accord.agent.turn import Turn
-from accord.dialects.dialect import End, Failure
+from accord.dialects import End, Failure
 from accord.dialects.v1_handlers_on_v2 import handlers_on_v2, in_v1, interceptors_on_v2
 from accord.dialects.v2_dialect import state_of
 from accord.engine.handlers import Handlers

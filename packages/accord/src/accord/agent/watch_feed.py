@@ -43,8 +43,7 @@ from accord.agent.remote_client import ConnectedClient
 from accord.agent.replay_tree import ReplayedUpdate, SessionReplay, belongs_to, needs, opened, tags, update_head
 from accord.agent.session import Session
 from accord.agent.session_config import offered
-from accord.dialects import v1_replay
-from accord.dialects.dialect import End
+from accord.dialects import End, v1_dialect
 from accord.engine.peer import Context
 from accord.errors import ConnectionClosed, ConversionError, RequestError, StoreError
 from accord.schema import codec, v1
@@ -52,7 +51,7 @@ from accord.schema.base import Unknown
 from accord.schema.capabilities import WATCH, Capabilities
 from accord.session import SessionState, updates
 from accord.session.replay_scan import Version, read, update_in
-from accord.store.store import Store, StoredSession
+from accord.store import Store, StoredSession
 
 ROOM = 4 * 1024 * 1024
 """Bytes of a session's present that are kept to tell a watcher of version 1 what happens in one of version 2."""
@@ -157,7 +156,7 @@ class _ToFirst:
         call = self._state.tool_calls.get(tool_call_id)
         if call is None:
             return ()
-        whole = v1_replay.tool_call(call, self._state)
+        whole = v1_dialect.tool_call(call, self._state)
         if not was_known:
             return (whole,)
         return (v1.ToolCallProgress(**{name: getattr(whole, name) for name in whole.__struct_fields__}),)

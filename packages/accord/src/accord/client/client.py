@@ -17,7 +17,7 @@ from accord.engine.handlers import Handlers, MessageT, RawHandlerT, Registrar
 from accord.engine.interceptors import Interception
 from accord.mistakes import check_sequence, check_text, check_word, wrong_type
 from accord.schema import v1
-from accord.schema.unknown_members import with_unknown_members
+from accord.schema.base import with_unknown_members
 from accord.services.file_service import Files
 from accord.services.permission_question import LEVELS, Ask, Level
 from accord.services.permission_service import Permissions

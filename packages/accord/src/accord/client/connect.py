@@ -25,10 +25,8 @@ from accord._internal.endpoint import Endpoint
 from accord._internal.tasks import within
 from accord.client.client import Client, definition_of
 from accord.client.handshake import VERSIONS, checked_versions
-from accord.client.live_agent import LiveAgent
+from accord.client.live_agent import LiveAgent, Restart
 from accord.client.remote_agent import RemoteAgent, kept_open
-from accord.client.restart import Restart
-from accord.client.target import CommandTarget, Target
 from accord.engine.connection import Limits
 from accord.errors import AccordError
 from accord.installation import (
@@ -43,9 +41,9 @@ from accord.installation import (
 )
 from accord.mistakes import wrong_type
 from accord.program import OWNER
-from accord.trace.trace_events import Observer
+from accord.trace import Observer
+from accord.transports import CommandTarget, Target, Transport
 from accord.transports.memory_transport import pair
-from accord.transports.transport_interface import Transport
 
 if TYPE_CHECKING:
     from accord import Agent

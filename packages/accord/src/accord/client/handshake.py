@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from msgspec import Raw
 
-from accord.client.target import Target
 from accord.engine.connection import Limits
 from accord.engine.handlers import Handlers
 from accord.engine.peer import Peer
@@ -45,7 +44,8 @@ from accord.mistakes import wrong_type
 from accord.schema import codec, legacy, v1
 from accord.schema.base import Json
 from accord.schema.capabilities import Capabilities
-from accord.trace.trace_events import Observer
+from accord.trace import Observer
+from accord.transports import Target
 
 if TYPE_CHECKING:
     from accord.engine.spans import Spans

@@ -1,4 +1,4 @@
-"""`LiveAgent`: an agent while a client is connected to it. The caller holds its face, the `RemoteAgent`.
+"""`LiveAgent`: an agent while a client is connected to it, and its restart. The caller holds the `RemoteAgent`.
 
 session/update ──▶ `Sessions.arrived` ──▶ its LiveSession, or `UnknownSessionUpdates` until there is one
 requests of the agent ──▶ the client's services, which find the session by its id
@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
@@ -20,9 +21,8 @@ from accord._internal.endpoint import Endpoint
 from accord._internal.tasks import Tasks, adapted, to_the_end
 from accord.client.client import ClientDefinition
 from accord.client.handshake import VERSIONS, Offer, open_link
-from accord.client.restart import AgentRestarter, Restart
+from accord.client.remote_session import RemoteSession
 from accord.client.session_table import Sessions
-from accord.client.target import CommandTarget, Target
 from accord.engine.connection import Limits
 from accord.engine.handlers import Handlers, MessageT, Registrar
 from accord.engine.interceptors import Interceptors
@@ -34,13 +34,15 @@ from accord.schema import v1
 from accord.schema.base import Json, Notification, Request
 from accord.schema.capabilities import AgentOffers
 from accord.services.service import Service
-from accord.trace.trace_events import Observer
+from accord.trace import Observer
+from accord.transports import CommandTarget, Target
 
 if TYPE_CHECKING:
     from accord.client.lent_tools import EditorServer, Lending
     from accord.dialects.v2_requests import V2Agent
     from accord.engine.spans import Spans
     from accord.mcp.tool_server import ToolServer
+
 
 ResultT = TypeVar("ResultT")
 
@@ -418,3 +420,142 @@ def _checked(wanted: Mapping[str, Endpoint]) -> Mapping[str, Endpoint]:
         if not isinstance(cast("object", provider_id), str) or not isinstance(cast("object", endpoint), Endpoint):
             raise wrong_type("connect(providers=...)", "Endpoints by the ids of providers", endpoint)
     return wanted
+
+
+# Restarting an agent that died, with its sessions.
+#
+#     connection ends ──▶ wait, a little longer each time ──▶ open_link ──▶ resume or load each session
+#
+# Requests to the dead agent have failed by then, with `ConnectionClosed`; requests made during the restart wait for it.
+# Without a `Restart` policy the end of the connection is the end of its sessions.
+
+
+log = logging.getLogger("accord")
+
+
+@dataclass(frozen=True, slots=True)
+class Restarted:
+    """What happened to an agent that died or had to be restarted."""
+
+    why: str
+    """How the agent ended."""
+    agent_is_back: bool
+    """Whether the agent runs again; if not, all of its sessions are lost."""
+    attempts: int
+    """How many times the agent was started."""
+    resumed: list[RemoteSession] = field(default_factory=list["RemoteSession"])
+    """The sessions that the agent resumed or loaded; they go on."""
+    lost: list[RemoteSession] = field(default_factory=list["RemoteSession"])
+    """The sessions that the agent could not resume or load; they have ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """How a dead agent is restarted.
+
+    connect(["my-agent"], restart=accord.Restart(on_event=print))
+    """
+
+    attempts: int = 5
+    """How many times in a row the agent is started before it counts as lost."""
+    first_pause: float = 0.5
+    """Seconds before the first attempt; each further pause is twice as long."""
+    longest_pause: float = 30.0
+    """Seconds that a pause may grow to."""
+    on_event: Callable[[Restarted], object] | None = None
+    """Called after each restart, and when the agent could not be restarted."""
+
+
+class AgentRestarter:
+    """Watches the connection of one agent, and restarts the agent."""
+
+    def __init__(self, remote: LiveAgent, policy: Restart | None) -> None:
+        self._remote = remote
+        self._policy = policy
+        self._watching: asyncio.Task[None] | None = None
+        self._is_ready = asyncio.Event()
+        self._is_ready.set()
+        self._changing = asyncio.Lock()
+
+    def start(self) -> None:
+        """Begin to watch."""
+        self._watching = asyncio.create_task(self._watch(), name=f"accord watches {self._remote.name}")
+
+    async def stop(self) -> None:
+        """Stop watching, because the connection is closed on purpose."""
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.wait([self._watching])
+        self._is_ready.set()
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether requests can be sent now: the agent is not being restarted, and is not about to be."""
+        watching = self._watching
+        will_restart = self._policy is not None and watching is not None and not watching.done()
+        if will_restart and not self._remote.peer.connection.is_open:  # `_watch` has yet to notice the end
+            self._is_ready.clear()  # set again when the restart has ended, however it ends
+        return self._is_ready.is_set()
+
+    async def ready(self) -> None:
+        """Wait while the agent is being restarted."""
+        while not self.is_ready:
+            await self._is_ready.wait()
+
+    async def restart(self, why: str) -> None:
+        """End the agent now and start it again, whatever the policy."""
+        async with self._changing:
+            self._is_ready.clear()
+            await self._remote.peer.close()
+            await self._revive(why, self._policy or Restart(attempts=1, first_pause=0.0))
+
+    async def _watch(self) -> None:
+        while True:
+            peer = self._remote.peer
+            end = await peer.connection.closed()
+            self._remote.sessions.connection_ended(end.error())
+            async with self._changing:
+                if self._remote.peer is not peer:
+                    continue  # it was restarted on purpose
+                if self._policy is None:
+                    await self._remote.sessions.end_all()
+                    return
+                self._is_ready.clear()
+                if not await self._revive(str(end.error()), self._policy):
+                    return
+
+    async def _revive(self, why: str, policy: Restart) -> bool:
+        attempts = 0
+        try:
+            while attempts < policy.attempts:
+                await asyncio.sleep(min(policy.first_pause * 2**attempts, policy.longest_pause))
+                attempts += 1
+                try:
+                    await self._remote.open_link()
+                except AccordError as error:
+                    log.warning("%s could not be restarted (attempt %d): %s", self._remote.name, attempts, error)
+                else:
+                    break
+            else:
+                lost = list(self._remote.sessions.faces().values())
+                await self._remote.sessions.end_all()
+                self._tell(policy, Restarted(why, False, attempts, [], lost))
+                return False
+            resumed, lost = await self._remote.sessions.resume_all()
+        finally:
+            self._is_ready.set()
+        self._tell(policy, Restarted(why, True, attempts, resumed, lost))
+        return True
+
+    def _tell(self, policy: Restart, event: Restarted) -> None:
+        log.warning(
+            "%s ended (%s) and %s",
+            self._remote.name,
+            event.why,
+            "was restarted" if event.agent_is_back else "could not be restarted",
+        )
+        if policy.on_event is not None:
+            try:
+                policy.on_event(event)
+            except Exception:
+                log.exception("Restart.on_event raised an error")

@@ -15,10 +15,10 @@ import subprocess
 from collections.abc import Mapping, Sequence
 
 from accord.client.live_agent import LiveAgent
-from accord.client.target import CommandTarget
 from accord.errors import AccordError
 from accord.schema import legacy, v1
 from accord.schema.base import Unknown
+from accord.transports import CommandTarget
 from accord.transports.launch import environment
 
 

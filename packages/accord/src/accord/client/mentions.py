@@ -12,8 +12,8 @@ import re
 from pathlib import Path
 
 from accord.mistakes import shown
+from accord.project.confined import Roots
 from accord.project.project import Project, read_named
-from accord.project.roots import Roots
 from accord.schema import v1
 
 MOST_EMBEDDED = 256 * 1024

@@ -31,7 +31,7 @@ from accord.engine.handlers import MessageT
 from accord.engine.interceptors import Registration
 from accord.errors import CapabilityMissing, ConnectionClosed, Overflow
 from accord.mistakes import check_callable, check_text, meant
-from accord.project.roots import Roots
+from accord.project.confined import Roots
 from accord.schema import codec, v1
 from accord.schema.base import Json, Request
 from accord.schema.sendable import check_meta, content_block

@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import msgspec
 
-from accord._internal.light_event import LightEvent
-from accord._internal.tasks import within as in_time
+from accord._internal.tasks import LightEvent, within as in_time
 from accord.client.remote_subagent import RemoteSubagent, SubagentSaid, face_of
 from accord.client.update_buffer import UpdateBuffer
 from accord.engine.outgoing import PendingRequest

@@ -1,1 +1,119 @@
-"""What the versions of the protocol say, and how: all that knows a version, but the wire types themselves."""
+"""What the versions of the protocol say, and how. `Dialect`: how one session speaks in one version.
+
+Sessions, turns and tools are the same in every version. What they do reaches the client through a dialect:
+
+- what streams (`turn.say`, `turn.think`) is made from the dialect's classes, with no conversion;
+- every other update may be a value of either version, and `fitted` gives what is sent in its place;
+- states (working, waiting, idle) are updates in version 2, and nothing in version 1, where the answer to a prompt says
+  that its turn has ended.
+
+A dialect makes values and sends nothing, so it needs no connection.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
+
+import msgspec
+
+from accord.schema import v1
+from accord.schema.base import Json
+from accord.session.replay_scan import Version
+
+Activity = Literal["running", "requires_action", "idle"]
+"""What a session does: it works, it waits for its user, or it does nothing."""
+
+
+ENDED = ("completed", "failed", "cancelled")
+"""The statuses with which a tool call ends."""
+
+Kind = Literal["tool_call", "terminal"]
+"""What can run beside the turns, and be cancelled by itself."""
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """Why work ended with an error: what the answer to a request would say."""
+
+    code: int
+    message: str
+    data: Json = None
+
+
+class End(msgspec.Struct, frozen=True, kw_only=True):
+    """How a stretch of work ended."""
+
+    stop_reason: str
+    usage: v1.Usage | None = None
+    meta: dict[str, Json] | None = None
+    failure: Failure | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it says nothing but the stop reason."""
+        return self.usage is None and self.failure is None and not self.meta
+
+
+class Background(msgspec.Struct, frozen=True):
+    """One thing that runs beside the turns: a tool call or a terminal."""
+
+    kind: Kind
+    id: str
+
+
+class Dialect(ABC):
+    """How one session speaks in one version of the protocol."""
+
+    version: ClassVar[Version]
+    replaces_messages: ClassVar[bool]
+    """Whether a message that was sent can be replaced or taken back."""
+    commands_come_with_answers: ClassVar[bool]
+    """Whether the answers that open sessions hold the commands, so that no update is needed after them."""
+
+    agent_chunk: type[Any]
+    """The classes of chunks belong to the hot path, so each is one attribute away."""
+    thought_chunk: type[Any]
+    user_chunk: type[Any]
+    sendable: frozenset[type[Any]]
+    """The classes of updates that are sent as they are; `fitted` says what is sent for all others."""
+
+    @abstractmethod
+    def fitted(self, update: Any) -> Sequence[Any]:
+        """What is sent for this update, in order; raises ConversionError for what this version cannot express."""
+
+    @abstractmethod
+    def message(self, message_id: v1.MessageId, blocks: Sequence[v1.ContentBlock]) -> Sequence[Any]:
+        """The updates that make this the whole message with this id."""
+
+    def told(self, tool_call: v1.ToolCallUpdate) -> None:  # noqa: B027  (only a dialect with a memory needs it)
+        """The client has learnt this of a tool call from another message, such as a question."""
+
+    # What only some versions tell: None stands for nothing
+
+    def state(self, activity: Activity, background: Sequence[Background] | None, end: End | None = None) -> Any | None:  # noqa: ARG002
+        """The update that tells what the session does.
+
+        `background` is None as long as the session has never had any; `end` is the end of the work before.
+        """
+        return None
+
+    def plain_state(self, activity: Activity, stop_reason: str | None) -> bytes | None:  # noqa: ARG002
+        """The JSON of a `state` that says nothing but these words, as most do."""
+        return None
+
+    def terminal_begins(self, id: str, command: str, cwd: str) -> Any | None:  # noqa: A002, ARG002
+        """The update that shows a command of the agent, which may be cancelled; None: it is shown as text."""
+        return None
+
+    def terminal_output(self, id: str, data: bytes, *, replaces: bool) -> Any | None:  # noqa: A002, ARG002
+        """The update that adds output to a terminal, or `replaces` all of it."""
+        return None
+
+    def terminal_ended(self, id: str, status: v1.TerminalExitStatus) -> Any | None:  # noqa: A002, ARG002
+        """The update that says how a command ended."""
+        return None
+
+    def cancellable(self, kind: Kind, id: str, *, offered: bool) -> Any | None:  # noqa: A002, ARG002
+        """The update that says whether the client may cancel this."""
+        return None

@@ -18,7 +18,7 @@ from accord.schema.capabilities import CapabilityGuard
 from accord.schema.conversion import to_v1, to_v2
 
 if TYPE_CHECKING:
-    from accord.dialects.dialect import Dialect
+    from accord.dialects import Dialect
 
 ResultT = TypeVar("ResultT")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from accord._internal.lazy_names import homes_of, on_first_use
+from accord.installation import homes_of, on_first_use
 
 if TYPE_CHECKING:
     from accord.engine.incoming_requests import IncomingRequest as IncomingRequest

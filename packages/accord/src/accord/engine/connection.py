@@ -19,21 +19,19 @@ from typing import Any, Self
 import msgspec
 from msgspec import Raw
 
-from accord._internal.light_event import LightEvent
-from accord._internal.tasks import Tasks, first_of, to_the_end
+from accord._internal.tasks import LightEvent, Tasks, first_of, to_the_end
 from accord.engine.dispatch import Dispatch, Role
-from accord.engine.flow_control import BACKLOG, MARK, STALLED, Backlog, ReadPause
+from accord.engine.flow_control import BACKLOG, MARK, STALLED, Backlog, Early, Outbox, ReadPause
 from accord.engine.incoming_requests import IncomingRequest, IncomingRequests
 from accord.engine.lanes import Lanes, inside
-from accord.engine.outbox import Early, Outbox
 from accord.engine.outgoing import RAW_RESULT, OutgoingRequests, PendingRequest
 from accord.engine.routes import Routes
 from accord.errors import ConnectionClosed, Overflow
 from accord.jsonrpc import wire_messages
 from accord.jsonrpc.line_frames import Oversized
-from accord.jsonrpc.open_requests import OpenRequests
-from accord.trace.trace_events import Observer, Watch
-from accord.transports.transport_interface import End, Transport
+from accord.jsonrpc.wire_messages import OpenRequests
+from accord.trace import Observer, Watch
+from accord.transports import End, Transport
 
 
 class Limits(msgspec.Struct, frozen=True):

@@ -1,18 +1,19 @@
-"""What comes in: frames become messages, and each message is handed on. Bad input gets an answer or a note.
+"""What comes in is handed on; the gate says what happens to messages before the handshake, and to a second handshake.
 
-    frame ──▶ parse ──┬─ notification ──▶ its route ──▶ its handler, at once or through its lane (`lanes`)
-                      ├─ request ───────▶ the gate ───▶ `incoming_requests`
-                      ├─ answer ────────▶ `outgoing`
-                      └─ malformed ─────▶ an error to the peer; or the request that it was meant to answer fails
+The handshake is the request that opens a connection: `initialize`, or `proxy/initialize` for a proxy.
 
-A transport delivers many frames at a time, and each is handled before the next one is read. So the order of the wire
-is the order of handling, and what the handlers send meanwhile is joined into one write.
+| | before the handshake | while it is being answered | answered, repeatable | afterwards |
+|---|---|---|---|---|
+| the handshake | passes | -32600 | passes | -32600 |
+| another request | -32600 | waits | passes | passes |
+| a notification | ignored | waits | passes | passes |
 
-A heavy frame is parsed and decoded in a thread (`DecodeThread`). What arrives meanwhile waits, so that the order of
-the wire stays:
+A handshake is repeatable where the version of the protocol says so (version 2), until another request passes.
 
-    receive ─▶ a heavy frame ─▶ `read`: in a thread ──▶ its message is handled ──▶ the frames that waited, one of which
-               and those that follow it: `wait`                                    may be heavy again
+The messages that wait are counted (see `flow_control`): past a limit the connection stops reading.
+
+After a handshake that was answered with an error the gate is in the state from before it, and the messages that waited
+are refused or ignored in that state.
 """
 
 from __future__ import annotations
@@ -23,30 +24,126 @@ import contextvars
 import functools
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Literal
 
 from msgspec import Raw
 
 from accord._internal.tasks import Tasks, is_awaitable, pass_on
-from accord.engine.flow_control import Backlog, ReadPause
-from accord.engine.handshake_gate import HandshakeGate
+from accord.engine.flow_control import Backlog, Outbox, ReadPause
 from accord.engine.incoming_requests import EMPTY, WEIGHT, IncomingRequest, IncomingRequests
 from accord.engine.lanes import Lanes
-from accord.engine.outbox import Outbox
 from accord.engine.outgoing import CANCEL_REQUEST, OutgoingRequests, PendingRequest
 from accord.engine.routes import MISFITS, Route, Routes
 from accord.errors import INVALID_REQUEST, PARSE_ERROR, DecodeError
 from accord.jsonrpc import chunked_decode, wire_messages
 from accord.jsonrpc.chunked_decode import LIGHT, is_heavy
 from accord.jsonrpc.line_frames import Oversized, RequestId
-from accord.jsonrpc.open_requests import OpenRequests, key_of
-from accord.jsonrpc.wire_messages import Malformed, Message, NotificationFrame, RequestFrame, ResponseFrame
+from accord.jsonrpc.wire_messages import (
+    Malformed,
+    Message,
+    NotificationFrame,
+    OpenRequests,
+    RequestFrame,
+    ResponseFrame,
+    key_of,
+)
 from accord.schema.codec import decode
 from accord.schema.methods import is_handshake
 from accord.schema.v1 import CancelRequestNotification
-from accord.trace.trace_events import IN, Watch
-from accord.transports.transport_interface import Transport
+from accord.trace import IN, Watch
+from accord.transports import Transport
+
+Passage = Literal["pass", "wait", "refuse", "ignore"]
+State = Literal["before", "during", "repeatable", "after"]
+Kind = Literal["handshake", "call", "tell"]
+
+_PASSAGES: dict[tuple[State, Kind], Passage] = {
+    ("before", "handshake"): "pass",
+    ("before", "call"): "refuse",
+    ("before", "tell"): "ignore",
+    ("during", "handshake"): "refuse",
+    ("during", "call"): "wait",
+    ("during", "tell"): "wait",
+    ("repeatable", "handshake"): "pass",
+    ("repeatable", "call"): "pass",
+    ("repeatable", "tell"): "pass",
+    ("after", "handshake"): "refuse",
+    ("after", "call"): "pass",
+    ("after", "tell"): "pass",
+}
+
+_PROBLEMS: dict[State, str] = {
+    "before": "initialize must come before {method}",
+    "during": "another initialize has not been answered yet",
+    "repeatable": "the connection is already initialized",
+    "after": "the connection is already initialized",
+}
+"""Why a request is refused."""
+
+
+class HandshakeGate:
+    """Decides which messages may pass, and keeps those that wait. Pure."""
+
+    __slots__ = ("_calls", "_earlier", "state", "waiting")
+
+    def __init__(self) -> None:
+        self.state: State = "before"
+        self._earlier: State = "before"
+        """The state from before the handshake that is being answered."""
+        self.waiting: list[RequestFrame | NotificationFrame] = []
+        self._calls: set[Hashable] = set()
+        """The ids of the calls among them, by `key_of`."""
+
+    def passage(self, message: RequestFrame | NotificationFrame, *, handshake: bool = False) -> Passage:
+        """What to do with this message; `handshake` is the trait of its class. One that waits is kept here."""
+        kind: Kind = "handshake" if handshake else "tell" if isinstance(message, NotificationFrame) else "call"
+        passage = _PASSAGES[self.state, kind]
+        if passage == "pass" and handshake:
+            self._earlier, self.state = self.state, "during"
+        elif passage == "pass" and kind == "call":
+            self.state = "after"
+        elif passage == "wait":
+            self.keep(message)
+        return passage
+
+    def keep(self, message: RequestFrame | NotificationFrame) -> None:
+        """Let this message wait for the answer to the handshake."""
+        self.waiting.append(message)
+        if isinstance(message, RequestFrame):
+            self._calls.add(key_of(message.id))
+
+    def keeps(self, request_id: RequestId | None) -> bool:
+        """Whether a call with this id waits."""
+        return request_id is not None and key_of(request_id) in self._calls
+
+    def answered(self, *, well: bool, repeatable: bool = False) -> list[RequestFrame | NotificationFrame]:
+        """The handshake has been answered. Returns the messages that waited: each has to ask for its passage again."""
+        self.state = self._earlier if not well else "repeatable" if repeatable else "after"
+        waiting, self.waiting, self._calls = self.waiting, [], set()
+        return waiting
+
+    def problem(self, message: RequestFrame) -> str:
+        """Why this request was refused."""
+        return _PROBLEMS[self.state].format(method=message.method)
+
+
+# What comes in: frames become messages, and each message is handed on. Bad input gets an answer or a note.
+#
+#     frame ──▶ parse ──┬─ notification ──▶ its route ──▶ its handler, at once or through its lane (`lanes`)
+#                       ├─ request ───────▶ the gate ───▶ `incoming_requests`
+#                       ├─ answer ────────▶ `outgoing`
+#                       └─ malformed ─────▶ an error to the peer; or the request that it was meant to answer fails
+#
+# A transport delivers many frames at a time, and each is handled before the next one is read. So the order of the wire
+# is the order of handling, and what the handlers send meanwhile is joined into one write.
+#
+# A heavy frame is parsed and decoded in a thread (`DecodeThread`). What arrives meanwhile waits, so that the order of
+# the wire stays:
+#
+#     receive ─▶ a heavy frame ─▶ `read`: in a thread ─▶ its message is handled ─▶ the frames that waited, one of which
+#                and those that follow it: `wait`                                   may be heavy again
+
 
 log = logging.getLogger("accord")
 

@@ -26,9 +26,8 @@ import msgspec
 from msgspec import Raw
 
 from accord._internal.tasks import Tasks, give_up, pass_on
-from accord.engine.flow_control import Backlog
+from accord.engine.flow_control import Backlog, Outbox
 from accord.engine.lanes import Lanes, inside
-from accord.engine.outbox import Outbox
 from accord.engine.routes import MISFITS, Route
 from accord.errors import (
     INTERNAL_ERROR,
@@ -43,8 +42,7 @@ from accord.errors import (
 )
 from accord.jsonrpc import wire_messages
 from accord.jsonrpc.line_frames import RequestId
-from accord.jsonrpc.open_requests import OpenRequests, key_of
-from accord.jsonrpc.wire_messages import RequestFrame
+from accord.jsonrpc.wire_messages import OpenRequests, RequestFrame, key_of
 from accord.mistakes import WrongReturn, error_of_author, place_of
 from accord.schema.codec import REFUSALS
 

@@ -14,16 +14,14 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 import msgspec
 from msgspec import UNSET, Raw
 
-from accord.engine.flow_control import ReadPause
+from accord.engine.flow_control import Outbox, ReadPause
 from accord.engine.lanes import HoldingUp, Inside, Lanes, inside
-from accord.engine.outbox import Outbox
 from accord.errors import EncodeError, Overflow, PeerError, ProtocolError, Timeout
 from accord.jsonrpc import wire_messages
 from accord.jsonrpc.line_frames import RequestId
-from accord.jsonrpc.open_requests import OpenRequests
-from accord.jsonrpc.wire_messages import ResponseFrame, UnencodedRequest
+from accord.jsonrpc.wire_messages import OpenRequests, ResponseFrame, UnencodedRequest
 from accord.schema import codec
-from accord.transports.transport_interface import End
+from accord.transports import End
 
 if TYPE_CHECKING:
     from accord.engine.spans import SpanEnd

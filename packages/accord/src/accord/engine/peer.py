@@ -41,7 +41,7 @@ from accord.schema import codec, legacy, v1
 from accord.schema.base import Json, Notification, Request
 from accord.schema.capabilities import Capabilities, CapabilityGuard, declared_in
 from accord.schema.methods import may_be_empty, row_for
-from accord.transports.transport_interface import Transport
+from accord.transports import Transport
 
 if TYPE_CHECKING:
     from accord.engine.spans import Spans

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from accord._internal.lazy_names import on_first_use
+from accord.installation import on_first_use
 
 if TYPE_CHECKING:
     from accord.hosts.host_table import HostRow as HostRow

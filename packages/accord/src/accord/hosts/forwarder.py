@@ -38,7 +38,7 @@ from accord.http.headers import CONNECTION_ID, NUMBERED
 from accord.http.server.asgi import Receive, Scope, Send, gone, header_pairs, headers_of, path_of
 from accord.http.server.cluster import FORWARDED, HOP, ClusterApp, ForwardedRequest, Signed
 from accord.http.server.validation import Refusal
-from accord.transports.transport_interface import End, Transport
+from accord.transports import End, Transport
 from accord.transports.websocket_client import WebSocketTransport
 from accord.transports.wrapped_transport import relay
 

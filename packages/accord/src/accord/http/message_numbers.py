@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from accord._internal.light_event import LightEvent
+from accord._internal.tasks import LightEvent
 from accord.jsonrpc.line_frames import Oversized
 
 HELD = 16 * 1024 * 1024

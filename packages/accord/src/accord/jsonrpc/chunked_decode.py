@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Raw
 
 from accord.errors import INVALID_REQUEST
-from accord.jsonrpc import structure_limits, wire_messages
+from accord.jsonrpc import frame_structure, wire_messages
 from accord.jsonrpc.wire_messages import Malformed, Message, RequestFrame, ResponseFrame
 
 Json: TypeAlias = Any
@@ -54,7 +54,7 @@ def is_heavy(frame: bytes) -> bool:
     """Whether to read this frame in a thread."""
     if len(frame) <= LIGHT:
         return False
-    return len(frame) > LIGHT_STRINGS or not structure_limits.is_mostly_strings(frame)
+    return len(frame) > LIGHT_STRINGS or not frame_structure.is_mostly_strings(frame)
 
 
 def read(frames: list[bytes]) -> Message | Malformed:

@@ -12,7 +12,7 @@ what they offer, in ACP's types. Nothing here depends on an agent.
 
 from typing import TYPE_CHECKING
 
-from accord._internal.lazy_names import homes_of, on_first_use
+from accord.installation import homes_of, on_first_use
 
 if TYPE_CHECKING:
     from accord.mcp.catalog import (

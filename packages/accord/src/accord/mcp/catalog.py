@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from accord._internal.consent import Consent
+from accord._internal import Consent
 from accord.schema import codec, v1
 from accord.schema.base import Json, Unknown
 

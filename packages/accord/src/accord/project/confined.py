@@ -1,24 +1,10 @@
-"""Opens files inside a root, so that no link can lead outside, not even one that is made meanwhile.
+"""The roots of a session, the folders for its files and commands; and files opened inside a root, whatever links do.
 
-The problem: a program checks a path and then uses it, and between the two a folder of the path becomes a link.
+`Roots` compares names only. `Folder` opens files and makes sure that the file system agrees, whatever links there are
+and whatever changes meanwhile.
 
-The rule: a path is never used whole. Beginning at the root, each folder is opened by its name alone, relative to the
-descriptor of the folder before, and never through a link. The file itself is used by its name in the last folder's
-descriptor. Whatever is renamed or linked meanwhile, each folder was reached from the root by real names.
-
-Links are resolved here instead of by the kernel. If a link points inside the session's roots, its names are walked in
-its place; if it leaves them, by `..` or by an absolute path, the request is refused. So `CLAUDE.md -> AGENTS.md` works
-and `build -> /etc` does not. Links in `/proc` are resolved here as ordinary links, so the kernel never follows them.
-
-What is written below `.git` runs as a program the next time that the user works with git: hooks, `core.fsmonitor`. So
-nothing is written there, whichever link or spelling leads to it.
-
-Platforms that cannot open a file relative to a folder (Windows) open it by its whole path and check it afterwards
-(`NamedFolder`). Every link is refused there, and so is every name that Windows reads in a special way: it removes dots
-and spaces at the end of a name, takes `NUL.txt` for a device and `notes.txt:hidden` for a second content of a file. The
-real path of an opened file is compared with the expected one, so a read never leaves the root. A write checks the new
-file the same way before it has content. One race remains: a program that exchanges folders at the instant in which the
-new file takes the old one's name.
+A root may be a link, or its path may lead through one (`/tmp` on macOS). Roots are resolved once, when the session
+begins, and agents may use either name. Later changes of such a link have no effect on the session.
 """
 
 from __future__ import annotations
@@ -29,13 +15,141 @@ import re
 import stat
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from accord.errors import RequestError
-from accord.project.roots import RootedPath, Roots, outside
+
+LONGEST = 4096
+"""Bytes of a path: the limit of Linux."""
+
+
+class RootedPath(msgspec.Struct, frozen=True):
+    """A path inside a root: the real path of the root, and the names below it."""
+
+    root: Path
+    names: tuple[str, ...]
+
+    @property
+    def path(self) -> Path:
+        """The whole path."""
+        return self.root.joinpath(*self.names)
+
+
+class Roots:
+    """The folders of a session, resolved when it began.
+
+    >>> Roots(["/srv/project"]).locate("/srv/project/src/../README.md").names
+    ('README.md',)
+    >>> Roots(["/srv/project"]).locate("/srv/other")
+    Traceback (most recent call last):
+    accord.errors.RequestError: outside the session's folders [-32602]
+    """
+
+    def __init__(self, folders: Iterable[str | os.PathLike[str]]) -> None:
+        found: dict[tuple[str, ...], Path] = {}
+        for folder in map(Path, folders):
+            if not folder.is_absolute():
+                raise ValueError(f"folder must be an absolute path, got {str(folder)!r}")
+            real = Path(os.path.realpath(folder))
+            for name in (str(real), str(folder)):
+                found.setdefault(_folded(_normal(name)), real)
+        self._by_parts = found
+        self._lengths = sorted({len(parts) for parts in found}, reverse=True)  # the innermost root comes first
+        self.folders: tuple[Path, ...] = tuple(dict.fromkeys(found.values()))
+        """The real paths of the roots."""
+
+    def locate(self, path: str | os.PathLike[str]) -> RootedPath:
+        """Find the root of a path; raises RequestError (-32602) for a path that is malformed or outside the roots."""
+        return RootedPath(*self.split(Path(*_parts(os.fspath(path)))))
+
+    def split(self, path: Path) -> tuple[Path, tuple[str, ...]]:
+        """The real path of the root of an absolute path, and the names below it; `..` is kept."""
+        parts = path.parts
+        for length in self._lengths:
+            if (root := self._by_parts.get(_folded(parts[:length]))) is not None:
+                return root, parts[length:]
+        raise outside(path)
+
+    def __contains__(self, path: str | os.PathLike[str]) -> bool:
+        try:
+            self.locate(path)
+        except RequestError:
+            return False
+        return True
+
+
+def _parts(path: str) -> tuple[str, ...]:
+    """The names of a path, with `.` and `..` resolved by name."""
+    if len(path) > LONGEST or len(path.encode("utf-8", "surrogatepass")) > LONGEST:  # before the path is parsed
+        raise RequestError.invalid_params(f"path is too long: at most {LONGEST} bytes are allowed", path=path[:200])
+    if not path or "\0" in path or not Path(path).is_absolute() or not is_unicode(path):
+        raise RequestError.invalid_params(
+            "path must be absolute and valid Unicode without null bytes", path=ascii(path)[:200]
+        )
+    return _normal(path)
+
+
+def _normal(path: str) -> tuple[str, ...]:
+    normal = os.path.normpath(path)
+    if os.sep == "/":  # to Linux and macOS, two leading slashes mean one; POSIX lets `normpath` keep both
+        normal = "/" + normal.lstrip("/")
+    return Path(normal).parts
+
+
+if sys.platform == "win32":
+
+    def _folded(parts: tuple[str, ...]) -> tuple[str, ...]:
+        """Names of Windows have no case: clients and agents write drive letters in both."""
+        return tuple(map(os.path.normcase, parts))
+
+else:
+
+    def _folded(parts: tuple[str, ...]) -> tuple[str, ...]:
+        return parts
+
+
+def is_unicode(path: str) -> bool:
+    """Whether the path can be encoded: half a surrogate pair would become a stray byte of the file's name."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def outside(path: str | os.PathLike[str]) -> RequestError:
+    """The error for a path outside the session's folders."""
+    return RequestError.invalid_params("outside the session's folders", path=os.fspath(path)[:1000])
+
+
+# Opens files inside a root, so that no link can lead outside, not even one that is made meanwhile.
+#
+# The problem: a program checks a path and then uses it, and between the two a folder of the path becomes a link.
+#
+# The rule: a path is never used whole. Beginning at the root, each folder is opened by its name alone, relative to the
+# descriptor of the folder before, and never through a link. The file itself is used by its name in the last folder's
+# descriptor. Whatever is renamed or linked meanwhile, each folder was reached from the root by real names.
+#
+# Links are resolved here instead of by the kernel. If a link points inside the session's roots, its names are walked in
+# its place; if it leaves them, by `..` or by an absolute path, the request is refused. So `CLAUDE.md -> AGENTS.md`
+# works and `build -> /etc` does not. Links in `/proc` are resolved here as ordinary links, so the kernel never follows
+# them.
+#
+# What is written below `.git` runs as a program the next time that the user works with git: hooks, `core.fsmonitor`. So
+# nothing is written there, whichever link or spelling leads to it.
+#
+# Platforms that cannot open a file relative to a folder (Windows) open it by its whole path and check it afterwards
+# (`NamedFolder`). Every link is refused there, and so is every name that Windows reads in a special way: it removes
+# dots and spaces at the end of a name, takes `NUL.txt` for a device and `notes.txt:hidden` for a second content of a
+# file. The real path of an opened file is compared with the expected one, so a read never leaves the root. A write
+# checks the new file the same way before it has content. One race remains: a program that exchanges folders at the
+# instant in which the new file takes the old one's name.
+
 
 HERE = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 """Flags for every open: close on exec, and do not follow a link."""

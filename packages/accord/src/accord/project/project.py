@@ -22,8 +22,7 @@ from itertools import islice
 from pathlib import Path
 
 from accord.errors import RequestError
-from accord.project.confined import HERE, QUICK, folder_of, is_kernels_own, is_link, opened
-from accord.project.roots import Roots
+from accord.project.confined import HERE, QUICK, Roots, folder_of, is_kernels_own, is_link, opened
 
 CHUNK = 256 * 1024
 """Bytes that are read at a time."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from accord._internal.lazy_names import homes_of, on_first_use
+from accord.installation import homes_of, on_first_use
 
 if TYPE_CHECKING:
     from accord.proxy.chain import (

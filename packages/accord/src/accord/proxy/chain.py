@@ -47,11 +47,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import msgspec
 
-from accord._internal.light_event import LightEvent
-from accord._internal.tasks import Tasks, first_of, to_the_end, within
+from accord._internal.tasks import LightEvent, Tasks, first_of, to_the_end, within
 from accord.agent_file import startable
 from accord.client.connect import target_of
-from accord.client.target import CommandTarget, Target
 from accord.errors import INVALID_PARAMS, INVALID_REQUEST, AccordError, ConfigurationError, ConnectionClosed
 from accord.installation import scheme_of
 from accord.jsonrpc.line_frames import RequestId
@@ -63,10 +61,10 @@ from accord.proxy.link import INITIALIZE, BadVersion, ComponentFailure, Link, Po
 from accord.proxy.switchboard import HopRecorder, Switchboard
 from accord.schema import v1
 from accord.trace import Observer
+from accord.transports import CommandTarget, End, Target, Transport
 from accord.transports.launch import program_file
 from accord.transports.memory_transport import pair
 from accord.transports.stdio_transport import StdioTransport
-from accord.transports.transport_interface import End, Transport
 
 if TYPE_CHECKING:
     from accord.agent.agent import Agent

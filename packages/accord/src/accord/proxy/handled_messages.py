@@ -26,7 +26,7 @@ from accord.engine.lanes import WEIGHT, HoldingUp, inside
 from accord.errors import INTERNAL_ERROR, INVALID_PARAMS, REQUEST_CANCELLED, AccordError, DecodeError, RequestError
 from accord.jsonrpc import wire_messages
 from accord.jsonrpc.line_frames import RequestId
-from accord.jsonrpc.open_requests import key_of
+from accord.jsonrpc.wire_messages import key_of
 from accord.proxy.hop import Hop, MessageHandlers, ProxyConnection, Side, other, run_steps
 from accord.proxy.link import Port
 from accord.proxy.switchboard import OwnRequest, RawPeerError

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, cas
 
 import msgspec
 
-from accord._internal.light_event import LightEvent
-from accord._internal.tasks import Tasks, is_awaitable
+from accord._internal.tasks import LightEvent, Tasks, is_awaitable
 from accord.errors import ConnectionClosed, DecodeError, ProtocolError
 from accord.mistakes import wrong_type
 from accord.proxy.chain_mcp import ProxyLending, ProxyServers, RequestT, as_tool_server
@@ -27,7 +26,7 @@ from accord.proxy.switchboard import OwnRequest, Switchboard
 from accord.schema import codec, v1, v2
 from accord.schema.base import Notification, Request
 from accord.schema.methods import row_for
-from accord.transports.transport_interface import Transport
+from accord.transports import Transport
 
 if TYPE_CHECKING:
     from mcp.server import Server

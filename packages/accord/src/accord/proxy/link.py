@@ -57,11 +57,11 @@ from msgspec import Raw
 
 from accord.errors import INTERNAL_ERROR, ConnectionClosed
 from accord.jsonrpc import wire_messages
+from accord.jsonrpc.frame_structure import RawOrNone, members_of, value_of
 from accord.jsonrpc.line_frames import Oversized, RequestId
-from accord.jsonrpc.members import RawOrNone, members_of, value_of
 from accord.jsonrpc.wire_messages import encode_error
 from accord.trace import IN, OUT, Direction
-from accord.transports.transport_interface import HIGH_WATER, End, Transport
+from accord.transports import HIGH_WATER, End, Transport
 
 INITIALIZE = "initialize"
 

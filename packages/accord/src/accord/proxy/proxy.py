@@ -50,8 +50,8 @@ from accord.proxy.link import HANDSHAKES, INITIALIZE, ComponentFailure, Link, Po
 from accord.proxy.switchboard import OwnRequest, QueuedAnswer
 from accord.schema import codec, v1, v2
 from accord.schema.base import Notification, Request
+from accord.transports import End, Transport
 from accord.transports.stdio_transport import StdioTransport
-from accord.transports.transport_interface import End, Transport
 from accord.transports.wrapped_transport import FirstFrame
 
 if TYPE_CHECKING:

@@ -47,10 +47,17 @@ from accord.errors import (
     RequestError,
 )
 from accord.jsonrpc import wire_messages
+from accord.jsonrpc.frame_structure import members_of
 from accord.jsonrpc.line_frames import Oversized, RequestId, as_id
-from accord.jsonrpc.members import members_of
-from accord.jsonrpc.open_requests import key_of
-from accord.jsonrpc.wire_messages import ErrorObject, Malformed, NotificationFrame, RequestFrame, ResponseFrame, parse
+from accord.jsonrpc.wire_messages import (
+    ErrorObject,
+    Malformed,
+    NotificationFrame,
+    RequestFrame,
+    ResponseFrame,
+    key_of,
+    parse,
+)
 from accord.proxy.link import (
     CANCEL_REQUEST,
     ENVELOPES,
@@ -71,7 +78,7 @@ from accord.proxy.link import (
 from accord.schema import codec
 from accord.schema.base import Json
 from accord.trace import IN, OUT, Direction, Observer, TraceEvent
-from accord.transports.transport_interface import End
+from accord.transports import End
 
 if TYPE_CHECKING:
     from accord.proxy.link import Port

@@ -6,9 +6,8 @@ from typing import Any, cast
 
 from accord.errors import CapabilityMissing
 from accord.schema import v1
-from accord.schema.base import Mark, Notification, Request, Shape
+from accord.schema.base import Mark, Notification, Request, Shape, unknown_members
 from accord.schema.type_tree import Tagged, fields_of
-from accord.schema.unknown_members import unknown_members
 
 Path = str
 """A capability, by its place in the declared object: `session_capabilities.fork`."""

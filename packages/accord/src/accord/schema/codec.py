@@ -19,11 +19,10 @@ import msgspec
 
 from accord.errors import DecodeError, EncodeError
 from accord.jsonrpc.chunked_decode import Sliced
-from accord.jsonrpc.structure_limits import DAMAGED, MISFIT, excess
+from accord.jsonrpc.frame_structure import DAMAGED, MISFIT, excess
 from accord.schema import tolerant
-from accord.schema.base import Json, Unknown
+from accord.schema.base import HasUnknownMembers, Json, Unknown, UnknownMembers, merged
 from accord.schema.type_tree import OneWord, fields_of
-from accord.schema.unknown_members import HasUnknownMembers, UnknownMembers, merged
 
 T = TypeVar("T")
 

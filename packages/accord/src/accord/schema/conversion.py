@@ -49,9 +49,8 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from accord.schema import codec, git_patch, shared_updates as updates, v1, v2
-from accord.schema.base import Model, Shape, Unknown
+from accord.schema.base import Model, Shape, Unknown, unknown_members, with_unknown_members
 from accord.schema.field_conversion import Several, Way
-from accord.schema.unknown_members import unknown_members, with_unknown_members
 
 # The table of conversions: most types differ only in names, and some have no counterpart in the other version.
 

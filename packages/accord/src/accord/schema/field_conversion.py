@@ -19,7 +19,7 @@ import msgspec
 from msgspec import UNSET
 
 from accord.errors import ConversionError
-from accord.schema.base import Unknown, tag_of
+from accord.schema.base import Unknown, tag_of, unknown_members, with_unknown_members
 from accord.schema.type_tree import (
     NULL,
     AnyOf,
@@ -36,7 +36,6 @@ from accord.schema.type_tree import (
     Tagged,
     fields_of,
 )
-from accord.schema.unknown_members import unknown_members, with_unknown_members
 
 Step = Callable[[Any], Any]
 

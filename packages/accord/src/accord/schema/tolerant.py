@@ -26,7 +26,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from accord.schema import legacy
-from accord.schema.base import Choice, Json, Mark, Unknown
+from accord.schema.base import Choice, Json, Mark, Unknown, with_unknown_members
 from accord.schema.type_tree import (
     NULL,
     AnyOf,
@@ -46,7 +46,6 @@ from accord.schema.type_tree import (
     node_of,
     second_union,
 )
-from accord.schema.unknown_members import with_unknown_members
 
 MOST_REPAIRS = 10_000
 """The most values of one message that may be damaged or unknown. Each takes about 5 us."""

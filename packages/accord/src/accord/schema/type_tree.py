@@ -15,8 +15,7 @@ from typing import Annotated, Any, Literal, NewType, TypeAlias, Union, get_args,
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from accord.schema.base import Choice, Every, Mark, SecondTag, Words, tag_of
-from accord.schema.unknown_members import plain_class
+from accord.schema.base import Choice, Every, Mark, SecondTag, Words, plain_class, tag_of
 
 NoneType = type(None)
 

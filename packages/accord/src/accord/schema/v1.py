@@ -37,7 +37,9 @@ from accord.schema.base import (
     needs,
     public_names,
     tagged_or,
+    unknown_members,
     unstable,
+    with_unknown_members,
     words,
 )
 from accord.schema.content import (
@@ -115,7 +117,6 @@ from accord.schema.shared_updates import (
     UserMessageAnchor as UserMessageAnchor,
     UserMessageChunk as UserMessageChunk,
 )
-from accord.schema.unknown_members import unknown_members, with_unknown_members
 
 _PatchT = TypeVar("_PatchT", bound=updates.ToolCallUpdate)
 

@@ -12,16 +12,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from accord._internal.lazy_names import homes_of, on_first_use
+from accord.installation import homes_of, on_first_use
 
 if TYPE_CHECKING:
-    from accord.services.file_changes import AgentWrite as AgentWrite
     from accord.services.file_content import (
         LineRange as LineRange,
         NotText as NotText,
         decode as decode,
         texts as texts,
     )
+    from accord.services.file_service import AgentWrite as AgentWrite
     from accord.services.form_fields import FormField as FormField
     from accord.services.guarded_services import Guarded as Guarded, UsePermissions as UsePermissions
     from accord.services.permission_question import (
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 _HOMES = homes_of(
     {
-        "file_changes": "AgentWrite",
+        "file_service": "AgentWrite",
         "file_content": "LineRange NotText decode texts",
         "form_fields": "FormField",
         "guarded_services": "Guarded UsePermissions",

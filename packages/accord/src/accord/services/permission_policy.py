@@ -44,7 +44,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal, NamedTuple, cast, get_args
 
 from accord.errors import ConfigurationError
-from accord.project.roots import Roots
+from accord.project.confined import Roots
 from accord.schema import v1
 from accord.services.permission_question import PermissionQuestion, must_be_judgeable
 from accord.session import ToolCallState

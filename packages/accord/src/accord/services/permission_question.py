@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from accord.errors import RequestError
-from accord.project.roots import LONGEST, is_unicode
+from accord.project.confined import LONGEST, is_unicode
 from accord.schema import v1
 from accord.services.service import ServedSession
 from accord.session import ToolCallState, updates

@@ -29,7 +29,7 @@ from accord._internal.tasks import adapted
 from accord.engine.handlers import Handlers
 from accord.engine.peer import Peer
 from accord.errors import PeerError, RequestError
-from accord.project.roots import Roots
+from accord.project.confined import Roots
 from accord.schema import v1
 from accord.schema.base import Json, Request
 from accord.schema.capabilities import Capabilities

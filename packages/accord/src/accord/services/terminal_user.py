@@ -47,7 +47,7 @@ from typing import Any, Literal, NamedTuple, Self, TypeAlias, TypeVar
 from accord.printable import columns, cut, label, printable, wrapped
 from accord.schema import v1
 from accord.services.elicitation_service import Filled, FormQuestion, LinkQuestion
-from accord.services.file_changes import FileChange
+from accord.services.file_service import FileChange
 from accord.services.form_fields import Content, FormField, Value
 from accord.services.permission_question import Choice, PermissionQuestion
 from accord.services.permission_service import covered

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from accord.errors import StoreError
+from accord.store import NOTHING, Changes, Clock, StoredSession, microseconds
 from accord.store.postgres_connection import Deadline, PostgresConnection
 from accord.store.postgres_statements import CHANGING, Row, Statements, bits, changed_columns, transposed
-from accord.store.store import NOTHING, Changes, Clock, StoredSession, microseconds
 
 LARGEST = 4 * 1024 * 1024
 """Bytes of updates after which a statement takes no more writes."""

@@ -20,7 +20,7 @@ from msgspec import UNSET
 
 from accord.errors import StoreError
 from accord.schema import codec
-from accord.store.store import Changes, Json, StoredSession, microseconds, moment
+from accord.store import Changes, Json, StoredSession, microseconds, moment
 
 Row: TypeAlias = "Mapping[str, Any]"
 

@@ -10,7 +10,19 @@ from typing import Any, TypeVar, get_args
 from accord.errors import StoreError
 from accord.mistakes import check_text, check_word
 from accord.redaction import mask_urls
-from accord.store import postgres_statements
+from accord.store import (
+    NOTHING,
+    PAGE_BYTES,
+    PAGE_OF_SESSIONS,
+    PAGE_OF_UPDATES,
+    Changes,
+    Clock,
+    Cursor,
+    Page,
+    Store,
+    StoredSession,
+    postgres_statements,
+)
 from accord.store.postgres_commits import Commits
 from accord.store.postgres_connection import Deadline, PostgresConnection, Work, check_url
 from accord.store.postgres_statements import (
@@ -24,18 +36,6 @@ from accord.store.postgres_statements import (
     storable,
 )
 from accord.store.sqlite_database import PATIENCE, Safety
-from accord.store.store import (
-    NOTHING,
-    PAGE_BYTES,
-    PAGE_OF_SESSIONS,
-    PAGE_OF_UPDATES,
-    Changes,
-    Clock,
-    Cursor,
-    Page,
-    Store,
-    StoredSession,
-)
 
 T = TypeVar("T")
 

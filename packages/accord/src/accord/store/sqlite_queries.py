@@ -25,11 +25,10 @@ from typing import Any, TypeAlias, TypeVar
 import msgspec
 from msgspec import UNSET
 
-from accord._internal.light_event import LightEvent
+from accord._internal.tasks import LightEvent
 from accord.errors import StoreError
 from accord.schema import codec
-from accord.store.sqlite_database import FAILURES, OpenedFile, as_json, damaged, is_busy, trouble, whole
-from accord.store.store import (
+from accord.store import (
     NOTHING,
     PAGE_BYTES,
     PAGE_OF_UPDATES,
@@ -41,6 +40,7 @@ from accord.store.store import (
     microseconds,
     moment,
 )
+from accord.store.sqlite_database import FAILURES, OpenedFile, as_json, damaged, is_busy, trouble, whole
 
 T = TypeVar("T")
 

@@ -16,10 +16,7 @@ from typing import TypeVar, get_args
 from accord.errors import StoreError
 from accord.mistakes import check_path, check_word
 from accord.paths import data_folder
-from accord.store import sqlite_database, sqlite_queries
-from accord.store.sqlite_database import Safety
-from accord.store.sqlite_queries import WriteJournal
-from accord.store.store import (
+from accord.store import (
     IN_MEMORY,
     NOTHING,
     PAGE_OF_SESSIONS,
@@ -30,7 +27,11 @@ from accord.store.store import (
     Store,
     StoredSession,
     now,
+    sqlite_database,
+    sqlite_queries,
 )
+from accord.store.sqlite_database import Safety
+from accord.store.sqlite_queries import WriteJournal
 
 T = TypeVar("T")
 

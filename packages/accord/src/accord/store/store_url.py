@@ -15,8 +15,7 @@ from pathlib import Path
 from accord.installation import STORES, PluginError, plugin_for_scheme, scheme_of
 from accord.mistakes import check_path
 from accord.paths import path_of_uri
-from accord.store.memory_store import MemoryStore
-from accord.store.store import IN_MEMORY, Store
+from accord.store import IN_MEMORY, MemoryStore, Store
 
 
 def store_at(where: str | Path, argument: str = "store") -> Store:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from accord._internal.lazy_names import on_first_use
+from accord.installation import on_first_use
 
 if TYPE_CHECKING:
     from accord.agent.plain_turn import (

@@ -18,7 +18,7 @@ from accord.client.remote_session import Content
 from accord.client.reply import Change, Outcome
 from accord.engine.handlers import MessageT, Registrar
 from accord.engine.interceptors import Registration
-from accord.project.roots import Roots
+from accord.project.confined import Roots
 from accord.schema import v1
 from accord.schema.base import Json, Notification, Request, Unknown
 from accord.schema.capabilities import AgentOffers

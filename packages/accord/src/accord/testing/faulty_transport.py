@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from accord.jsonrpc.line_frames import Oversized
-from accord.transports.transport_interface import HIGH_WATER, End, Receiver, Transport
+from accord.transports import HIGH_WATER, End, Receiver, Transport
 
 Way = Literal["in", "out"]
 """As the side that uses the transport sees it."""

@@ -17,8 +17,8 @@ from accord.engine.handlers import Handlers
 from accord.engine.peer import Peer
 from accord.engine.spans import Spans
 from accord.schema import v1
+from accord.transports import HIGH_WATER, Transport
 from accord.transports.memory_transport import pair
-from accord.transports.transport_interface import HIGH_WATER, Transport
 
 VERSION = 1
 

@@ -24,8 +24,8 @@ from accord.program import run_until_the_end
 from accord.trace import TraceEvent, read, read_header
 from accord.trace.meaning import body_of
 from accord.trace.trace_entries import Entry, entries
+from accord.transports import End, Receiver, Transport
 from accord.transports.stdio_transport import StdioTransport
-from accord.transports.transport_interface import End, Receiver, Transport
 
 if TYPE_CHECKING:
     from pathlib import Path

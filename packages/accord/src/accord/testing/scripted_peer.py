@@ -29,8 +29,8 @@ from typing import Any, Literal, Self, TypeAlias, cast
 from accord.jsonrpc.line_frames import Oversized, RequestId
 from accord.schema import codec
 from accord.schema.base import Json
+from accord.transports import End, Transport
 from accord.transports.stdio_transport import StdioTransport
-from accord.transports.transport_interface import End, Transport
 
 DEADLINE = 10.0
 """Seconds that a script waits for a message; generous, because machines are busy."""

@@ -19,21 +19,20 @@ A trace holds private messages. So only its owner can read the file, and secrets
 (`redaction`). The wire itself is not changed.
 """
 
-from typing import TYPE_CHECKING
+from __future__ import annotations
 
-from accord._internal.lazy_names import homes_of, on_first_use
+import logging
+import signal
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import msgspec
+
+from accord.installation import homes_of, on_first_use
+from accord.jsonrpc.wire_messages import Malformed, NotificationFrame, RequestFrame, ResponseFrame, parse
 
 if TYPE_CHECKING:
-    from accord.trace.trace_events import (
-        IN as IN,
-        OUT as OUT,
-        Direction as Direction,
-        Observer as Observer,
-        TraceEvent as TraceEvent,
-        Watch as Watch,
-        exit_event as exit_event,
-        signal_name as signal_name,
-    )
     from accord.trace.trace_file import (
         FORMAT as FORMAT,
         TraceFile as TraceFile,
@@ -44,14 +43,94 @@ if TYPE_CHECKING:
         read_header as read_header,
     )
 
-_HOMES = homes_of(
-    {
-        "trace_events": "Direction IN OUT Observer TraceEvent Watch exit_event signal_name",
-        "trace_file": "FORMAT TraceFile TraceHeader follow read read_event read_header",
-    }
-)
 
-__all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
+log = logging.getLogger("accord")
+
+Direction = Literal["in", "out"]
+IN: Direction = "in"
+OUT: Direction = "out"
+
+
+class TraceEvent(msgspec.Struct, eq=False):
+    """A frame on the wire, a note about the frame before it, a line of standard error, or an event of the process."""
+
+    time: float
+    """Seconds on the clock of `time.monotonic`; in a trace that was read, since its start."""
+    direction: Direction
+    """`in` or `out`, as this side sees it."""
+    frame: bytes | None = None
+    """The bytes of the message; None for every other event."""
+    _message: Any = None
+    note: str | None = None
+    """What became of the frame before, or what the recording lacks; None for every other event."""
+    hop: tuple[str, str] | None = None
+    """In a trace of a chain of proxies: the component that sent the frame, and the one that gets it; else None."""
+    link: int | str | None = None
+    """In a trace of several connections: which of them, by number or name; else None."""
+    stderr: str | None = None
+    """A line that the agent wrote to standard error; None for every other event."""
+    process: Mapping[str, Any] | None = None
+    """What became of the agent's process, such as `{"event": "exited", "code": 0}`; None for every other event."""
+
+    @property
+    def message(self) -> RequestFrame | NotificationFrame | ResponseFrame | Malformed | None:
+        """The frame as a message; parsed when first asked for."""
+        message: RequestFrame | NotificationFrame | ResponseFrame | Malformed | None = self._message
+        if message is None and self.frame is not None:
+            self._message = message = parse(self.frame)
+        return message
+
+    def __repr__(self) -> str:
+        content = next(it for it in (self.note, self.stderr, self.process, (self.frame or b"")[:100]) if it is not None)
+        return f"TraceEvent({self.direction} {content!r})"
+
+
+Observer: TypeAlias = Callable[[TraceEvent], None]
+
+
+class Watch:
+    """The observers of one connection, and how they are called."""
+
+    __slots__ = ("observers",)
+
+    def __init__(self) -> None:
+        self.observers: list[Observer] = []
+
+    def frame(self, direction: Direction, frame: bytes, message: Any = None) -> None:
+        self._tell(TraceEvent(time.monotonic(), direction, frame, message))
+
+    def note(self, direction: Direction, note: str) -> None:
+        self._tell(TraceEvent(time.monotonic(), direction, note=note))
+
+    def _tell(self, event: TraceEvent) -> None:
+        for observer in self.observers:
+            try:
+                observer(event)
+            except Exception:
+                log.exception("an observer of the connection failed")
+
+
+def exit_event(code: int) -> dict[str, str | int]:
+    """What a trace says of a process that ended with this return code of `subprocess`: a negative one is a signal.
+
+    >>> exit_event(3), exit_event(-9)
+    ({'event': 'exited', 'code': 3}, {'event': 'exited', 'signal': 'SIGKILL'})
+    """
+    return {"event": "exited", "signal": signal_name(-code)} if code < 0 else {"event": "exited", "code": code}
+
+
+def signal_name(number: int) -> str:
+    """The name of a signal; its number if it has none."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return str(number)
+
+
+_HOMES = homes_of({"trace_file": "FORMAT TraceFile TraceHeader follow read read_event read_header"})
+
+_HERE = "Direction IN OUT Observer TraceEvent Watch exit_event signal_name"
+__all__ = [*_HERE.split(), *_HOMES]  # noqa: PLE0604  # pyright: ignore[reportUnsupportedDunderAll]
 
 if not TYPE_CHECKING:
     __getattr__ = on_first_use(__name__, _HOMES)

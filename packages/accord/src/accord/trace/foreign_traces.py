@@ -15,9 +15,9 @@ from typing import Any, cast
 import msgspec
 
 from accord.errors import AccordError
+from accord.trace import IN, OUT, Direction, TraceEvent
 from accord.trace.meaning import body_of
 from accord.trace.trace_entries import Entry, entries
-from accord.trace.trace_events import IN, OUT, Direction, TraceEvent
 from accord.trace.trace_file import TraceHeader
 
 

@@ -13,8 +13,8 @@ from typing import Any, Literal, TypeAlias, cast
 import msgspec
 
 from accord.jsonrpc.wire_messages import Malformed, NotificationFrame, RequestFrame, ResponseFrame
+from accord.trace import TraceEvent
 from accord.trace.meaning import body_of, error_meaning, meaning, paths_in, result_meaning, update_meaning
-from accord.trace.trace_events import TraceEvent
 
 Kind: TypeAlias = Literal["request", "answer", "notification", "malformed", "note", "stderr", "process", "other"]
 

@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Any, Self, cast
 import msgspec
 
 from accord.errors import AccordError, DecodeError
-from accord.trace.trace_events import Direction, TraceEvent
+from accord.trace import Direction, TraceEvent
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,7 +17,7 @@ from typing import Any, cast
 import msgspec
 
 from accord.redaction import MASK, mask_urls, masked
-from accord.trace.trace_events import TraceEvent
+from accord.trace import TraceEvent
 from accord.trace.trace_file import TraceHeader
 
 SECRETS, TOKENS, TEXTS, OPTIONS = "secrets", "tokens", "texts", "options"

@@ -27,8 +27,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
-from accord._internal.light_event import LightEvent
-from accord.transports.transport_interface import Receiver
+from accord._internal.tasks import LightEvent
+from accord.transports import Receiver
 
 CHUNK = 64 * 1024
 """Bytes a read asks for: what a pipe holds. Larger buffers come from mmap each time and cost more than they save."""

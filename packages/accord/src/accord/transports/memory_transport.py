@@ -12,9 +12,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from accord._internal.light_event import LightEvent
-from accord._internal.tasks import to_the_end, within
-from accord.transports.transport_interface import HIGH_WATER, End, Receiver, Transport
+from accord._internal.tasks import LightEvent, to_the_end, within
+from accord.transports import HIGH_WATER, End, Receiver, Transport
 
 
 def pair(*, high_water: int = HIGH_WATER) -> tuple[MemoryTransport, MemoryTransport]:

@@ -28,8 +28,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
-from accord._internal.light_event import LightEvent
-from accord._internal.tasks import within
+from accord._internal.tasks import LightEvent, within
 from accord.transports.guard_process import birth_of, recycled
 
 if sys.platform == "win32":

@@ -26,11 +26,11 @@ from typing import TYPE_CHECKING
 from accord._internal.tasks import to_the_end, within
 from accord.errors import ConnectionClosed, EndReason
 from accord.jsonrpc.line_frames import LIMIT, FrameReader, joined
+from accord.transports import HIGH_WATER, End, Receiver, Transport
 from accord.transports.descriptors import DescriptorReader, DescriptorWriter, open_reader, open_writer
 from accord.transports.guard import OrphanGuard
 from accord.transports.launch import Environment, Inherit, Pipes, environment, launch
 from accord.transports.process_group import LEFT_BEHIND, EscapedProcesses, ProcessGroup
-from accord.transports.transport_interface import HIGH_WATER, End, Receiver, Transport
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -23,8 +23,8 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
-from accord._internal.light_event import LightEvent
-from accord.transports.transport_interface import HIGH_WATER, Receiver
+from accord._internal.tasks import LightEvent
+from accord.transports import HIGH_WATER, Receiver
 
 SIZE = 256 * 1024
 """The most bytes of one read."""

@@ -23,8 +23,8 @@ from typing import TextIO
 from accord._internal.tasks import to_the_end, within
 from accord.errors import ConnectionClosed
 from accord.jsonrpc.line_frames import LIMIT, FrameReader, Oversized, joined
+from accord.transports import HIGH_WATER, End, Receiver, Transport
 from accord.transports.descriptors import open_reader, open_writer, pollable
-from accord.transports.transport_interface import HIGH_WATER, End, Receiver, Transport
 
 if sys.platform == "win32":
     import msvcrt

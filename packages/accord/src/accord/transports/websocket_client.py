@@ -17,6 +17,7 @@ from accord.errors import ConnectionClosed
 from accord.installation import missing_extra
 from accord.jsonrpc.line_frames import LIMIT
 from accord.redaction import mask_urls
+from accord.transports import HIGH_WATER, Receiver
 from accord.transports.server_access import (
     Cookies,
     checked_headers,
@@ -28,7 +29,6 @@ from accord.transports.server_access import (
     without_tls,
 )
 from accord.transports.socket_buffers import SharedBufferProtocol
-from accord.transports.transport_interface import HIGH_WATER, Receiver
 from accord.transports.websocket_transport import Framed
 
 if TYPE_CHECKING:

@@ -16,11 +16,10 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
-from accord._internal.light_event import LightEvent
-from accord._internal.tasks import to_the_end, within
+from accord._internal.tasks import LightEvent, to_the_end, within
+from accord.transports import HIGH_WATER, End, Receiver, Transport
 from accord.transports.descriptors import HangUp
 from accord.transports.socket_buffers import SharedBufferProtocol
-from accord.transports.transport_interface import HIGH_WATER, End, Receiver, Transport
 from accord.transports.websocket_frames import (
     ABNORMAL,
     BINARY,

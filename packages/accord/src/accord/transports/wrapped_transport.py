@@ -18,12 +18,12 @@ import asyncio
 import time
 from collections.abc import Sequence
 
-from accord._internal.light_event import LightEvent
+from accord._internal.tasks import LightEvent
 from accord.errors import INVALID_REQUEST, ConnectionClosed
 from accord.jsonrpc.line_frames import Oversized
 from accord.jsonrpc.wire_messages import encode_error
 from accord.trace import IN, OUT, Observer, TraceEvent, exit_event
-from accord.transports.transport_interface import End, Receiver, Transport
+from accord.transports import End, Receiver, Transport
 
 
 class WrappedTransport(Transport, Receiver):

@@ -10,7 +10,7 @@ import pytest
 from accord import Agent, MemoryStore, RequestError, connect, v1, v2
 from accord.schema import codec
 from accord.session import SessionState
-from accord.store.store import NOTHING
+from accord.store import NOTHING
 
 COMMAND = {"type": "command", "name": "review", "description": "Review", "input": {"type": "text", "hint": "what"}}
 MODE = {

@@ -8,8 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from accord._internal.light_event import LightEvent
-from accord._internal.tasks import within
+from accord._internal.tasks import LightEvent, within
 from accord.errors import AccordError
 from accord.transports.server_access import NetworkProxy, open_connection, unreachable, without_tls
 from accord.transports.socket_buffers import SharedBufferProtocol

@@ -13,7 +13,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 
-from accord._internal.light_event import LightEvent
+from accord._internal.tasks import LightEvent
 from accord.h2.h2_connection import (
     Chore,
     ConnectionFailed,

@@ -26,8 +26,7 @@ import random
 import ssl
 from collections.abc import Callable, Mapping, Sequence
 
-from accord._internal.light_event import LightEvent
-from accord._internal.tasks import IdleTimer, Tasks, to_the_end, within
+from accord._internal.tasks import IdleTimer, LightEvent, Tasks, to_the_end, within
 from accord.errors import EndReason
 from accord.http.client.client_socket import Broken, Response
 from accord.http.client.connection_pool import ConnectionPool
@@ -58,9 +57,9 @@ from accord.jsonrpc.line_frames import LIMIT, Oversized
 from accord.jsonrpc.peek import peek
 from accord.jsonrpc.wire_messages import RequestFrame, ResponseFrame, parse
 from accord.redaction import mask_urls
+from accord.transports import HIGH_WATER, End, Receiver, Transport
 from accord.transports.server_access import Cookies, checked_headers, network_proxy, not_found
 from accord.transports.socket_buffers import OutputLevel
-from accord.transports.transport_interface import HIGH_WATER, End, Receiver, Transport
 
 SILENCE = 45.0
 """Seconds of idle_timer after which a stream counts as broken; our server sends a comment every 15 seconds."""

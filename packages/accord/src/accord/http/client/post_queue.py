@@ -15,8 +15,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from accord._internal.light_event import LightEvent
-from accord._internal.tasks import Tasks
+from accord._internal.tasks import LightEvent, Tasks
 from accord.errors import INTERNAL_ERROR, INVALID_REQUEST, DecodeError
 from accord.http.headers import session_of
 from accord.jsonrpc.line_frames import Oversized, RequestId

@@ -8,12 +8,11 @@ from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
 
-from accord.client.target import Target
 from accord.errors import AccordError
 from accord.installation import missing_extra
 from accord.redaction import mask_urls
+from accord.transports import Target, Transport
 from accord.transports.server_access import Cookies, checked_headers, network_proxy
-from accord.transports.transport_interface import Transport
 from accord.transports.websocket_client import WebSocketTransport
 
 SCHEMES = ("http", "https", "ws", "wss")

@@ -14,8 +14,8 @@ from accord._internal.tasks import to_the_end
 from accord.confinement.container import Container
 from accord.confinement.process_limits import Confinement, ProcessLimits
 from accord.program import OWNER
+from accord.transports import End, Transport
 from accord.transports.process_transport import ProcessTransport
-from accord.transports.transport_interface import End, Transport
 from accord.transports.wrapped_transport import RecordedTransport, relay
 
 if TYPE_CHECKING:

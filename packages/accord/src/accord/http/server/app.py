@@ -18,8 +18,7 @@ import secrets
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from accord._internal.light_event import LightEvent
-from accord._internal.tasks import Tasks, first_of
+from accord._internal.tasks import LightEvent, Tasks, first_of
 from accord.errors import INTERNAL_ERROR, ConnectionClosed
 from accord.http.headers import CONNECTION_ID, JSON, NUMBERED
 from accord.http.server import validation
@@ -57,7 +56,7 @@ from accord.http.server.server_limits import Quotas, ServerLimits
 from accord.http.server.validation import AnswersBadly, Ends, Headers, Opens, Posts, Reads, Refusal
 from accord.http.server.websocket_server import AsgiWebSocket
 from accord.jsonrpc.wire_messages import ResponseFrame, encode_error, parse
-from accord.transports.transport_interface import End, Transport
+from accord.transports import End, Transport
 
 if TYPE_CHECKING:
     from accord.http.server.websocket_server import ServerSocket

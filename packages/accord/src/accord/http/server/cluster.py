@@ -18,7 +18,7 @@ from accord.http.server.owner_quotas import OwnerGate
 from accord.http.server.request_body import RequestBody
 from accord.http.server.server_limits import ServerLimits
 from accord.http.server.validation import Headers, Refusal
-from accord.transports.transport_interface import End, Transport
+from accord.transports import End, Transport
 
 FORWARDED = "accord.forwarded"
 """The ASGI extension with the `Signed` of a request that a peer has forwarded. Its signature was verified."""

@@ -16,7 +16,7 @@ import logging
 from collections import deque
 from typing import cast
 
-from accord._internal.light_event import LightEvent
+from accord._internal.tasks import LightEvent
 from accord.http.h1 import (
     LONGEST,
     Bad,

@@ -20,7 +20,7 @@ import logging
 from collections.abc import Callable
 from typing import cast
 
-from accord._internal.light_event import LightEvent
+from accord._internal.tasks import LightEvent
 from accord.h2.h2_connection import (
     Chore,
     ConnectionFailed,

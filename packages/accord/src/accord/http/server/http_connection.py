@@ -18,8 +18,7 @@ from typing import cast
 
 from msgspec import Raw
 
-from accord._internal.light_event import LightEvent
-from accord._internal.tasks import IdleTimer, within
+from accord._internal.tasks import IdleTimer, LightEvent, within
 from accord.errors import DecodeError, ProtocolError
 from accord.http.headers import EVENTS, JSON, MAKES_SESSION_KNOWN
 from accord.http.message_numbers import Once
@@ -36,7 +35,7 @@ from accord.jsonrpc.peek import peek
 from accord.jsonrpc.wire_messages import Malformed, Message, RequestFrame, ResponseFrame, encode_response
 from accord.schema import codec, v1
 from accord.schema.base import Json
-from accord.transports.transport_interface import End, Receiver, Transport
+from accord.transports import End, Receiver, Transport
 
 JOIN = 64 * 1024
 """Bytes of messages to join into one write."""

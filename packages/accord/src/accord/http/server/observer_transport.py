@@ -30,7 +30,7 @@ from accord.jsonrpc.line_frames import Oversized, RequestId
 from accord.jsonrpc.wire_messages import Malformed, NotificationFrame, RequestFrame, ResponseFrame, parse
 from accord.schema import codec
 from accord.schema.capabilities import WATCH
-from accord.transports.transport_interface import Transport
+from accord.transports import Transport
 from accord.transports.wrapped_transport import WrappedTransport
 
 INITIALIZE = "initialize"

@@ -39,7 +39,7 @@ from accord.jsonrpc.line_frames import Oversized, RequestId
 from accord.jsonrpc.wire_messages import NotificationFrame, RequestFrame, ResponseFrame, encode_error, parse
 from accord.schema.codec import loads
 from accord.trace.meaning import body_of
-from accord.transports.transport_interface import End, Transport
+from accord.transports import End, Transport
 from accord.transports.wrapped_transport import WrappedTransport
 
 MOST_BUCKETS = 10_000

@@ -17,8 +17,7 @@ from collections.abc import Sequence
 from itertools import count
 from typing import Any
 
-from accord._internal.light_event import LightEvent
-from accord._internal.tasks import Tasks, within
+from accord._internal.tasks import LightEvent, Tasks, within
 from accord.errors import INVALID_REQUEST, ConnectionClosed
 from accord.http.server.agent_host import Host, Hosted, WrappedHost
 from accord.http.server.owner_quotas import OwnerGate, QuotaTransport
@@ -27,8 +26,8 @@ from accord.http.server.shared_messages import members, version_in
 from accord.http.server.shared_session import AGENT
 from accord.jsonrpc.line_frames import Oversized
 from accord.jsonrpc.wire_messages import RequestFrame, encode_error, parse
+from accord.transports import End, Receiver, Transport
 from accord.transports.memory_transport import pair
-from accord.transports.transport_interface import End, Receiver, Transport
 
 log = logging.getLogger("accord.http")
 

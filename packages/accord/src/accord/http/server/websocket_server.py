@@ -18,15 +18,14 @@ from websockets.datastructures import Headers
 from websockets.http11 import Request
 from websockets.server import ServerProtocol
 
-from accord._internal.light_event import LightEvent
-from accord._internal.tasks import first_of, within
+from accord._internal.tasks import LightEvent, first_of, within
 from accord.http.h1 import Fields, RequestHead, head_bytes, status_line
 from accord.http.server.asgi import OWN_SOCKET, Application, Event
 from accord.http.server.http1_server import scope_of_head
 from accord.http.server.server_limits import SILENT_PINGS, ServerLimits
 from accord.http.server.unanswered_requests import UnansweredRequests
+from accord.transports import End, Receiver, Transport
 from accord.transports.socket_buffers import OutputQueue
-from accord.transports.transport_interface import End, Receiver, Transport
 from accord.transports.websocket_frames import ABNORMAL, GOING_AWAY, INTERNAL_ERROR, NORMAL, TOO_BIG
 from accord.transports.websocket_transport import DrainProgress, Framed
 
