@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
-from functools import partial
+from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -600,7 +600,7 @@ class Session(Generic[StateT]):
         if frame is not None:
             self._updates.tell(frame)
 
-    @property
+    @cached_property
     def _has_cursors(self) -> bool:
         """Whether the client is told where the session can be forked."""
         if not self._surroundings.can_rewind:

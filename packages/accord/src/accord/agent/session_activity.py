@@ -417,13 +417,14 @@ class SessionActivity:
         """Tell the client what the session does now."""
         for follow in self._followers:
             follow(end)
-        if self._background is None and (end is None or end.is_plain):
-            encoded = self._updates.dialect.plain_state(self._activity, None if end is None else end.stop_reason)
-            if encoded is not None:
-                self._updates.report_encoded(encoded)
+        dialect = self._updates.dialect
+        if not dialect.tells_states:
             return
-        if (update := self.state_in(self._updates.dialect, end)) is not None:
-            self._updates.report(update)
+        if self._background is None and (end is None or end.is_plain):
+            stop_reason = None if end is None else end.stop_reason
+            self._updates.report_encoded(dialect.plain_state(self._activity, stop_reason))
+        else:
+            self._updates.report(self.state_in(dialect, end))
 
     def become(self, activity: Activity) -> None:
         """Foreground work begins, waits for the user, or goes on."""

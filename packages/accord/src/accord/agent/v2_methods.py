@@ -231,7 +231,7 @@ class V2Methods:
         if asks_to_watch(older):
             options, _ = await self._lifecycle.watch(older, context, replays=replays)
             # The store does not tell what a session does, and an observer has nothing to wait for.
-            state = self._client.dialect().plain_state("idle", None) or b""
+            state = self._client.dialect().plain_state("idle", None)
             self._client.peer.connection.tell(b"%b%b}}" % (update_head(request.session_id), state))
             return v2.ResumeSessionResponse(to_v2(options))
         answer: v1.LoadSessionResponse | v1.ResumeSessionResponse

@@ -494,11 +494,10 @@ class LiveSession:
         self._turns.append(turn)
         if len(self._turns) == 1:
             self._begin(turn)
-        posted.then(lambda result: self._answered(turn, result))
+        posted.then(partial(self._answered, turn))
 
     def _begin(self, turn: Reply) -> None:
-        self.state.add_prompt(turn._prompt)
-        turn._begins_at = len(self.state)
+        turn._begins_at = self.state.add_prompt(turn._prompt) + 1
 
     def _answered(self, turn: Reply, result: v1.PromptResponse | Exception) -> None:
         was_first = self._turns[0] is turn

@@ -71,6 +71,9 @@ class Dialect(ABC):
     commands_come_with_answers: ClassVar[bool]
     """Whether the answers that open sessions hold the commands, so that no update is needed after them."""
 
+    tells_states: ClassVar[bool] = False
+    """Whether what a session does is an update."""
+
     agent_chunk: type[Any]
     """The classes of chunks belong to the hot path, so each is one attribute away."""
     thought_chunk: type[Any]
@@ -98,9 +101,9 @@ class Dialect(ABC):
         """
         return None
 
-    def plain_state(self, activity: Activity, stop_reason: str | None) -> bytes | None:  # noqa: ARG002
+    def plain_state(self, activity: Activity, stop_reason: str | None) -> bytes:
         """The JSON of a `state` that says nothing but these words, as most do."""
-        return None
+        raise NotImplementedError
 
     def terminal_begins(self, id: str, command: str, cwd: str) -> Any | None:  # noqa: A002, ARG002
         """The update that shows a command of the agent, which may be cancelled; None: it is shown as text."""

@@ -40,6 +40,7 @@ class V2Dialect(Dialect):
 
     version = 2
     replaces_messages = True
+    tells_states = True
     commands_come_with_answers = True
 
     def __init__(self) -> None:

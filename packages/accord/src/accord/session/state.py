@@ -222,13 +222,15 @@ class SessionState:
         else:
             self._folds[kind](self, update)
 
-    def add_prompt(self, content: Sequence[ContentBlock]) -> None:
-        """Add a prompt of the user. If the agent repeats it as updates, they replace it.
+    def add_prompt(self, content: Sequence[ContentBlock]) -> int:
+        """Add a prompt of the user, and return its place. If the agent repeats it as updates, they replace it.
 
         A message id that was used before is a new message from now on: some agents start counting again in each turn.
         """
-        self._timeline.begin_turn(content)
-        self._tell(None)
+        place = self._timeline.begin_turn(content)
+        if self._observers:
+            self._tell(None)
+        return place
 
     def add_prompt_copy(self, content: Sequence[ContentBlock]) -> int:
         """Add a prompt of the user before the agent has inserted it, in version 2; returns its place.

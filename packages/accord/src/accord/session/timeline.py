@@ -44,11 +44,11 @@ class GrowingMessage(GrowingContent):
 
     __slots__ = ("id", "is_ours", "is_refused", "meta", "place", "speaker")
 
-    def __init__(self, speaker: Speaker, message_id: MessageId | None, place: int, *, is_ours: bool) -> None:
+    def __init__(self, speaker: Speaker, message_id: MessageId | None, *, is_ours: bool) -> None:
         super().__init__()
         self.speaker: Speaker = speaker
         self.id = message_id
-        self.place = place
+        self.place = 0
         self.is_ours = is_ours
         """Whether it is a prompt as it was sent, not yet repeated by the agent."""
         self.is_refused = False
@@ -120,16 +120,17 @@ class Timeline:
 
     # Turns
 
-    def begin_turn(self, content: Sequence[ContentBlock]) -> None:
-        """Add a prompt of the user. If the agent repeats it as updates, they replace it.
+    def begin_turn(self, content: Sequence[ContentBlock]) -> int:
+        """Add a prompt of the user, and return its place. If the agent repeats it as updates, they replace it.
 
         A message id that was used before is a new message from now on: some agents start counting again in each turn.
         """
         self._by_id.clear()
-        self._turn_begins = len(self)
         message = self._begin_message("user", None, is_ours=True)
         for block in content:
             message.add(block)
+        self._turn_begins = message.place
+        return message.place
 
     def end_turn(self) -> None:
         """End the turn: the next chunk begins a new message."""
@@ -159,17 +160,19 @@ class Timeline:
 
     # Messages
 
-    def _begin(self, entry: GrowingMessage | ToolCallId) -> None:
-        self._changed.add(len(self))
+    def _begin(self, entry: GrowingMessage | ToolCallId) -> int:
+        """Add an entry at the end, and return its place."""
+        place = self.forgotten + len(self._growing)
+        self._changed.add(place)
         self._growing.append(entry)
         self._read.append(_NOTHING_YET)
+        return place
 
     def _begin_message(
         self, speaker: Speaker, message_id: MessageId | None, *, is_ours: bool = False
     ) -> GrowingMessage:
-        message = GrowingMessage(speaker, message_id, len(self), is_ours=is_ours)
-        self._begin(message)
-        self._last = message
+        self._last = message = GrowingMessage(speaker, message_id, is_ours=is_ours)
+        message.place = self._begin(message)
         return message
 
     def _message(self, speaker: Speaker, message_id: MessageId | None) -> GrowingMessage:
@@ -211,8 +214,7 @@ class Timeline:
         """Put a tool call in the place of the one with its id, or at the end."""
         place = self._places.get(call.id)
         if place is None:
-            self._places[call.id] = len(self)
-            self._begin(call.id)
+            self._places[call.id] = self._begin(call.id)
             self._last = None
         else:
             self._changed.add(place)
