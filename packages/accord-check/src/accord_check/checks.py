@@ -130,7 +130,7 @@ class Check:
     """The ids of the official test kit that judge the same."""
     stable: bool = True
     since: str = ""
-    """The schema version that it came with; empty for what older ones have as well."""
+    """The schema version that it came with, one of the values of `SCHEMAS`; empty for what older ones have as well."""
     active: bool = False
     """Whether it takes a scenario; the others judge any trace."""
 
@@ -178,21 +178,33 @@ SECOND_VERSION = {
     "lint.prompt.key-retried",
     "lint.prompt.key-at-once",
     "lint.prompt.key-malformed",
-    "lint.fork.unknown-cursor",
+    "lint.skill.unknown-refused",
     "lint.tool.cancel-unknown",
     "lint.close.unknown-succeeds",
 }
 """The active checks of an agent that only version 2 can show."""
 
 
-SCHEMAS = ("1.15", "1.20")
-"""The versions of the protocol's schema that a program can be judged by, the oldest first."""
+SCHEMAS = {
+    **dict.fromkeys(("1.15", "1.16"), "1.15"),
+    **dict.fromkeys(("1.17", "1.18", "1.19"), "1.17"),
+    "1.20": "1.20",
+    "2.4": "1.15",
+}
+"""The schemas that a program can be judged by, each with the one whose checks it has.
+
+What 1.16 brought counts as 1.17, and what 1.18 and 1.19 brought as 1.20: none of the three was ever in the registry of
+crates. 2.4 is the TypeScript SDK, whose types are those of 1.15.
+"""
 
 
-def newer_than(schema: str) -> frozenset[str]:
-    """The ids of the checks that came with a later schema than this one of `SCHEMAS`."""
-    later = SCHEMAS[SCHEMAS.index(schema) + 1 :]
-    return frozenset(check.id for check in CHECKS.values() if check.since in later)
+def newer_than(schema: str) -> dict[str, list[str]]:
+    """The ids of the checks that came with a later schema than this one of `SCHEMAS`, by the schema."""
+    later: dict[str, list[str]] = {}
+    for check in CHECKS.values():
+        if check.since > SCHEMAS[schema]:
+            later.setdefault(check.since, []).append(check.id)
+    return dict(sorted(later.items()))
 
 
 def revisions() -> list[str]:

@@ -25,7 +25,7 @@ from typing import Any, Literal, cast, get_args
 
 from accord import ConfigurationError
 from accord.mistakes import nearest
-from accord_check.checks import CHECKS, Check, Finding, Side
+from accord_check.checks import CHECKS, Check, Finding, Side, newer_than
 
 Status = Literal["pass", "fail", "warn", "note", "expected", "not exercised"]
 """`expected`: it fails, and the user's list of expected failures has it."""
@@ -105,12 +105,15 @@ class Report:
             if outcome.check.id not in checks and outcome.status in ("fail", "warn"):
                 outcome.status, outcome.detail = "note", f"added after the requirements of {revision}"
 
-    def leave_out(self, checks: Container[str], reason: str) -> None:
-        """Take these checks as not exercised, for this reason."""
-        for outcome in self.outcomes:
-            if outcome.check.id in checks:
-                outcome.status, outcome.detail, outcome.findings = "not exercised", reason, []
-        self.demanded = [name for name in self.demanded if name not in checks]
+    def follow(self, schema: str) -> None:
+        """Take the checks that came with a later schema than this one of `SCHEMAS` as not exercised, and say so."""
+        for since, checks in newer_than(schema).items():
+            reason = f"it came with schema {since}, and the program is judged by {schema}"
+            for outcome in self.outcomes:
+                if outcome.check.id in checks:
+                    outcome.status, outcome.detail, outcome.findings = "not exercised", reason, []
+            self.demanded = [name for name in self.demanded if name not in checks]
+            self.remarks.append(f"{len(checks)} checks that came with schema {since} are left out (--schema {schema})")
 
     @property
     def sides(self) -> list[Side]:

@@ -11,6 +11,13 @@ from typing import Any
 
 FAULT = sys.argv[1] if len(sys.argv) > 1 else ""
 
+OPTION = {
+    "configId": "model",
+    "name": "Model",
+    "type": "select",
+    "options": [{"value": "big", "name": "Big"}, {"value": "small", "name": "Small"}],
+}
+
 sending = threading.Lock()
 numbers = itertools.count()
 
@@ -26,6 +33,7 @@ class Session:
         self.state = "idle"
         self.keys: dict[str, str] = {}
         self.pair = threading.Barrier(2)
+        self.model = "big"
 
 
 class Refused(Exception):
@@ -62,7 +70,7 @@ def initialize(params: dict[str, Any]) -> Any:
     if params["protocolVersion"] < 2:
         raise Refused(-32022, "Unsupported protocol version")
     info = {"name": "faulty", "version": "1"}
-    offers: dict[str, Any] = {"delete": {}, "fork": {}, "mcp": {"stdio": {}}}
+    offers: dict[str, Any] = {"delete": {}, "fork": {}, "mcp": {"stdio": {}}, "options": {}, "prompt": {"skill": {}}}
     return {"protocolVersion": 2, "capabilities": {"session": offers}, "info": info}
 
 
@@ -75,8 +83,35 @@ def find(params: dict[str, Any]) -> Session:
 
 def new(params: dict[str, Any]) -> Any:
     name = f"s{next(numbers)}"
-    sessions[name] = Session(params["cwd"])
-    return {"sessionId": name}
+    made = Session(params["cwd"])
+    wanted = {it["configId"]: it["value"] for it in params.get("configOptions", [])}
+    if len(wanted) < len(params.get("configOptions", [])) and FAULT != "takes an option twice":
+        raise Refused(-32602, "an option is given twice")
+    if wanted.keys() - {"model"} and FAULT == "refuses unknown options":
+        raise Refused(-32602, "no such option")
+    if wanted.get("model") in ("big", "small") and FAULT != "ignores initial options":
+        made.model = wanted["model"]
+    sessions[name] = made
+    return {"sessionId": name, "configOptions": options(made.model)}
+
+
+def options(model: str) -> Any:
+    return [{**OPTION, "currentValue": model}]
+
+
+def set_option(params: dict[str, Any]) -> Any:
+    if params["value"] not in ("big", "small"):
+        raise Refused(-32602, "no such value")
+    find(params).model = params["value"]
+    return {"configOptions": options(params["value"])}
+
+
+def options_before(params: dict[str, Any]) -> Any:
+    if params.get("sessionId") not in (None, *sessions) and FAULT != "has options of any session":
+        raise Refused(-32002, "no such session")
+    if FAULT == "opens a session to tell its options":
+        new(params)
+    return {"configOptions": options("small" if FAULT == "has other options before a session" else "big")}
 
 
 def resume(params: dict[str, Any]) -> Any:
@@ -115,11 +150,13 @@ def is_marked(session: Session, replay: Any) -> bool:
 
 
 def fork(params: dict[str, Any]) -> Any:
-    session = find(params)
-    if params.get("cursorId") is not None and FAULT != "forks at any cursor":
+    session, cursor = find(params), params.get("cursorId")
+    places = [place for place, (_, given, _) in enumerate(session.history, 1) if given == cursor]
+    if cursor is not None and not places and FAULT != "forks at any cursor":
         raise Refused(-32602, "unknown cursor")
     made = new(params)
-    sessions[made["sessionId"]].history = list(session.history)
+    length = places[0] if places and FAULT != "copies all at a cursor" else None
+    sessions[made["sessionId"]].history = session.history[:length]
     return made
 
 
@@ -151,6 +188,8 @@ def prompt(number: Any, params: dict[str, Any]) -> None:
     session, name = find(params), params["sessionId"]
     if not params["prompt"] and FAULT != "takes an empty prompt":
         raise Refused(-32602, "empty")
+    if any(block["type"] == "skill" for block in params["prompt"]) and FAULT != "takes any skill":
+        raise Refused(-32602, "no such skill")
     key = params.get("idempotencyKey")
     if key is not None and not (isinstance(key, str) and 1 <= len(key) <= 255) and FAULT != "takes any key":
         raise Refused(-32602, "the idempotencyKey must be a text of 1 to 255 characters")
@@ -190,6 +229,8 @@ def work(number: Any, session: Session, name: str, key: Any, text: str) -> None:
     else:
         message(name, "agent", answer, "Done.")
         session.history.append(("agent", answer, "Done."))
+        anchor = {"type": "agent_message", "messageId": answer, "position": "after"}
+        update(name, "cursor_update", cursorId=answer, anchor=anchor, capabilities={"fork": {}})
     if FAULT == "gives no reason":
         reason = None
     state(name, session, "idle", **({} if reason is None else {"stopReason": reason}))
@@ -198,6 +239,8 @@ def work(number: Any, session: Session, name: str, key: Any, text: str) -> None:
 METHODS = {
     "initialize": initialize,
     "session/new": new,
+    "session/options": options_before,
+    "session/set_config_option": set_option,
     "session/resume": resume,
     "session/fork": fork,
     "session/list": listed,

@@ -198,6 +198,12 @@ def _steps(path: str) -> list[str | int]:
     return [int(step) if step.isdigit() else step for step in path.replace("[", ".").replace("]", "").split(".")]
 
 
+def cursor_at(message: str) -> Message:
+    """The members of the update that announces a cursor after a message of the agent."""
+    anchor = {"type": "agent_message", "messageId": message, "position": "after"}
+    return {"cursorId": message, "anchor": anchor, "capabilities": {"fork": {}}}
+
+
 def text(words: str) -> Message:
     return {"type": "text", "text": words}
 
@@ -242,7 +248,13 @@ def _opening(talk: Talk) -> None:
             "clientCapabilities": {
                 "fs": {"readTextFile": True, "writeTextFile": True},
                 "terminal": True,
-                "session": {"compaction": {}, "notices": {}, "configOptions": {"boolean": {}}},
+                "session": {
+                    "compaction": {},
+                    "notices": {},
+                    "configOptions": {"boolean": {}},
+                    "cursors": {},
+                    "promptSuggestions": {"image": {}},
+                },
                 "elicitation": {"form": {}, "url": {}},
                 "auth": {"terminal": True},
             },
@@ -259,7 +271,8 @@ def _opening(talk: Talk) -> None:
                 "promptCapabilities": {"image": True},
                 "mcpCapabilities": {"http": True},
                 "sessionCapabilities": {
-                    name: {} for name in ("list", "resume", "close", "delete", "fork", "additionalDirectories")
+                    name: {}
+                    for name in ("list", "resume", "close", "delete", "fork", "additionalDirectories", "options")
                 },
                 "auth": {"logout": {}},
             },
@@ -272,12 +285,11 @@ def _opening(talk: Talk) -> None:
     )
     talk.client("authenticate", "authenticate", {"methodId": "key"}, id="login")
     talk.answer("authenticate", {})
-    talk.client(
-        "new",
-        "session/new",
-        {"cwd": "/work", "mcpServers": [SERVER], "additionalDirectories": ["/more"]},
-        id=1,
-    )
+    talk.client("before", "session/options", {"cwd": "/work"}, id="before")
+    talk.answer("before", {"configOptions": copy.deepcopy(OPTIONS)})
+    initial = [{"configId": "fast", "type": "boolean", "value": False}]
+    place = {"cwd": "/work", "mcpServers": [SERVER], "additionalDirectories": ["/more"]}
+    talk.client("new", "session/new", {**place, "configOptions": initial}, id=1)
     talk.answer("new", {"sessionId": "s1", "modes": MODES, "configOptions": copy.deepcopy(OPTIONS)})
     talk.update("commands", "available_commands_update", availableCommands=[{"name": "web", "description": "Search"}])
 
@@ -314,6 +326,8 @@ def _first_turn(talk: Talk) -> None:
     talk.update("notice", "notice", severity="info", title="Note")
     talk.update("compacting", "compaction_update", compactionId="c1", status="in_progress")
     talk.update("compacted", "compaction_update", compactionId="c1", status="completed", summary=[text("short")])
+    talk.update("cursor", "cursor_update", **cursor_at("m2"))
+    talk.update("suggests", "prompt_suggestions_update", suggestions=[{"prompt": [text("And now?")]}])
     talk.agent("extension", "_example.com/status", {"ok": True})
     talk.answer("prompt", {"stopReason": "end_turn"})
 
@@ -384,6 +398,9 @@ def _past(talk: Talk) -> None:
     talk.answer("resume", {})
     talk.client("fork", "session/fork", {"sessionId": "s0", "cwd": "/work", "mcpServers": []}, id=11)
     talk.answer("fork", {"sessionId": "s2"})
+    cut = {"sessionId": "s1", "cwd": "/work", "mcpServers": [], "cursorId": "m2"}
+    talk.client("cut", "session/fork", cut, id="cut")
+    talk.answer("cut", {"sessionId": "s3"})
 
 
 def _ending(talk: Talk) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from tests.check.healthy import Talk, text
+from tests.check.healthy import Talk, cursor_at, text
 
 OPTIONS = [
     {
@@ -27,7 +27,17 @@ QUESTION: dict[str, Any] = {
         {"optionId": "no", "name": "Reject", "kind": "reject_once"},
     ],
 }
+COMMANDS = [
+    {"type": "command", "name": "web", "description": "Search"},
+    {"type": "skill", "name": "review", "description": "Review a change", "path": "/skills/review/SKILL.md"},
+]
+SKILL = {"type": "skill", "name": "review"}
 SERVER = {"type": "stdio", "name": "files", "command": "/usr/bin/files"}
+
+
+def key(name: str) -> dict[str, str]:
+    """The member that makes a prompt safe to send again."""
+    return {"idempotencyKey": f"key of {name}"}
 
 
 def healthy_v2() -> Talk:
@@ -44,9 +54,13 @@ def healthy_v2() -> Talk:
 
 def _opening(talk: Talk) -> None:
     info = {"name": "peer", "version": "1"}
-    capabilities = {"elicitation": {"form": {}}, "auth": {"terminal": {}}}
+    session = {"promptSuggestions": {}, "commands": {"skill": {}}}
+    capabilities = {"elicitation": {"form": {}}, "auth": {"terminal": {}}, "session": session}
     talk.client("initialize", "initialize", {"protocolVersion": 2, "capabilities": capabilities, "info": info}, id=0)
-    offers = {"session": {"mcp": {"stdio": {}}, "delete": {}, "prompt": {"image": {}}}, "auth": {}}
+    offers = {
+        "session": {"mcp": {"stdio": {}}, "delete": {}, "prompt": {"image": {}, "skill": {}}, "fork": {}},
+        "auth": {},
+    }
     ways = [{"type": "agent", "methodId": "key", "name": "Key"}]
     talk.answer("initialize", {"protocolVersion": 2, "capabilities": offers, "info": info, "authMethods": ways})
     talk.client("login", "auth/login", {"methodId": "key"}, id="login")
@@ -54,11 +68,12 @@ def _opening(talk: Talk) -> None:
     talk.client("new", "session/new", {"cwd": "/work", "mcpServers": [SERVER]}, id=1)
     talk.answer("new", {"sessionId": "s1", "configOptions": copy.deepcopy(OPTIONS)})
     talk.update("first idle", "state_update", state="idle")
+    talk.update("commands", "available_commands_update", availableCommands=copy.deepcopy(COMMANDS))
 
 
 def _first_work(talk: Talk) -> None:
     """The echo, the receipt, the work, and its end."""
-    talk.client("prompt", "session/prompt", {"sessionId": "s1", "prompt": [text("go")]}, id=2)
+    talk.client("prompt", "session/prompt", {"sessionId": "s1", "prompt": [text("go")], **key("go")}, id=2)
     talk.update("echo", "user_message", messageId="u1", content=[text("go")])
     talk.answer("prompt", {"messageId": "u1"})
     talk.update("running", "state_update", state="running")
@@ -78,11 +93,17 @@ def _first_work(talk: Talk) -> None:
     talk.update("usage", "usage_update", used=10, size=100)
     talk.update("end", "state_update", state="idle", stopReason="end_turn")
     talk.update("title", "session_info_update", title="A title")
+    talk.update("cursor", "cursor_update", **cursor_at("a1"))
+    talk.update("suggests", "prompt_suggestions_update", suggestions=[{"prompt": [text("And now?")]}])
+    talk.client("cut", "session/fork", {"sessionId": "s1", "cwd": "/work", "cursorId": "a1"}, id="cut")
+    talk.answer("cut", {"sessionId": "s2"})
 
 
 def _in_background(talk: Talk) -> None:
     """A prompt whose answer comes last; a tool call goes on after it, and is cancelled alone."""
-    talk.client("prompt2", "session/prompt", {"sessionId": "s1", "prompt": [text("watch")]}, id=3)
+    talk.client(
+        "prompt2", "session/prompt", {"sessionId": "s1", "prompt": [dict(SKILL), text("watch")], **key("watch")}, id=3
+    )
     talk.update("running2", "state_update", state="running")
     talk.update("echo2", "user_message_chunk", messageId="u2", content=text("watch"))
     offer = {"cancel": {}}
@@ -98,12 +119,12 @@ def _in_background(talk: Talk) -> None:
 
 def _waiting_prompt(talk: Talk) -> None:
     """Work that is cancelled, with a prompt that waits for its end."""
-    talk.client("prompt3", "session/prompt", {"sessionId": "s1", "prompt": [text("slow")]}, id=5)
+    talk.client("prompt3", "session/prompt", {"sessionId": "s1", "prompt": [text("slow")], **key("slow")}, id=5)
     talk.update("echo3", "user_message", messageId="u3", content=[text("slow")])
     talk.answer("prompt3", {"messageId": "u3"})
     talk.update("running3", "state_update", state="running")
     talk.update("tool3", "tool_call_update", toolCallId="t3", title="Run")
-    talk.client("prompt4", "session/prompt", {"sessionId": "s1", "prompt": [text("wait")]}, id=6)
+    talk.client("prompt4", "session/prompt", {"sessionId": "s1", "prompt": [text("wait")], **key("wait")}, id=6)
     talk.client("cancel", "session/cancel", {"sessionId": "s1"})
     talk.refuse("prompt4", -32800, "cancelled")
     talk.update("cancelled3", "tool_call_update", toolCallId="t3", status="cancelled")
@@ -113,7 +134,7 @@ def _waiting_prompt(talk: Talk) -> None:
 def _of_itself(talk: Talk) -> None:
     """Work that no prompt asked for, which fails; and a prompt that is inserted into it."""
     talk.update("running5", "state_update", state="running")
-    talk.client("prompt5", "session/prompt", {"sessionId": "s1", "prompt": [text("more")]}, id=7)
+    talk.client("prompt5", "session/prompt", {"sessionId": "s1", "prompt": [text("more")], **key("more")}, id=7)
     talk.update("echo5", "user_message", messageId="u5", content=[text("more")])
     talk.answer("prompt5", {"messageId": "u5"})
     talk.update("chunk5", "agent_message", messageId="a5", content=[text("so")])
@@ -130,7 +151,7 @@ def _past(talk: Talk) -> None:
     talk.update("complete", "replay_complete")
     talk.update("state", "state_update", state="idle")
     talk.answer("resume", {"configOptions": copy.deepcopy(OPTIONS)})
-    talk.client("prompt6", "session/prompt", {"sessionId": "s1", "prompt": [text("last")]}, id=9)
+    talk.client("prompt6", "session/prompt", {"sessionId": "s1", "prompt": [text("last")], **key("last")}, id=9)
     talk.update("echo6", "user_message", messageId="u6", content=[text("last")])
     talk.answer("prompt6", {"messageId": "u6"})
     talk.update("running6", "state_update", state="running")

@@ -76,15 +76,24 @@ def test_a_check_that_is_newer_than_the_revision_does_not_count():
 def test_a_check_of_a_newer_schema_is_left_out():
     report = asyncio.run(judged_v2("marks no end of an empty replay", QUICK, "version 2"))
     assert report.verdict == "not conformant"
-    report.leave_out(newer_than("1.15"), "newer than schema 1.15")
+    report.follow("1.16")
     assert (report.verdict, report.findings) == ("conformant", [])
     [outcome] = [it for it in report.outcomes if it.check.id == "lint.replay.complete-once"]
-    assert (outcome.status, outcome.detail) == ("not exercised", "newer than schema 1.15")
+    assert outcome.status == "not exercised"
+    assert outcome.detail == "it came with schema 1.20, and the program is judged by 1.16"
+    left_out = newer_than("1.16")
+    assert report.remarks == [
+        f"{len(left_out[since])} checks that came with schema {since} are left out (--schema 1.16)"
+        for since in left_out
+    ]
 
 
 def test_each_check_is_of_a_schema_that_can_be_chosen_and_the_newest_has_all():
-    assert {check.since for check in CHECKS.values()} == {"", *SCHEMAS[1:]}
-    assert newer_than(SCHEMAS[-1]) == frozenset()
+    assert {check.since for check in CHECKS.values()} == {"", *SCHEMAS.values()} - {"1.15"}
+    assert newer_than("1.20") == {}
+    assert set(newer_than("1.19")) == {"1.20"}
+    for schema in ("1.15", "1.16", "2.4"):
+        assert set(newer_than(schema)) == {"1.17", "1.20"}
 
 
 FROZEN = {"2026-11": "e485594fe0c5f0bc"}

@@ -10,10 +10,10 @@ import pytest
 from accord_check import Finding, judge
 from tests.check.healthy import healthy
 from tests.check.healthy_v2 import healthy_v2
-from tests.check.trace_mutants import handshake, lent, other_side, second, sessions, turns, types, wire
+from tests.check.trace_mutants import handshake, lent, other_side, proposals, second, sessions, turns, types, wire
 from tests.check.trace_mutants.table import MUTANTS, MUTANTS_V2
 
-LOADED = (handshake, lent, other_side, second, sessions, turns, types, wire)
+LOADED = (handshake, lent, other_side, proposals, second, sessions, turns, types, wire)
 
 MARKS = {"fail": "", "warn": "~", "note": "?"}
 

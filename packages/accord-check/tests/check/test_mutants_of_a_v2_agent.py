@@ -53,6 +53,14 @@ MUTANTS = {
     "looks for keys too early": Mutant("idempotency keys", {"lint.prompt.key-at-once"}),
     "takes any key": Mutant("idempotency keys", {"lint.prompt.key-malformed"}),
     "forks at any cursor": Mutant("version 2", {"~lint.fork.unknown-cursor"}, QUICK),
+    "copies all at a cursor": Mutant("session cursors", {"lint.fork.at-cursor"}),
+    "takes any skill": Mutant("version 2", {"lint.skill.unknown-refused"}),
+    "has other options before a session": Mutant("session options", {"~lint.options.agree"}, QUICK),
+    "opens a session to tell its options": Mutant("session options", {"lint.options.open-nothing"}, QUICK),
+    "has options of any session": Mutant("session options", {"lint.options.unknown-session"}, QUICK),
+    "ignores initial options": Mutant("session options", {"~lint.options.initial-applied"}, QUICK),
+    "refuses unknown options": Mutant("session options", {"lint.options.initial-ignored"}, QUICK),
+    "takes an option twice": Mutant("session options", {"lint.options.initial-twice"}, QUICK),
     "ends a cancelled turn as done": Mutant("version 2", {"lint.work.cancelled-told"}),
 }
 """By fault: the scenario that shows it, and what is found; `~` warns, `?` notes."""
@@ -85,11 +93,18 @@ async def test_an_agent_of_version_2_without_a_fault_passes_every_scenario(tmp_p
     assert found(report) == {"?lint.load.after-restart"}
     exercised = {outcome.check.id for outcome in report.outcomes if outcome.status != "not exercised"}
     assert {
-        name for name in SECOND_VERSION if name.startswith(("lint.prompt", "lint.resume", "lint.fork", "lint.close"))
-    } <= exercised
+        name
+        for name in SECOND_VERSION
+        if name.startswith(("lint.prompt", "lint.resume", "lint.fork", "lint.close", "lint.skill"))
+    } | {"lint.options.agree", "lint.fork.at-cursor"} <= exercised
     said = {finding.id for finding in report_on_trace(tmp_path / "run.jsonl", ["client"]).findings}
     # an empty prompt is sent to see it refused, and so is the rest
     assert said == {
+        "config.set.offered-only",
+        "lint.fork.announced-cursor",
+        "lint.options.initial-unique",
+        "lint.prompt.key-sent",
+        "lint.skill.sendable",
         "lint.prompt.not-empty",
         "lint.schema.misfit",
         "lint.tool.cancel-offered",

@@ -165,8 +165,35 @@ def test_a_revision_without_a_frozen_set_is_refused_before_anything_runs(user):
 
 
 def test_a_schema_that_the_checks_do_not_know_is_refused_before_anything_runs(user):
-    error = user.refused("check", "agent", "--schema", "1.16", "--", sys.executable, str(FAULTY))
-    assert "argument --schema: must be 1.15 or 1.20, got '1.16'" in error
+    error = user.refused("check", "agent", "--schema", "1.14", "--", sys.executable, str(FAULTY))
+    assert "argument --schema: must be one of 1.15, 1.16, 1.17, 1.18, 1.19, 1.20, 2.4, got '1.14'" in error
+
+
+@pytest.fixture
+def traces(user):
+    """Returns the trace files that the command has left in the folder for temporary files."""
+    folder = user.folder / "temporary"
+    folder.mkdir()
+    user.environment["TMPDIR"] = str(folder)
+    return lambda: [str(path) for path in folder.glob("accord-check-*.jsonl")]
+
+
+AGENT_WITHOUT_MARKS = ("--", sys.executable, str(FAULTY.with_name("faulty_v2_agent.py")), "marks no end of a replay")
+IN_VERSION_2 = ("check", "agent", "--protocol", "2", "--profile", "smoke", "--json")
+
+
+def test_a_run_leaves_its_trace_only_if_it_has_findings_and_says_where(user, traces):
+    report = json.loads(user.accord(*IN_VERSION_2, *AGENT_WITHOUT_MARKS).stdout)
+    assert (report["verdict"], [report["trace"]]) == ("not conformant", traces())
+    older = json.loads(user.said(*IN_VERSION_2, "--schema", "1.19", *AGENT_WITHOUT_MARKS))
+    assert (older["verdict"], older["trace"], traces()) == ("conformant", "", [report["trace"]])
+    assert re.fullmatch(r"\d+ checks that came with schema 1.20 are left out \(--schema 1.19\)", *older["remarks"])
+
+
+def test_a_run_that_is_given_up_leaves_no_trace(user, traces):
+    (user.folder / "wrong.toml").write_text('[expect]\n"no.such-check" = "why"\n')
+    user.refused(*IN_VERSION_2, "--expect", "wrong.toml", *AGENT_WITHOUT_MARKS)
+    assert traces() == []
 
 
 def test_an_agent_of_both_versions_is_judged_in_both(user):

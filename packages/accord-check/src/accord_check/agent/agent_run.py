@@ -23,6 +23,7 @@ from accord_check.agent.full_scenarios import (
     stdio_servers,
     two_sessions,
 )
+from accord_check.agent.proposed_scenarios import session_cursors, session_options
 from accord_check.agent.raw_connection import Blocked, Gone, Over, Unanswered
 from accord_check.agent.raw_http import raw_http
 from accord_check.agent.scenario_context import OtherVersion, Progress, ScenarioContext, fault_of_checks
@@ -63,6 +64,8 @@ SCENARIOS = (
     AgentScenario("version 2", "what version 2 refuses", second_version, versions=(2,)),
     AgentScenario("idempotency keys", "prompts that are retried", idempotency_keys, PROMPTING, (2,)),
     AgentScenario("resumed at work", "a session that is resumed while it works", resumed_at_work, PROMPTING, (2,)),
+    AgentScenario("session options", "options before a session, and initial ones", session_options),
+    AgentScenario("session cursors", "a session that is forked between two turns", session_cursors, PROMPTING),
     AgentScenario("two sessions", "two sessions at work at once", two_sessions, FULL),
     AgentScenario("opened again", "sessions that are resumed and forked", opened_again, FULL),
     AgentScenario("MCP servers", "a session with MCP servers", stdio_servers, FULL),
@@ -196,11 +199,11 @@ def _report(subject: str, context: ScenarioContext, settings: Settings) -> Repor
 
 
 def _demanded(outcomes: list[Outcome], context: ScenarioContext) -> list[str]:
-    """The active checks of a fixture that were not exercised: all but those of another version, and of HTTP."""
+    """The active checks of a fixture that were not exercised: all but those of proposals, another version and HTTP."""
     over_http = {name for name in ACTIVE_OF_AGENT if name.startswith(("http.", "lint.http."))}
     left_out = set[str]() if context.settings.url else over_http
     left_out |= FIRST_VERSION if 1 not in context.spoken else set()
     left_out |= SECOND_VERSION if 2 not in context.spoken else set()
     left_out |= set() if context.settings.allow_delete else {"session.delete.idempotent"}
     idle = [outcome.check for outcome in outcomes if outcome.status == "not exercised" and outcome.check.active]
-    return [check.id for check in idle if check.id not in left_out]
+    return [check.id for check in idle if check.stable and check.id not in left_out]

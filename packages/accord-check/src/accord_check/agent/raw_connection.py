@@ -33,10 +33,20 @@ NOT_FOUND, METHOD_NOT_FOUND, INVALID_PARAMS = -32002, -32601, -32602
 
 FULL: dict[str, Any] = {
     "fs": {"readTextFile": True, "writeTextFile": True},
-    "session": {"compaction": {}, "notices": {}, "configOptions": {"boolean": {}}},
+    "session": {
+        "compaction": {},
+        "notices": {},
+        "configOptions": {"boolean": {}},
+        "cursors": {},
+        "promptSuggestions": {},
+    },
     "elicitation": {"form": {}, "url": {}},
 }
 """The capabilities of a client that can do nearly everything. It runs no command, and opens no terminal for a login."""
+
+
+_SPEAKERS = {f"{speaker}_message{end}": speaker for speaker in ("user", "agent") for end in ("", "_chunk")}
+"""Who speaks in each kind of update with a message."""
 
 
 class Refused(Exception):
@@ -270,7 +280,8 @@ class RawConnection:
         self._next_id = 100
         self._update_kinds: dict[str, set[str]] = {}
         self._states: dict[str, list[State]] = {}
-        self._user_messages: dict[str, list[str]] = {}
+        self._messages: dict[str, list[tuple[str, str | None]]] = {}
+        self._cursors: dict[str, dict[str, dict[str, Any]]] = {}
         recording.begin(transport.name, side)
 
     @property
@@ -286,13 +297,22 @@ class RawConnection:
         """The states that the agent has told of a session, in version 2; the list grows as they come."""
         return self._states.setdefault(session, [])
 
-    def user_messages(self, session: str) -> list[str]:
-        """The ids of the user's messages in a session, in version 2; the list grows as they come."""
-        return self._user_messages.setdefault(session, [])
+    def messages(self, session: str) -> list[tuple[str, str | None]]:
+        """The messages that updates of a session have shown since it was forgotten, each as its speaker and its id."""
+        return self._messages.setdefault(session, [])
+
+    def user_messages(self, session: str) -> list[str | None]:
+        """The ids of the user's messages among them."""
+        return [message for speaker, message in self.messages(session) if speaker == "user"]
+
+    def cursors(self, session: str) -> dict[str, dict[str, Any]]:
+        """The anchors of the cursors of a session at which it can be forked now, by their ids."""
+        return self._cursors.setdefault(session, {})
 
     def forget(self, session: str) -> None:
-        """Forget which kinds of update came for a session."""
+        """Forget which kinds of update and which messages came for a session."""
         self._update_kinds.pop(session, None)
+        self._messages.pop(session, None)
 
     async def open(self) -> None:
         await self._transport.start(self)
@@ -407,12 +427,24 @@ class RawConnection:
     def _note(self, seen: Frame, session: str, update: dict[str, Any]) -> None:
         kind, state, reason = update.get("sessionUpdate"), update.get("state"), update.get("stopReason")
         self._update_kinds.setdefault(session, set()).add(str(kind))
-        message, messages = update.get("messageId"), self.user_messages(session)
-        if kind in ("user_message", "user_message_chunk") and isinstance(message, str) and message not in messages:
-            messages.append(message)
+        if kind in _SPEAKERS:
+            given = update.get("messageId")
+            message = _SPEAKERS[kind], given if isinstance(given, str) else None
+            known = self.messages(session)
+            if message not in (known if message[1] is not None else known[-1:]):
+                known.append(message)
+        if kind == "cursor_update":
+            self._note_cursor(str(update.get("cursorId")), self.cursors(session), update)
         if kind == "state_update" and isinstance(state, str):
             reason = reason if isinstance(reason, str) else None
             self.states(session).append(State(seen, state, reason, update.get("error", MISSING)))
+
+    def _note_cursor(self, given: str, known: dict[str, dict[str, Any]], update: dict[str, Any]) -> None:
+        anchor = object_of(update.get("anchor"))
+        if "capabilities" in update and object_of(update["capabilities"]).get("fork") is None:
+            known.pop(given, None)
+        elif anchor:
+            known[given] = anchor
 
     def _serve(self, exchange: Exchange) -> None:
         try:

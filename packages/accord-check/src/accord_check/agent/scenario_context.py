@@ -22,7 +22,7 @@ from typing import Any
 
 from accord import ProcessTransport
 from accord.transports import End, Transport
-from accord_check.agent.raw_connection import FULL, Blocked, ClientServices, Link, Over, Recording, Turn
+from accord_check.agent.raw_connection import FULL, INVALID_PARAMS, Blocked, ClientServices, Link, Over, Recording, Turn
 from accord_check.agent.settings import FOLDER, Settings
 from accord_check.checks import Finding, Side
 from accord_check.conversation import Exchange, Frame, object_of, objects
@@ -30,14 +30,22 @@ from accord_check.passive.observer import Tally
 
 INFO = {"name": "accord-check", "version": "1"}
 
-FULL_V2: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}}
+FULL_V2: dict[str, Any] = {
+    "elicitation": {"form": {}, "url": {}},
+    "session": {"promptSuggestions": {}, "commands": {"skill": {}}},
+}
 """The capabilities of a client of version 2 that can do nearly everything."""
 
 _BASE = ("list", "resume", "close")
 """What every agent of version 2 with sessions can do."""
 
 _NAMES = {"load": "loadSession", "image": "promptCapabilities.image", "http": "mcpCapabilities.http"}
-_NAMES_V2 = {"image": "session.prompt.image", "http": "session.mcp.http", "stdio": "session.mcp.stdio"}
+_NAMES_V2 = {
+    "image": "session.prompt.image",
+    "skill": "session.prompt.skill",
+    "http": "session.mcp.http",
+    "stdio": "session.mcp.stdio",
+}
 
 
 def handshake(version: int, *, can_do: bool, terminal_login: bool = False) -> dict[str, Any]:
@@ -72,6 +80,14 @@ def load(session: str, folder: Path, version: int) -> tuple[str, dict[str, Any]]
     if version == 2:
         return "session/resume", params | {"replayFrom": {"type": "start"}}
     return "session/load", params
+
+
+def not_refused(exchange: Exchange, code: int = INVALID_PARAMS) -> str | None:
+    """What is wrong if a request should have been refused with this code; None if it was."""
+    if exchange.succeeded:
+        return f"{exchange.method} was accepted"
+    said = object_of(exchange.error).get("code")
+    return None if said == code else f"{exchange.method} was refused with {said}, not {code}"
 
 
 def _id_of_method(way: dict[str, Any]) -> str:
@@ -143,6 +159,9 @@ def _command_of(pid: int) -> str:
     return b" ".join(words).decode("utf-8", "replace").strip()[:80]
 
 
+NOWHERE = "accord-check-no-such-session"
+"""The id of a session that does not exist."""
+
 AUTH_REQUIRED, UNSUPPORTED_VERSION = -32000, -32022
 
 
@@ -208,6 +227,13 @@ class ScenarioContext:
         said = None if exchange.succeeded else f"{what}: {error.get('code')} {str(error.get('message', ''))[:120]}"
         self.judge(name, said, exchange.frame, exchange.answered)
         return exchange.succeeded
+
+    async def refuses(
+        self, link: Link, name: str, method: str, params: dict[str, Any], code: int = INVALID_PARAMS
+    ) -> None:
+        """Judge that a request is refused with this code."""
+        exchange = await link.ask(method, params, self.settings.turn_within)
+        self.judge(name, not_refused(exchange, code), exchange.frame, exchange.answered)
 
     def refused(self, name: str, exchange: Exchange, problem: str) -> None:
         """Judge that a request was refused; `problem` says what it means that it was not."""
@@ -275,12 +301,17 @@ class ScenarioContext:
             self.skip(name, f"the agent does not declare {_capability(feature, self.version)}")
         return True
 
+    def place(self, session: str | None = None, **more: Any) -> dict[str, Any]:
+        """The params of a request that opens a session, or one that there is, in the scratch folder."""
+        known = {} if session is None else {"sessionId": session}
+        return {**known, "cwd": str(self.folder), "mcpServers": [], **more}
+
     async def new_session(self, link: Link, name: str = "session.agent-baseline", **more: Any) -> str:
         """Open a session in the scratch folder, as the check of this name; returns its id.
 
         Raises Blocked if the agent asks for a login, and Over if it refuses.
         """
-        exchange = await link.ask("session/new", {"cwd": str(self.folder), "mcpServers": [], **more})
+        exchange = await link.ask("session/new", self.place(**more))
         if object_of(exchange.error).get("code") == AUTH_REQUIRED:
             ways = [_id_of_method(way) for way in objects(self.peer.get("authMethods"))]
             raise Blocked(
@@ -328,8 +359,7 @@ class ScenarioContext:
 
     async def resume(self, link: Link, session: str) -> Exchange:
         """Open a session again, without its past."""
-        params: dict[str, Any] = {"sessionId": session, "cwd": str(self.folder), "mcpServers": []}
-        return await link.ask("session/resume", params, self.settings.turn_within)
+        return await link.ask("session/resume", self.place(session), self.settings.turn_within)
 
     def process_ended(self, link: Link, end: End, when: str) -> None:
         """Judge how a process ended after the end of its input."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
+from accord_check.agent.proposed_scenarios import forked_at_no_cursor
 from accord_check.agent.raw_connection import Gone, Link, Over, Unanswered
-from accord_check.agent.scenario_context import ScenarioContext
+from accord_check.agent.scenario_context import NOWHERE, ScenarioContext, not_refused
 from accord_check.agent.settings import NOTES
 from accord_check.conversation import Exchange, Frame, object_of, objects
 from accord_check.passive.sessions import id_of, values_of
@@ -245,44 +246,27 @@ async def cancelled_turn(context: ScenarioContext, link: Link, session: str) -> 
     await link.quiet(context.settings.quiet)
 
 
-NOWHERE = "accord-check-no-such-session"
-INVALID_PARAMS = -32602
-
-
 async def second_version(context: ScenarioContext) -> None:
     """Requests of version 2 at their limits, in one session."""
     async with context.logged_in() as link:
         session = await context.new_session(link)
-        await _refused(
-            context, link, "lint.prompt.empty-refused", "session/prompt", {"sessionId": session, "prompt": []}
-        )
-        place: dict[str, Any] = {"sessionId": session, "cwd": str(context.folder), "mcpServers": []}
-        cursor = {"replayFrom": {"type": "_accord.check/no-such-cursor"}}
-        await _refused(context, link, "lint.resume.unknown-cursor", "session/resume", place | cursor)
-        if not context.lacks(link, "fork", "lint.fork.unknown-cursor"):
-            cut = {"cursorId": "accord-check-no-such-cursor"}
-            await _refused(context, link, "lint.fork.unknown-cursor", "session/fork", place | cut)
+        empty: dict[str, Any] = {"sessionId": session, "prompt": []}
+        await context.refuses(link, "lint.prompt.empty-refused", "session/prompt", empty)
+        cursor = {"type": "_accord.check/no-such-cursor"}
+        again = context.place(session, replayFrom=cursor)
+        await context.refuses(link, "lint.resume.unknown-cursor", "session/resume", again)
+        await forked_at_no_cursor(context, link, session)
         await context.load(link, session)  # there is nothing to replay
         await context.resume(link, session)
         gone = {"sessionId": session, "toolCallId": "accord-check-no-such-call"}
-        await _refused(context, link, "lint.tool.cancel-unknown", "tool_call/cancel", gone)
+        await context.refuses(link, "lint.tool.cancel-unknown", "tool_call/cancel", gone)
         closing = await link.ask("session/close", {"sessionId": NOWHERE})
         context.answered("lint.close.unknown-succeeds", closing, "the close of a session that is not open was refused")
         if context.settings.prompting:
+            if not context.lacks(link, "skill", "lint.skill.unknown-refused"):
+                skill = {"sessionId": session, "prompt": [{"type": "skill", "name": "accord-check-no-such-skill"}]}
+                await context.refuses(link, "lint.skill.unknown-refused", "session/prompt", skill)
             await _two_prompts(context, link, session)
-
-
-async def _refused(context: ScenarioContext, link: Link, name: str, method: str, params: dict[str, Any]) -> None:
-    """Judge that a request is refused with -32602."""
-    exchange = await link.ask(method, params)
-    context.judge(name, _not_invalid_params(exchange), exchange.frame, exchange.answered)
-
-
-def _not_invalid_params(exchange: Exchange) -> str | None:
-    if exchange.succeeded:
-        return f"{exchange.method} was accepted"
-    code = object_of(exchange.error).get("code")
-    return None if code == INVALID_PARAMS else f"{exchange.method} was refused with {code}, not -32602"
 
 
 async def _two_prompts(context: ScenarioContext, link: Link, session: str) -> None:
@@ -343,14 +327,14 @@ async def _at_once(context: ScenarioContext, link: Link, session: str) -> None:
 
 def _inserted_twice(link: Link, session: str) -> str | None:
     messages = link.user_messages(session)
-    return f"prompts with one key inserted the messages {', '.join(messages)}" if len(messages) > 1 else None
+    return f"prompts with one key inserted the messages {', '.join(map(str, messages))}" if len(messages) > 1 else None
 
 
 async def _malformed_keys(context: ScenarioContext, link: Link, session: str) -> None:
     for key, what in (("", "an empty key"), (7, "the key 7"), ("k" * 256, "a key of 256 characters")):
         turn = context.begin(link, session, context.settings.prompts.plain, key=key)
         exchange = await link.answer(turn.exchange)
-        problem = _not_invalid_params(exchange)
+        problem = not_refused(exchange)
         said = None if problem is None else f"{problem}, with {what}"
         context.judge("lint.prompt.key-malformed", said, exchange.frame, exchange.answered)
         if exchange.succeeded:

@@ -71,7 +71,7 @@ def report_arguments(parser: argparse.ArgumentParser) -> None:
         "--schema",
         metavar="VERSION",
         type=_schema,
-        help="leave out what came with a later version of the protocol's schema (1.15, 1.20)",
+        help="leave out what later schemas brought: 1.15 to 1.20, or 2.4 for the TypeScript SDK",
     )
     for name, what in FILES.items():
         group.add_argument(f"--{name}", metavar="FILE", help=f"write {what}")
@@ -92,7 +92,7 @@ def _schema(word: str) -> str:
     from accord_check.checks import SCHEMAS
 
     if word not in SCHEMAS:
-        raise argparse.ArgumentTypeError(f"must be {' or '.join(SCHEMAS)}, got {word!r}")
+        raise argparse.ArgumentTypeError(f"must be one of {', '.join(SCHEMAS)}, got {word!r}")
     return word
 
 
@@ -100,9 +100,7 @@ def give_report(report: Report, options: argparse.Namespace) -> int:
     """Print the report, write the files that were asked for, and return the exit code."""
     report.strict = options.strict
     if options.schema is not None:
-        from accord_check.checks import newer_than
-
-        report.leave_out(newer_than(options.schema), f"newer than schema {options.schema}")
+        report.follow(options.schema)
     if options.requirements is not None:
         from accord_check.checks import checks_of
 
@@ -113,7 +111,10 @@ def give_report(report: Report, options: argparse.Namespace) -> int:
         try:
             apply_expectations(read_expectations(options.expect), report)
         except ExpectationError as error:
+            _remove_trace(options, report)
             raise WrongUsage(str(error)) from error
+    if report.verdict == "conformant" and not report.findings:
+        _remove_trace(options, report)
     _print(report, options)
     for name in FILES:
         if (file := getattr(options, name)) is not None:
@@ -216,12 +217,12 @@ async def _checked_agent(options: argparse.Namespace, agent: command.ChosenAgent
 
     target = agent.target()
     try:
-        report = await check_agent(
-            mask_urls(target.name), target.dial, settings, trace=_trace_file(options), progress=_progress(options)
-        )
+        with _trace_file(options) as trace:
+            return await check_agent(
+                mask_urls(target.name), target.dial, settings, trace=trace, progress=_progress(options)
+            )
     finally:
         await target.release()
-    return _without_useless_trace(options, report)
 
 
 def _agent_settings(options: argparse.Namespace, agent: command.ChosenAgent) -> Settings:
@@ -321,9 +322,8 @@ def _client_settings(options: argparse.Namespace, variables: dict[str, str]) -> 
 async def _checked_client(options: argparse.Namespace, settings: ClientSettings) -> Report:
     from accord_check.client.client_run import check_client
 
-    file = _trace_file(options)
-    report = await check_client(options.agent, settings, trace=file, progress=_progress(options))
-    return _without_useless_trace(options, report)
+    with _trace_file(options) as trace:
+        return await check_client(options.agent, settings, trace=trace, progress=_progress(options))
 
 
 async def _served(options: argparse.Namespace, settings: ClientSettings) -> Report:
@@ -333,10 +333,8 @@ async def _served(options: argparse.Namespace, settings: ClientSettings) -> Repo
 
     stop = asyncio.Event()
     by_hand = replace(BY_HAND, profile=settings.profile, answer_within=settings.answer_within)
-    file = _trace_file(options)
-    with on_signals((signal.SIGINT, signal.SIGTERM), stop.set):
-        report = await check_by_hand(by_hand, stop, _announce, trace=file, progress=print_error)
-    return _without_useless_trace(options, report)
+    with _trace_file(options) as trace, on_signals((signal.SIGINT, signal.SIGTERM), stop.set):
+        return await check_by_hand(by_hand, stop, _announce, trace=trace, progress=print_error)
 
 
 def _announce(placeholders: Mapping[str, str], work: Path) -> None:
@@ -367,21 +365,26 @@ def _progress(options: argparse.Namespace) -> Callable[[str], None]:
     return (lambda _shows: None) if options.json else (lambda shows: print_progress(f"checking: {shows}"))
 
 
-def _trace_file(options: argparse.Namespace) -> str:
-    """The file for the conversations; one of ours stays only if there is something to look up in it."""
+@contextmanager
+def _trace_file(options: argparse.Namespace) -> Generator[str]:
+    """The file for the conversations. One of ours goes when the run is given up; `give_report` says where it is."""
     if options.trace is not None:
-        return str(options.trace)
+        yield str(options.trace)
+        return
     number, path = tempfile.mkstemp(prefix="accord-check-", suffix=".jsonl")
     os.close(number)
-    return path
+    try:
+        yield path
+    except BaseException:
+        Path(path).unlink()
+        raise
 
 
-def _without_useless_trace(options: argparse.Namespace, report: Report) -> Report:
-    """The report, without a trace file of ours in which there is nothing to look up."""
-    if options.trace is None and report.verdict == "conformant" and not report.findings:
+def _remove_trace(options: argparse.Namespace, report: Report) -> None:
+    """Remove the file for the conversations, if it is one of ours."""
+    if report.trace and getattr(options, "trace", "") is None:
         Path(report.trace).unlink()
         report.trace = ""
-    return report
 
 
 def _count(word: str) -> int:
@@ -467,7 +470,8 @@ def _list(options: argparse.Namespace) -> int:
     if options.json:
         print_json([check_as_json(check) for check in checks])
     else:
-        print_table(("CHECK", "OF", "LEVEL", "DEMANDS"), [(it.id, it.of, it.level, it.clause) for it in checks])
+        rows = [(it.id, it.of, it.level, it.since, it.clause) for it in checks]
+        print_table(("CHECK", "OF", "LEVEL", "SINCE", "DEMANDS"), rows)
     return ENDED_WELL
 
 

@@ -9,6 +9,7 @@ from accord.schema.methods import methods
 from accord_check.checks import CHECKS, Side
 from accord_check.conversation import Exchange, Frame, Message, Update, objects
 from accord_check.passive.observer import Observer
+from accord_check.passive.prompts import CAPABILITY_OF_CONTENT, prompt_capability
 
 
 class Handshake(Observer):
@@ -184,6 +185,7 @@ _METHODS: dict[str, tuple[str, str]] = {
     "providers/disable": ("providers", "providers.only-when-advertised"),
     "session/archive": ("sessionCapabilities.archive", "capabilities.client-omitted-is-unsupported"),
     "session/unarchive": ("sessionCapabilities.archive", "capabilities.client-omitted-is-unsupported"),
+    "session/options": ("sessionCapabilities.options", "lint.options.only-when-advertised"),
     "session/status": ("sessionCapabilities.status", "capabilities.client-omitted-is-unsupported"),
     "session/set_title": ("sessionCapabilities.title", "capabilities.client-omitted-is-unsupported"),
     "auth/status": ("auth.status", "capabilities.client-omitted-is-unsupported"),
@@ -207,9 +209,14 @@ _UPDATES: dict[str, tuple[str, str]] = {
     "plan_update": ("plan", "plan.operations.only-when-advertised"),
     "plan_removed": ("plan", "plan.operations.only-when-advertised"),
     "subagent_update": ("subagents", "capabilities.agent-omitted-is-unsupported"),
+    "cursor_update": ("session.cursors", "capabilities.agent-omitted-is-unsupported"),
+    "prompt_suggestions_update": ("session.promptSuggestions", "capabilities.agent-omitted-is-unsupported"),
 }
+"""Updates that a client must have declared in version 1, with its capability and the requirement."""
 
-_CONTENT = {"image": "image", "audio": "audio", "resource": "embeddedContext"}
+_UPDATES_OF_V2 = ("prompt_suggestions_update",)
+"""Those of them that need the same capability in version 2."""
+
 _SERVERS = {
     "http": ("mcpCapabilities.http", "mcp.http-only-when-advertised"),
     "sse": ("mcpCapabilities.sse", "mcp.sse-only-when-advertised"),
@@ -242,10 +249,10 @@ class Capabilities(Observer):
         if update.message.by != "agent" or not self.conversation.is_initialized:
             return
         self._options(update.fields.get("configOptions"), update.message.frame)
-        if self.conversation.version == 1:
-            for kind, (path, name) in _UPDATES.items():
-                if kind == update.kind or not self.conversation.declares("client", path):
-                    self._used(name, update.kind if kind == update.kind else None, "client", path, update.message)
+        kinds = _UPDATES if self.conversation.version == 1 else _UPDATES_OF_V2
+        for kind, (path, name) in {kind: _UPDATES[kind] for kind in kinds}.items():
+            if kind == update.kind or not self.conversation.declares("client", path):
+                self._used(name, update.kind if kind == update.kind else None, "client", path, update.message)
 
     def _method(self, exchange: Exchange) -> None:
         other: Side = "client" if exchange.by == "agent" else "agent"
@@ -281,10 +288,9 @@ class Capabilities(Observer):
         wrong = None
         for block in objects(exchange.params.get("prompt")):
             kind = block.get("type")
-            if not isinstance(kind, str) or kind not in _CONTENT:
+            if not isinstance(kind, str) or kind not in CAPABILITY_OF_CONTENT:
                 continue
-            first = "promptCapabilities" if self.conversation.version == 1 else "session.prompt"
-            path = f"{first}.{_CONTENT[kind]}"
+            path = prompt_capability(kind, self.conversation.version)
             if not self.conversation.declares("agent", path):
                 wrong = f"the prompt has a block of type {kind}, but the agent did not declare {path}"
         self.judge("prompt.content.only-advertised", wrong, exchange.frame)

@@ -274,6 +274,8 @@ class Options(Observer):
         self._options: dict[str, dict[Any, dict[str, Any]]] = {}
 
     def request(self, exchange: Exchange) -> None:
+        if exchange.by == "client" and exchange.method in _OPENINGS and self.conversation.is_initialized:
+            self._initial(exchange)
         if exchange.by != "client" or exchange.session_id is None:
             return
         if exchange.method == "session/set_mode":
@@ -317,6 +319,18 @@ class Options(Observer):
             early = session is None or (session.opened.answered is None and session.opened.method != "session/load")
             problem = "available_commands_update came before the answer that opens the session" if early else None
             self.judge("commands.after-session-exists", problem, frame)
+
+    def _initial(self, exchange: Exchange) -> None:
+        """The values that a client wants when it opens a session."""
+        wanted = [id_of(option) for option in objects(exchange.params.get("configOptions"))]
+        path = "sessionCapabilities.options" if self.conversation.version == 1 else "session.options"
+        undeclared = not self.conversation.declares("agent", path)
+        name, said = "lint.options.only-when-advertised", f"configOptions, but the agent did not declare {path}"
+        self.judge(name, said if undeclared and wanted else None, exchange.frame)
+        if wanted:
+            twice = sorted({str(each) for each in wanted if wanted.count(each) > 1})
+            problem = f"the option {twice[0]!r} is given twice" if twice else None
+            self.judge("lint.options.initial-unique", problem, exchange.frame)
 
     def _mode_state(self, state: dict[str, Any], session_id: str, frame: Frame) -> None:
         ids = [mode.get("id") for mode in objects(state.get("availableModes"))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.check.healthy import PIXEL, SERVER, again, both, drop, moved, put, says, until
+from tests.check.healthy import PIXEL, SERVER, again, both, drop, moved, put, says, until, without
 from tests.check.trace_mutants.table import CAPABILITIES, OFFERS, SESSIONS, mutant, update
 
 mutant("a session before initialize", moved("new", "initialize"), "client initialize.client-goes-first")
@@ -84,12 +84,15 @@ mutant(
     "agent elicitation.absent-is-unsupported",
     "agent notice.only-when-advertised",
     "agent compaction.only-when-advertised",
+    "agent capabilities.agent-omitted-is-unsupported",
 )
 mutant(
     "no capabilities named by the agent",
     both(
         drop("initialize/answer", OFFERS),
         drop("new", "params.additionalDirectories"),
+        drop("new", "params.configOptions"),
+        without("before", "before/answer"),
         until("commands"),
     ),
     "~agent initialize.agent-states-capabilities",
@@ -106,6 +109,7 @@ mutant(
     "agent elicitation.absent-is-unsupported",
     "agent notice.only-when-advertised",
     "agent compaction.only-when-advertised",
+    "agent capabilities.agent-omitted-is-unsupported",
 )
 mutant(
     "a read that is not lent",

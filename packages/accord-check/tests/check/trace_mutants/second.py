@@ -158,7 +158,7 @@ mutant(
 mutant(
     "an image that the agent did not offer",
     both(
-        drop("initialize/answer", "result.capabilities.session.prompt"),
+        drop("initialize/answer", "result.capabilities.session.prompt.image"),
         put("prompt", "params.prompt", [{"type": "image", "data": "aGk=", "mimeType": "image/png"}]),
     ),
     "client prompt.content.only-advertised",
