@@ -55,8 +55,17 @@ CLONE_PARENT = 0x8000
 
 WARM = (
     "accord.agent.agent",
+    "accord.agent.v2_methods",
     "accord.client.remote_agent",
     "accord.client.remote_session",
+    "accord.client.v2_session",
+    "accord.dialects.v2_replay",
+    "accord.dialects.v2_requests",
+    "accord.hosts.this_host",
+    "accord.http.server.serve",
+    "accord.store.postgres_store",
+    "accord.store.sqlite_store",
+    "accord.store.store_url",
     "accord.client.connect",
     "accord.testing",
     "accord.trace.trace_file",

@@ -1,6 +1,7 @@
 """One host as a process: `python -m tests.hosts.host_process SETTINGS`, with the settings as JSON.
 
-It prints its URL and its id. The agent repeats the number of its process, counts, waits and asks.
+It prints its URL and its id. The agent repeats the number of its process, counts, waits and asks. With the path of a
+store as settings, it is that agent over standard input and output.
 """
 
 import asyncio
@@ -71,4 +72,7 @@ async def main(
 
 
 if __name__ == "__main__":
-    asyncio.run(main(**json.loads(sys.argv[1])))
+    if sys.argv[1].startswith("{"):
+        asyncio.run(main(**json.loads(sys.argv[1])))
+    else:
+        an_agent(sys.argv[1]).run()
