@@ -1,4 +1,4 @@
-"""Writes the classes of accord.sync from those with `async`: a client's and an agent's.
+"""Writes the classes of accord.sync from those with `async`: a client's, an agent's and a proxy's.
 
     python tools/sync_faces.py            rewrite them; `make check` installs the formatter that this needs
     python tools/sync_faces.py --check    only say whether they are up to date
@@ -14,8 +14,8 @@ How a member reaches the event loop follows from what it is:
     property            `Portal.read`: a call in the loop
     def                 `Portal.read`, or `Portal.do` if it sends something (`SENDS`)
 
-What the plain functions of an agent hold has an `AuthorThread` in the place of the Portal. Its attributes are read
-without a call in the loop.
+What the plain functions of an agent or a proxy hold has an `AuthorThread` in the place of the Portal. Its attributes
+are read without a call in the loop.
 
 `OWN` has the members whose twin is written by hand, and `LEFT_OUT` those that have none.
 """
@@ -93,6 +93,12 @@ AGENT_TWINS = (
     Twin("Subagent", "agent.subagent", base="Turn", type_argument="StateT"),
 )
 """What plain functions of an agent hold."""
+
+PROXY_TWINS = (
+    Twin("Neighbour", "proxy.hop"),
+    Twin("Hop", "proxy.hop", type_argument="StateT"),
+)
+"""What plain functions of a proxy hold."""
 
 LEFT_OUT = {
     "RemoteAgent": {"peer"},  # coroutines everywhere; `request`, `notify` and `on` reach the low level
@@ -265,10 +271,11 @@ TYPES = {"Reply | TypedReply[Any]": "Any", "TypedReply[T]": "T", "TypedReply[Any
 """Types that are others for threads: what is awaited is there already."""
 
 AGENT_RESULTS = {
-    f"{it.name}{it.type_argument and f'[{it.type_argument}]'}": f"{it.name}(self._portal, held)" for it in AGENT_TWINS
+    f"{it.name}{it.type_argument and f'[{it.type_argument}]'}": f"{it.name}(self._portal, held)"
+    for it in (*AGENT_TWINS, *PROXY_TWINS)
 }
 AGENT_RESULTS["Registration[MessageT]"] = RESULTS["Registration[MessageT]"]
-"""The same for plain functions of an agent."""
+"""The same for plain functions of an agent and of a proxy."""
 
 ARGUMENTS = {
     "RemoteTerminal": "held_of({})",
@@ -456,7 +463,7 @@ def twin_class(twin: Twin) -> str:
     members = [member(cls, it) for it in methods_of(cls)]
     attributes = list(attributes_of(cls, twin.sets))
     head = f"class {twin.name}(Face[{twin.held}]):"
-    if twin in AGENT_TWINS:
+    if twin in AGENT_TWINS or twin in PROXY_TWINS:
         members = [agent_attribute(cls.name, it) for it in attributes] + members
         members = [it.replace(", self._session)", ")") for it in members]
         if twin.base != "Face":
@@ -473,7 +480,7 @@ def twin_class(twin: Twin) -> str:
     return f"{head}\n{docstring}\n\n{inside}\n"
 
 
-AGENT_NAMES = {it.name for it in AGENT_TWINS}
+AGENT_NAMES = {it.name for it in (*AGENT_TWINS, *PROXY_TWINS)}
 GENERIC = {it.name for it in AGENT_TWINS if it.type_argument}
 
 
@@ -504,6 +511,7 @@ def generated() -> dict[Path, str]:
     return {
         SOURCE / "sync" / "faces.py": "\n\n".join(map(twin_class, TWINS)),
         SOURCE / "agent" / "plain_turn.py": "\n\n".join(map(twin_class, AGENT_TWINS)),
+        SOURCE / "proxy" / "plain_hop.py": "\n\n".join(map(twin_class, PROXY_TWINS)),
     }
 
 

@@ -37,20 +37,23 @@ folders: dict[str, str] = {}
 
 # Deciding
 
+AnyHop = accord.Hop[SessionState] | accord.sync.Hop[SessionState]
+"""That of an `async def` or of a `def`."""
 
-def decided(what: str, call: ToolCallState, hop: accord.Hop[SessionState]) -> str:
+
+def decided(what: str, call: ToolCallState, hop: AnyHop) -> str:
     """The answer of the rules, after it was written to the log."""
     answer, rule = POLICY.judge(call, cwd=folders.get(hop.session_id or "", "/"))
     note(hop, what, call.title, answer, rule)
     return answer
 
 
-def must_be_allowed(what: str, call: ToolCallState, hop: accord.Hop[SessionState]) -> None:
+def must_be_allowed(what: str, call: ToolCallState, hop: AnyHop) -> None:
     if decided(what, call, hop) == "reject":
         raise accord.RequestError(REFUSED, f"the company's policy does not allow this: {what} {call.title}")
 
 
-def note(hop: accord.Hop[SessionState], what: str, subject: str, answer: str, why: str) -> None:
+def note(hop: AnyHop, what: str, subject: str, answer: str, why: str) -> None:
     line = {
         "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
         "user": getpass.getuser(),
@@ -84,7 +87,7 @@ for opening in (v1.NewSessionRequest, v1.ForkSessionRequest, v2.NewSessionReques
     proxy.from_client(opening)(opened)
 
 
-def reopened(request: Any, _: accord.Hop[SessionState]) -> Any:
+def reopened(request: Any, _: accord.sync.Hop[SessionState]) -> Any:
     keep_folder(request, None)
     return request
 
@@ -94,7 +97,7 @@ for reopening in (v1.LoadSessionRequest, v1.ResumeSessionRequest, v2.ResumeSessi
 
 
 @proxy.updates
-def hide_in_update(update: Any, hop: accord.Hop[SessionState]) -> Any:
+def hide_in_update(update: Any, hop: accord.sync.Hop[SessionState]) -> Any:
     if isinstance(update, v1.ToolCall | v1.ToolCallProgress):
         hop.state.add(update.as_update())
     elif isinstance(update, updates.ToolCallUpdate):
@@ -106,7 +109,7 @@ def hide_in_update(update: Any, hop: accord.Hop[SessionState]) -> Any:
 
 
 @proxy.permissions
-def decide(request: Any, hop: accord.Hop[SessionState]) -> bool | None:
+def decide(request: Any, hop: accord.sync.Hop[SessionState]) -> bool | None:
     answer = decided("permission", call_of(request, hop.state), hop)
     return {"allow": True, "reject": False}.get(answer)
 
@@ -135,7 +138,7 @@ async def read(request: v1.ReadTextFileRequest, hop: accord.Hop[SessionState]) -
 
 
 @proxy.from_agent(v1.WriteTextFileRequest)
-def write(request: v1.WriteTextFileRequest, hop: accord.Hop[SessionState]) -> v1.WriteTextFileRequest:
+def write(request: v1.WriteTextFileRequest, hop: accord.sync.Hop[SessionState]) -> v1.WriteTextFileRequest:
     must_be_allowed("write", use_of_file(request.path, "edit"), hop)
     if HIDDEN in request.content:  # the agent was shown this in the place of a secret, which a write would destroy
         note(hop, "write", request.path, "reject", "a hidden secret")
@@ -146,7 +149,7 @@ def write(request: v1.WriteTextFileRequest, hop: accord.Hop[SessionState]) -> v1
 
 
 @proxy.from_agent(v1.CreateTerminalRequest)
-def run(request: v1.CreateTerminalRequest, hop: accord.Hop[SessionState]) -> v1.CreateTerminalRequest:
+def run(request: v1.CreateTerminalRequest, hop: accord.sync.Hop[SessionState]) -> v1.CreateTerminalRequest:
     raw = {"command": request.command} | ({"args": list(request.args)} if request.args else {})
     title = " ".join([request.command, *(request.args or ())])
     must_be_allowed("run", ToolCallState(v1.ToolCallId(""), title, "execute", raw_input=raw), hop)
@@ -160,7 +163,7 @@ async def show_output(request: v1.TerminalOutputRequest, hop: accord.Hop[Session
 
 
 @proxy.prompts
-def hide_in_prompt(prompt: list[Any], hop: accord.Hop[SessionState]) -> list[Any]:
+def hide_in_prompt(prompt: list[Any], hop: accord.sync.Hop[SessionState]) -> list[Any]:
     blocks: list[Any] = redacted(prompt)
     if blocks != prompt:
         note(hop, "prompt", f"{len(SECRET.findall(str(prompt)))} secrets", "hidden", "secrets")

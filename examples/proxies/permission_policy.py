@@ -20,7 +20,7 @@ proxy = accord.Proxy("permission-policy", version="1.0")
 
 
 @proxy.permissions
-def decide(request: Any, hop: accord.Hop[Any]) -> bool | None:
+def decide(request: Any, hop: accord.sync.Hop[Any]) -> bool | None:
     asked = codec.plain(request)
     text = json.dumps(asked, ensure_ascii=False)
     if any(word in text for word in REFUSED):
@@ -41,7 +41,7 @@ def title_of(asked: dict[str, Any]) -> str:
     return str(asked.get("title") or call_of(asked).get("title") or "a request without a title")
 
 
-def tell(hop: accord.Hop[Any], text: str) -> None:
+def tell(hop: accord.sync.Hop[Any], text: str) -> None:
     session = v1.SessionId(hop.session_id or "")
     if hop.version == 1:
         hop.client.tell(v1.SessionNotification(session, v1.AgentThoughtChunk.of(text)))

@@ -21,7 +21,7 @@ def note(text: str) -> None:
 
 
 @proxy.prompts
-def asked(prompt: list[Any], hop: accord.Hop[Any]) -> None:
+def asked(prompt: list[Any], hop: accord.sync.Hop[Any]) -> None:
     text = "\n".join(block.text for block in prompt if isinstance(block, v1.TextContent | v2.TextContent))
     note(f"\n\n## {hop.session_id}\n\n> {text}\n\n")
 

@@ -103,18 +103,23 @@ async def _logged(awaitable: Awaitable[Any], name: str) -> None:
         pass_on(error)
 
 
-# A client's plain functions are called in the event loop, or in a thread that waits for the loop.
+# A plain function of a person's that answers something may block, so it is called in a thread (`in_thread`). One that
+# is only told something is called in the event loop, where it keeps the order of what it is told.
 #
-# A plain function that asks the user (for permission, or to fill in a form) may block. In a program of coroutines its
-# author would write an `async def`; a program without coroutines cannot. So `accord.sync` sets `elsewhere` in the
-# context of its event loops, and everything that a connection does inherits it. Code that calls such a function calls
-# `adapted` of it. Coroutine functions are never called elsewhere.
+# In a program without coroutines, the thread that waits for the connection is the better one: `accord.sync` sets
+# `elsewhere` in the context of its event loops, and everything that a connection does inherits it. What a client's
+# function answers goes through `in_thread_of_user`. An `async` function is always called in the event loop.
 
 
 def is_async(function: Callable[..., Any]) -> bool:
     """Whether this is an `async` function, an object that is called like one, or a wrapper of one."""
     either = function, inspect.unwrap(function), getattr(function, "__call__", None)  # noqa: B004
     return any(inspect.iscoroutinefunction(it) or inspect.isasyncgenfunction(it) for it in either)
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """The function's name, as a thread shows it."""
+    return getattr(function, "__qualname__", type(function).__name__)
 
 
 def start_thread(work: Callable[[], object], name: str) -> None:
@@ -143,7 +148,7 @@ def in_thread(function: Callable[..., Any]) -> Callable[..., Any]:
             with suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(_set_unless_done, outcome, ended)
 
-        start_thread(work, f"accord {getattr(function, '__qualname__', type(function).__name__)}")
+        start_thread(work, f"accord {name_of(function)}")
         result, error = await outcome
         try:
             if error is not None:
@@ -164,14 +169,14 @@ Caller: TypeAlias = "Callable[[Callable[..., Any], tuple[Any, ...]], Awaitable[A
 """Calls a function with these arguments in another thread, and gives what it returned."""
 
 elsewhere: ContextVar[Caller | None] = ContextVar("accord_elsewhere", default=None)
-"""What calls plain functions outside of this event loop; None where they are called in it."""
+"""What calls a client's plain functions in a thread that waits for this event loop; None where no thread does."""
 
 
-def adapted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function as it has to be called here: itself, or a coroutine function that has it called elsewhere."""
+def in_thread_of_user(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for a function of a client's, which `elsewhere` calls, if it is set, in a thread that waits."""
     call = elsewhere.get()
     if call is None or inspect.iscoroutinefunction(function):
-        return function
+        return in_thread(function)
 
     @functools.wraps(function)
     async def called(*arguments: Any) -> Any:

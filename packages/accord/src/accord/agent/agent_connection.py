@@ -266,7 +266,7 @@ class AgentConnection:
         if self._agent.providers:
             self._providers.register(handlers)
         handlers.interceptors.append(self._client.interceptors)
-        return self._agent.handlers.over(handlers)
+        return self._agent.handlers.in_threads().over(handlers)
 
     # Who is there
 

@@ -16,6 +16,7 @@ import msgspec
 from accord._internal.tasks import is_async
 from accord.agent.agent_capabilities import VERSIONS, Accepts, Version, capabilities_of
 from accord.agent.authentication import Login, Logins
+from accord.agent.author_thread import check_annotations
 from accord.agent.lifecycle import OpenSessions
 from accord.agent.model_providers import Provider
 from accord.agent.session import Mode, Session
@@ -254,39 +255,9 @@ def threaded(what: str, function: Callable[..., Any]) -> Callable[..., Any]:
     Its first argument, such as the turn, is then what a plain function holds in its place. `what` names the decorator
     in errors: a function that is annotated with what it does not get is refused.
     """
-    is_plain = not is_async(function)
-    for name, annotation in getattr(function, "__annotations__", {}).items():
-        _check_annotation(what, function, name, annotation, is_plain=is_plain)
-    if not is_plain:
+    check_annotations(what, function)
+    if is_async(function):
         return function
     from accord.agent.plain_turn import call_plain  # few agents have plain functions
 
     return call_plain(function)
-
-
-_HELD = "Turn", "Session", "Login"
-_PLAIN = "accord.agent.plain_turn"
-
-
-def _check_annotation(
-    what: str, function: Callable[..., Any], name: str, annotation: object, *, is_plain: bool
-) -> None:
-    """Raise TypeError for a plain function annotated with the turn of `async` functions, and the other way round."""
-    if isinstance(annotation, str):
-        if not any(word in annotation for word in _HELD):
-            return
-        try:
-            annotation = eval(annotation, getattr(function, "__globals__", {}))
-        except Exception:  # names of a function, or of type checkers only
-            return
-    held = getattr(annotation, "__origin__", annotation)
-    if not isinstance(held, type) or held.__name__ not in _HELD or not held.__module__.startswith("accord.agent."):
-        return
-    if is_plain != (held.__module__ == _PLAIN):
-        cls = held.__name__
-        kind, holds = ("plain", f"accord.sync.{cls}") if is_plain else ("async", f"accord.{cls}")
-        other = f"async def {function.__name__}" if is_plain else f"def {function.__name__}"
-        raise TypeError(
-            f"{what}: {place_of(function)}, is {'a' if is_plain else 'an'} {kind} function, which gets an {holds}: "
-            f"write `{name}: {holds}`, or `{other}(...)`"
-        )

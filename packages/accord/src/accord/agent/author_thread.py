@@ -27,10 +27,12 @@ from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar, cast
 
-from accord._internal.tasks import start_thread
+from accord._internal.tasks import is_async, start_thread
+from accord.mistakes import place_of
 
 T = TypeVar("T")
 ResultT = TypeVar("ResultT")
+HeldT = TypeVar("HeldT")
 
 _END: Any = object()
 _local = threading.local()
@@ -240,3 +242,67 @@ class AuthorThread:
                 raise
         else:
             self.wait(lambda: manager.__aexit__(None, None, None))
+
+
+class Face(Generic[HeldT]):
+    """An object of the event loop and the way to it; its subclasses have the members of the object's class."""
+
+    def __init__(self, portal: AuthorThread, held: HeldT) -> None:
+        self._portal = portal
+        self._held = held
+
+    def __repr__(self) -> str:
+        return f"accord.sync.{self._held!r}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Face) and self._held is other._held  # pyright: ignore[reportUnknownMemberType]
+
+    def __hash__(self) -> int:
+        return id(self._held)
+
+
+def held_of(value: Any) -> Any:
+    """The object with `async` that a method with `async` takes."""
+    return value._held if isinstance(value, Face) else value  # pyright: ignore[reportPrivateUsage, reportUnknownMemberType, reportUnknownVariableType]
+
+
+_HELD = "Turn", "Session", "Login", "Hop"
+_PLAIN = "accord.agent.plain_turn", "accord.proxy.plain_hop"
+
+
+def check_annotations(what: str, function: Callable[..., Any]) -> None:
+    """Raise TypeError for a function that is annotated with what it does not get, such as an `accord.Turn`.
+
+    `what` names the decorator.
+    """
+    is_plain = not is_async(function)
+    for name, annotation in getattr(function, "__annotations__", {}).items():
+        _check_annotation(what, function, name, annotation, is_plain=is_plain)
+
+
+def _check_annotation(
+    what: str, function: Callable[..., Any], name: str, annotation: object, *, is_plain: bool
+) -> None:
+    """Raise TypeError for a plain function annotated with the turn of `async` functions, and the other way round."""
+    if isinstance(annotation, str):
+        if not any(word in annotation for word in _HELD):
+            return
+        try:
+            annotation = eval(annotation, getattr(function, "__globals__", {}))
+        except Exception:  # names of a function, or of type checkers only
+            return
+    held = getattr(annotation, "__origin__", annotation)
+    if (
+        not isinstance(held, type)
+        or held.__name__ not in _HELD
+        or not held.__module__.startswith(("accord.agent.", "accord.proxy."))
+    ):
+        return
+    if is_plain != (held.__module__ in _PLAIN):
+        cls = held.__name__
+        kind, holds = ("plain", f"accord.sync.{cls}") if is_plain else ("async", f"accord.{cls}")
+        other = f"async def {function.__name__}" if is_plain else f"def {function.__name__}"
+        raise TypeError(
+            f"{what}: {place_of(function)}, is {'a' if is_plain else 'an'} {kind} function, which gets an {holds}: "
+            f"write `{name}: {holds}`, or `{other}(...)`"
+        )

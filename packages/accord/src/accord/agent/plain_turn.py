@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
 from weakref import WeakKeyDictionary
 
 from accord._internal.endpoint import Endpoint
-from accord._internal.tasks import in_thread
+from accord._internal.tasks import in_thread, name_of
 from accord.agent import (
     authentication,
     plan,
@@ -54,7 +54,7 @@ from accord.agent import (
     turn_files,
     user_questions,
 )
-from accord.agent.author_thread import AuthorThread
+from accord.agent.author_thread import AuthorThread, Face, held_of
 from accord.agent.form_schema import Content
 from accord.agent.remote_client import CommandResult
 from accord.agent.session import ClientSystemPrompt, StateT
@@ -79,31 +79,8 @@ if TYPE_CHECKING:
     from accord.agent.model_messages import Api
     from accord.schema import v2
 
-HeldT = TypeVar("HeldT")
 ResultT = TypeVar("ResultT")
 T = TypeVar("T")
-
-
-class Face(Generic[HeldT]):
-    """An object of the event loop and the way to it; its subclasses have the members of the object's class."""
-
-    def __init__(self, portal: AuthorThread, held: HeldT) -> None:
-        self._portal = portal
-        self._held = held
-
-    def __repr__(self) -> str:
-        return f"accord.sync.{self._held!r}"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Face) and self._held is other._held  # pyright: ignore[reportUnknownMemberType]
-
-    def __hash__(self) -> int:
-        return id(self._held)
-
-
-def held_of(value: Any) -> Any:
-    """The object with `async` that a method with `async` takes."""
-    return value._held if isinstance(value, Face) else value  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 
 
 class Task(Face[asyncio.Task[T]]):
@@ -170,11 +147,6 @@ def started(function: Callable[..., T], arguments: tuple[Any, ...]) -> Callable[
     """Begins to call this function in a thread, from the event loop."""
     check_callable("start()", function)
     return lambda: AuthorThread().run(partial(function, *arguments), f"accord {name_of(function)}")
-
-
-def name_of(function: Callable[..., Any]) -> str:
-    """The function's name, as a thread shows it."""
-    return getattr(function, "__qualname__", type(function).__name__)
 
 
 def read_in_threads(stream: ModelStream) -> AsyncIterable[Any]:

@@ -21,6 +21,7 @@ from accord._internal.tasks import Tasks
 from accord.agent.agent_capabilities import Version
 from accord.dialects import Dialect
 from accord.dialects.v1_dialect import V1Dialect
+from accord.engine.handlers import in_thread_if_answers
 from accord.engine.interceptors import Interceptors
 from accord.engine.peer import Peer
 from accord.errors import AccordError, CapabilityMissing, RequestError
@@ -137,6 +138,7 @@ class ConnectedClient(msgspec.Struct):
 
     def on_in_session(self, session_id: v1.SessionId, message: Any, handler: Callable[..., Any]) -> Callable[[], None]:
         """Handle this message in one session from now on; the result removes the handler."""
+        handler = in_thread_if_answers(issubclass(message, Request), handler)
         if self.version == 2:
             from accord.dialects.v1_handlers_on_v2 import handler_on_v2
 

@@ -179,8 +179,8 @@ class V2Methods:
         if self._agent.logins.ways:
             own.on(v2.LoginAuthRequest)(self._log_in)
             own.on(v2.LogoutAuthRequest)(self._log_out)
-        authors = handlers_on_v2(self._agent.handlers, "agent", level=logging.INFO)
-        every = self._agent.second_handlers.over(authors.over(own.over(handlers_on_v2(first, "agent"))))
+        authors = handlers_on_v2(self._agent.handlers.in_threads(), "agent", level=logging.INFO)
+        every = self._agent.second_handlers.in_threads().over(authors.over(own.over(handlers_on_v2(first, "agent"))))
         # What comes before the handlers is the same in both versions, converted; `first` has the author's as well.
         every.interceptors = [
             interceptors_on_v2(it, "agent") for it in first.interceptors if it is not self._client.interceptors

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from accord import __version__
-from accord._internal.tasks import adapted
 from accord.engine.handlers import Handlers, MessageT, RawHandlerT, Registrar
 from accord.engine.interceptors import Interception
 from accord.mistakes import check_sequence, check_text, check_word, wrong_type
@@ -21,7 +20,7 @@ from accord.schema.base import with_unknown_members
 from accord.services.file_service import Files
 from accord.services.permission_question import LEVELS, Ask, Level
 from accord.services.permission_service import Permissions
-from accord.services.service import Service, SessionOf
+from accord.services.service import Service, SessionOf, handlers_of
 
 if TYPE_CHECKING:
     from accord.services.elicitation_service import Fill
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 class Client:
     """What you lend to agents, and your handlers for what they send; one client may serve many connections.
 
-        async def ask(question: accord.PermissionQuestion) -> bool:
+        def ask(question: accord.PermissionQuestion) -> bool:
             return input(f"{question.tool_call.title}? [y/n] ") == "y"
 
         client = accord.Client(files=True, permissions=ask)
@@ -232,20 +231,20 @@ class ClientDefinition:
 
         handlers = handlers_on_v2(self._of_services(session_of), "client")
         for service in self.services:
-            service.register_v2(handlers, session_of)
+            handlers = handlers_of(service, session_of, version=2).over(handlers)
         own = self._with_own(Handlers())
         return handlers_on_v2(own, "client").over(handlers)
 
     def _of_services(self, session_of: SessionOf) -> Handlers:
         handlers = Handlers()
         for service in self.services:
-            service.register(handlers, session_of)
+            handlers = handlers_of(service, session_of).over(handlers)
         return handlers
 
     def _with_own(self, handlers: Handlers) -> Handlers:
-        own = self.handlers
-        handlers.typed.update({key: (message, adapted(handler)) for key, (message, handler) in own.typed.items()})
-        handlers.raw.update({key: adapted(handler) for key, handler in own.raw.items()})
+        own = self.handlers.in_threads(of_client=True)
+        handlers.typed.update(own.typed)
+        handlers.raw.update(own.raw)
         handlers.others = own.others
         handlers.interceptors += own.interceptors
         return handlers

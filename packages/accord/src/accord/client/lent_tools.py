@@ -24,7 +24,7 @@ from accord.mcp.tool_server import ToolServer, tools
 from accord.mistakes import wrong_type
 from accord.schema import codec, v1
 from accord.schema.base import Request
-from accord.services.service import ServedSession, Service
+from accord.services.service import ServedSession, Service, handlers_of
 
 if TYPE_CHECKING:
     from accord.client.live_agent import LiveAgent
@@ -84,7 +84,7 @@ class EditorServer:
         self._handlers = Handlers()
         self._session: asyncio.Future[ServedSession] = asyncio.get_running_loop().create_future()
         for service in services:
-            service.register(self._handlers, self._session_of)
+            self._handlers = handlers_of(service, self._session_of).over(self._handlers)
 
     def tool_server(self) -> ToolServer | None:
         """The MCP server; None if the client lends neither files nor terminals."""

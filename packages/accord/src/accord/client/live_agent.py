@@ -18,13 +18,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from accord._internal.endpoint import Endpoint
-from accord._internal.tasks import Tasks, adapted, to_the_end
+from accord._internal.tasks import Tasks, to_the_end
 from accord.client.client import ClientDefinition
 from accord.client.handshake import VERSIONS, Offer, open_link
 from accord.client.remote_session import RemoteSession
 from accord.client.session_table import Sessions
 from accord.engine.connection import Limits
-from accord.engine.handlers import Handlers, MessageT, Registrar
+from accord.engine.handlers import Handlers, MessageT, Registrar, in_thread_if_answers
 from accord.engine.interceptors import Interceptors
 from accord.engine.outgoing import PendingRequest
 from accord.engine.peer import Peer
@@ -318,7 +318,7 @@ class LiveAgent:
 
     def on_in_session(self, session_id: v1.SessionId, message: Any, handler: Callable[..., Any]) -> Callable[[], None]:
         """Handle this message in one session from now on; the result removes the handler."""
-        handler = adapted(handler)
+        handler = in_thread_if_answers(issubclass(message, Request), handler, of_client=True)
         if self.version == 2:
             from accord.dialects.v1_handlers_on_v2 import handler_on_v2
 
@@ -339,7 +339,7 @@ class LiveAgent:
         register: Callable[[Callable[..., Any]], object] = cast("Any", self._handlers.on(message))
 
         def register_now(handler: Callable[..., Any]) -> None:
-            register(adapted(handler))
+            register(in_thread_if_answers(issubclass(message, Request), handler, of_client=True))
             self._handle_own()
 
         return Registrar(register_now)

@@ -1,7 +1,8 @@
 """Handlers: functions registered by message class or by method.
 
 A handler is a `def` or an `async def` that takes its message, and a `Context` if it wants one. A `def` is called where
-its message arrives, with no task between, so it must not block.
+its message arrives, with no task between, so it must not block. Those that authors register for a client or an agent
+may: `Handlers.in_threads` gives them a thread.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from typing import Any, Generic, TypeVar, cast, overload
 
 from msgspec import Raw
 
+from accord._internal.tasks import elsewhere, in_thread, in_thread_of_user
 from accord.engine.interceptors import Interception, Interceptors
 from accord.engine.peer import Context, Peer
-from accord.engine.route_maker import RouteMaker
+from accord.engine.route_maker import RouteMaker, takes_two
 from accord.engine.routes import Route, Routes
 from accord.mistakes import check_handler
 from accord.schema import legacy
@@ -153,6 +155,15 @@ class Handlers:
         for message, _ in self.typed.values():
             _must_be_spoken(message, versions)
 
+    def in_threads(self, *, of_client: bool = False) -> Handlers:
+        """These handlers of an author's, with those in threads that may block."""
+        threaded = functools.partial(in_thread_if_answers, of_client=of_client)
+        it = Handlers(self.versions)
+        it.typed = {key: (message, threaded(key[1], handler)) for key, (message, handler) in self.typed.items()}
+        it.raw = {key: threaded(key[1], handler) for key, handler in self.raw.items()}
+        it.others, it.arrivals, it.interceptors = self.others, self.arrivals, self.interceptors
+        return it
+
     def over(self, others: Handlers) -> Handlers:
         """These handlers, and those of `others` for messages that have no handler here."""
         both = Handlers(self.versions)
@@ -211,6 +222,24 @@ class Handlers:
             if (entry := self.typed.get((name, True))) is not None:
                 return maker.typed(*entry)
         return None
+
+
+def in_thread_if_answers(
+    is_request: bool,
+    handler: Callable[..., Any],
+    *,
+    of_client: bool = False,
+) -> Callable[..., Any]:
+    """An author's handler, in a thread if it is plain, answers a request, and takes the message alone.
+
+    A handler of notifications keeps their order in the event loop, and the `Context` can be used only there. Our own
+    plain handlers, such as those of services, do not block.
+    """
+    if (getattr(handler, "__module__", None) or "").startswith("accord."):
+        return handler
+    if of_client and elsewhere.get() is not None:
+        return in_thread_of_user(handler)
+    return in_thread(handler) if is_request and not takes_two(handler) else handler
 
 
 _keys: dict[tuple[str, bool], tuple[str, bool]] = {}

@@ -205,10 +205,10 @@ def _decode(decode: Callable[[bytes | Raw, Any], Any], params: Any, raw: bytes |
 
 def _with_context(handler: Callable[..., Any]) -> Callable[[Any, Context], Any] | None:
     """The handler itself if it takes a context beside its message, else None."""
-    return handler if _takes_two(handler) else None
+    return handler if takes_two(handler) else None
 
 
-def _takes_two(handler: Callable[..., Any]) -> bool:
+def takes_two(handler: Callable[..., Any]) -> bool:
     """Whether it takes more than one positional argument."""
     function, bound = (handler.__func__, 1) if isinstance(handler, MethodType) else (handler, 0)
     if isinstance(function, FunctionType) and not vars(function):  # each connection asks; a signature takes 20 µs

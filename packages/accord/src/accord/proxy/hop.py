@@ -10,7 +10,6 @@ the part that it is about.
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, cast, overload
@@ -169,11 +168,11 @@ class Hop(Generic[StateT]):
     def __init__(
         self, live: ProxyConnection, side: Side, session_id: str | None, forward: Callable[[Any], Any]
     ) -> None:
-        self.session_id = session_id
+        self.session_id: str | None = session_id
         """The session that the message belongs to; None if it names none."""
-        self.client = Neighbour(live, "client")
+        self.client: Neighbour = Neighbour(live, "client")
         """The client, for messages of the proxy's own."""
-        self.agent = Neighbour(live, "agent")
+        self.agent: Neighbour = Neighbour(live, "agent")
         """The agent, for messages of the proxy's own."""
         self.came_from: Side = side
         """The side that sent the message: `client` or `agent`."""
@@ -253,7 +252,7 @@ class MessageHandlers:
         self.params = row.params
         self.result = row.result
         self.suspends = False
-        """Whether one of the functions is an `async def`."""
+        """Whether one of the functions is an `async def`, or runs in a thread."""
         self.immediate = issubclass(message, Notification) and message.__immediate__
         self.filters: list[Step] = []
         self.handler: Step | None = None
@@ -263,9 +262,9 @@ class MessageHandlers:
         """The functions in the order in which they are called."""
         return self.filters if self.handler is None else [*self.filters, self.handler]
 
-    def add(self, function: Callable[..., Any], step: Step, *, is_filter: bool) -> None:
-        """Add a step that calls this function of the author's."""
-        self.suspends = self.suspends or inspect.iscoroutinefunction(function)
+    def add(self, step: Step, *, is_filter: bool, suspends: bool = False) -> None:
+        """Add a step; whether it `suspends` is known before it is called."""
+        self.suspends = self.suspends or suspends
         if is_filter:
             self.filters.append(step)
         elif self.handler is not None:
@@ -328,14 +327,6 @@ def versions_of(message: type[Request[Any] | Notification]) -> tuple[int, ...]:
     return (1, 2) if getattr(v2, message.__name__, None) is message else (1,)
 
 
-def with_hop(function: Callable[..., Any]) -> Step:
-    """The function as a step, also if it takes only the message."""
-    parameters = inspect.signature(function).parameters.values()
-    positional = [it for it in parameters if it.kind in (it.POSITIONAL_ONLY, it.POSITIONAL_OR_KEYWORD)]
-    takes_hop = len(positional) > 1 or any(it.kind is it.VAR_POSITIONAL for it in parameters)
-    return function if takes_hop else lambda message, _: function(message)
-
-
 def run_steps(entry: MessageHandlers, message: Any, hop: Hop[Any]) -> Any:
     """Call the steps of an entry; returns what the last one returned, or an awaitable of it."""
     steps = entry.steps
@@ -365,7 +356,7 @@ def is_message(value: Any) -> bool:
     return isinstance(value, Request | Notification)
 
 
-def prompt_filter(function: Callable[..., Any]) -> Step:
+def prompt_filter(call: Step) -> Step:
     """A step that lets the function change the blocks of a prompt."""
 
     def finish(request: Any, blocks: Any) -> Any:
@@ -377,10 +368,10 @@ def prompt_filter(function: Callable[..., Any]) -> Step:
             )
         return msgspec.structs.replace(request, prompt=list(cast("list[Any]", blocks)))
 
-    return _step(function, lambda request: request.prompt, finish)
+    return _step(call, lambda request: request.prompt, finish)
 
 
-def update_filter(function: Callable[..., Any]) -> Step:
+def update_filter(call: Step) -> Step:
     """A step that lets the function change or drop an update."""
 
     def finish(notification: Any, update: Any) -> Any:
@@ -388,16 +379,16 @@ def update_filter(function: Callable[..., Any]) -> Step:
             return notification
         return None if update is None else msgspec.structs.replace(notification, update=update)
 
-    return _step(function, lambda notification: notification.update, finish)
+    return _step(call, lambda notification: notification.update, finish)
 
 
-def permission_filter(function: Callable[..., Any]) -> Step:
+def permission_filter(call: Step) -> Step:
     """A step that lets the function answer a permission request."""
 
     def finish(request: Any, choice: Any) -> Any:
         return request if choice is None else _answer(request, choice)
 
-    return _step(function, lambda request: request, finish)
+    return _step(call, lambda request: request, finish)
 
 
 def _answer(request: Any, choice: Any) -> Any:
@@ -427,9 +418,7 @@ def _option(request: Any, choice: Any) -> Any:
     return None
 
 
-def _step(function: Callable[..., Any], part: Callable[[Any], Any], finish: Callable[[Any, Any], Any]) -> Step:
-    call = with_hop(function)
-
+def _step(call: Step, part: Callable[[Any], Any], finish: Callable[[Any, Any], Any]) -> Step:
     def step(message: Any, hop: Hop[Any]) -> Any:
         value = call(part(message), hop)
         return _later(message, value, finish) if is_awaitable(value) else finish(message, value)
@@ -463,11 +452,11 @@ class Instructions:
     def register(self, handlers: ProxyHandlers) -> None:
         """Add the steps that the instructions need."""
         for request in OPENING_REQUESTS:
-            handlers.entry("client", request).add(self._on_opening, self._on_opening, is_filter=True)
+            handlers.entry("client", request).add(self._on_opening, is_filter=True)
         for prompt in (v1.PromptRequest, v2.PromptRequest):
-            handlers.entry("client", prompt).add(self._on_prompt, self._on_prompt, is_filter=True)
+            handlers.entry("client", prompt).add(self._on_prompt, is_filter=True)
         for update in (v1.SessionNotification, v2.UpdateSessionNotification):
-            handlers.entry("agent", update).add(self._on_update, self._on_update, is_filter=True)
+            handlers.entry("agent", update).add(self._on_update, is_filter=True)
 
     def _on_opening(self, request: Any, hop: Hop[Any]) -> Any:
         if not hop.appends_to_system_prompt:

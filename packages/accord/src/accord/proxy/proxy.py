@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast, overlo
 import msgspec
 from msgspec import Raw
 
-from accord._internal.tasks import within
+from accord._internal.tasks import is_async, within
 from accord.engine.flow_control import MARK
 from accord.engine.lanes import Lanes
 from accord.errors import RequestError
@@ -31,6 +31,7 @@ from accord.jsonrpc.line_frames import RequestId
 from accord.jsonrpc.wire_messages import RequestFrame, parse
 from accord.mistakes import check_callable, check_text, wrong_type
 from accord.program import OWNER, Unwritable, explain_at_a_terminal, run_until_the_end
+from accord.proxy import plain_hop
 from accord.proxy.chain_mcp import OPENING
 from accord.proxy.handled_messages import HandledNotification, HandledRequest
 from accord.proxy.hop import (
@@ -44,7 +45,6 @@ from accord.proxy.hop import (
     permission_filter,
     prompt_filter,
     update_filter,
-    with_hop,
 )
 from accord.proxy.link import HANDSHAKES, INITIALIZE, ComponentFailure, Link, Port, join, version_in
 from accord.proxy.switchboard import OwnRequest, QueuedAnswer
@@ -65,10 +65,12 @@ if TYPE_CHECKING:
 MessageT = TypeVar("MessageT", bound="Request[Any] | Notification")
 FunctionT = TypeVar("FunctionT", bound="Callable[..., Any]")
 PartT = TypeVar("PartT")
-HopT = TypeVar("HopT")
+HopStateT = TypeVar("HopStateT")
 GivenT = TypeVar("GivenT")
 
-With: TypeAlias = Callable[[PartT, HopT], GivenT | Awaitable[GivenT]]
+With: TypeAlias = (
+    "Callable[[PartT, Hop[HopStateT]], Awaitable[GivenT]] | Callable[[PartT, plain_hop.Hop[HopStateT]], GivenT]"
+)
 """A function of the author's that takes a part of a message and its hop."""
 Alone: TypeAlias = Callable[[PartT], GivenT | Awaitable[GivenT]]
 """The same, without the hop."""
@@ -111,21 +113,17 @@ class Proxy(Generic[StateT]):
 
     # Messages by class
 
-    def from_client(
-        self, message: type[MessageT]
-    ) -> Callable[[Callable[[MessageT, Hop[StateT]], Any]], Callable[[MessageT, Hop[StateT]], Any]]:
+    def from_client(self, message: type[MessageT]) -> Callable[[With[MessageT, StateT, Any]], Callable[..., Any]]:
         """Handle this message on its way to the agent, with a function that takes it and its `Hop`.
 
-        The function may be a `def` or an `async def`. It returns the message, changed or not, which is sent on. For a
-        request it may return an answer instead, such as the one that `await hop.forward(request)` gives. For a
-        notification, None drops it. The message is of version 1 (`v1.PromptRequest`) or 2, and the function is called
-        on connections of that version.
+        The function may be an `async def`, or a `def`, which gets an `accord.sync.Hop`: see docs/plain-functions.md. It
+        returns the message, changed or not, which is sent on. For a request it may return an answer instead, such as
+        the one that `await hop.forward(request)` gives. For a notification, None drops it. The message is of version 1
+        (`v1.PromptRequest`) or 2, and the function is called on connections of that version.
         """
         return self._registrar("client", message)
 
-    def from_agent(
-        self, message: type[MessageT]
-    ) -> Callable[[Callable[[MessageT, Hop[StateT]], Any]], Callable[[MessageT, Hop[StateT]], Any]]:
+    def from_agent(self, message: type[MessageT]) -> Callable[[With[MessageT, StateT, Any]], Callable[..., Any]]:
         """Handle this message on its way to the client; as `from_client` in all else."""
         return self._registrar("agent", message)
 
@@ -134,9 +132,12 @@ class Proxy(Generic[StateT]):
         if not isinstance(given, type) or not issubclass(given, Request | Notification):
             raise wrong_type(f"@proxy.from_{side}()", "a message class, such as v1.PromptRequest", message)
 
+        is_request = issubclass(given, Request)
+
         def register(function: Callable[..., Any]) -> Callable[..., Any]:
-            check_callable(f"@proxy.from_{side}({message.__name__})", function)
-            self._handlers.entry(side, cast("Any", message)).add(function, with_hop(function), is_filter=False)
+            step = plain_hop.author_step(f"@proxy.from_{side}({message.__name__})", function, is_request=is_request)
+            suspends = is_request or is_async(function)
+            self._handlers.entry(side, cast("Any", message)).add(step, is_filter=False, suspends=suspends)
             return function
 
         return register
@@ -144,7 +145,7 @@ class Proxy(Generic[StateT]):
     # The usual things, for both versions
 
     @overload
-    def prompts(self, function: With[list[Any], Hop[StateT], Blocks]) -> With[list[Any], Hop[StateT], Blocks]: ...
+    def prompts(self, function: With[list[Any], StateT, Blocks]) -> With[list[Any], StateT, Blocks]: ...
     @overload
     def prompts(self, function: Alone[list[Any], Blocks]) -> Alone[list[Any], Blocks]: ...
     def prompts(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -152,11 +153,12 @@ class Proxy(Generic[StateT]):
 
         It returns the new blocks, or None to leave them. `hop.text(...)` makes a block of text.
         """
-        self._filter("client", (v1.PromptRequest, v2.PromptRequest), function, prompt_filter(function))
+        step = prompt_filter(plain_hop.author_step("@proxy.prompts", function, is_request=True))
+        self._filter("client", (v1.PromptRequest, v2.PromptRequest), step, suspends=True)
         return function
 
     @overload
-    def updates(self, function: With[Any, Hop[StateT], Any]) -> With[Any, Hop[StateT], Any]: ...
+    def updates(self, function: With[Any, StateT, Any]) -> With[Any, StateT, Any]: ...
     @overload
     def updates(self, function: Alone[Any, Any]) -> Alone[Any, Any]: ...
     def updates(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -164,11 +166,13 @@ class Proxy(Generic[StateT]):
 
         It returns the update, changed or not; None drops it.
         """
-        self._filter("agent", (v1.SessionNotification, v2.UpdateSessionNotification), function, update_filter(function))
+        step = update_filter(plain_hop.author_step("@proxy.updates", function, is_request=False))
+        notifications = (v1.SessionNotification, v2.UpdateSessionNotification)
+        self._filter("agent", notifications, step, suspends=is_async(function))
         return function
 
     @overload
-    def permissions(self, function: With[Any, Hop[StateT], Choice]) -> With[Any, Hop[StateT], Choice]: ...
+    def permissions(self, function: With[Any, StateT, Choice]) -> With[Any, StateT, Choice]: ...
     @overload
     def permissions(self, function: Alone[Any, Choice]) -> Alone[Any, Choice]: ...
     def permissions(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -177,8 +181,8 @@ class Proxy(Generic[StateT]):
         It returns True or False to allow or reject once, an option of the request to choose it, or None to ask the
         user.
         """
-        requests = (v1.RequestPermissionRequest, v2.RequestPermissionRequest)
-        self._filter("agent", requests, function, permission_filter(function))
+        step = permission_filter(plain_hop.author_step("@proxy.permissions", function, is_request=True))
+        self._filter("agent", (v1.RequestPermissionRequest, v2.RequestPermissionRequest), step, suspends=True)
         return function
 
     def instructions(self, text: str) -> None:
@@ -213,9 +217,9 @@ class Proxy(Generic[StateT]):
         """
         self._handlers.lent.add_server(server)
 
-    def _filter(self, side: Side, messages: tuple[Any, ...], function: Callable[..., Any], step: Step) -> None:
+    def _filter(self, side: Side, messages: tuple[Any, ...], step: Step, *, suspends: bool) -> None:
         for message in messages:
-            self._handlers.entry(side, message).add(function, step, is_filter=True)
+            self._handlers.entry(side, message).add(step, is_filter=True, suspends=suspends)
 
     # Running
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias, TypeVar, cast
 from weakref import WeakKeyDictionary
 
-from accord._internal.tasks import adapted
+from accord._internal.tasks import in_thread_of_user
 from accord.engine.handlers import Handlers
 from accord.engine.peer import Peer
 from accord.errors import PeerError, RequestError
@@ -114,6 +114,13 @@ class Service(ABC):
         """Release everything that is kept for the session: it, or its connection, has ended."""
 
 
+def handlers_of(service: Service, session_of: SessionOf, *, version: int = 1) -> Handlers:
+    """The handlers of a service for one connection; for version 2, those that it has besides."""
+    handlers = Handlers()
+    (service.register if version == 1 else service.register_v2)(handlers, session_of)
+    return handlers.in_threads(of_client=True)
+
+
 Q = TypeVar("Q")
 A = TypeVar("A")
 
@@ -158,10 +165,7 @@ class OpenQuestions:
 
 
 async def _answer(function: Callable[[Q], A | Awaitable[A]], question: Q) -> A:
-    answer: A | Awaitable[A] = adapted(function)(question)
-    if inspect.isawaitable(answer):
-        return await answer
-    return answer
+    return cast("A", await in_thread_of_user(function)(question))
 
 
 async def _withdraw(asking: asyncio.Future[Any]) -> None:
@@ -203,7 +207,7 @@ class LocalHost:
         """Handlers of these services that work for this session."""
         handlers = Handlers()
         for service in self._services:
-            service.register(handlers, lambda _: session)
+            handlers = handlers_of(service, lambda _: session).over(handlers)
         return handlers
 
     async def release(self, session: ServedSession) -> None:

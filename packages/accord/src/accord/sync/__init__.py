@@ -5,9 +5,9 @@
         for text in session.prompt("What is in here?").iter_text():
             print(text, end="")
 
-A client's objects live on an event loop in a thread of their own. Those of an agent, such as `accord.sync.Turn`, are
-what its plain functions hold. The classes have the names and members of those in `accord`; `tools/sync_faces.py` writes
-them.
+A client's objects live on an event loop in a thread of their own. Those of an agent and a proxy, such as
+`accord.sync.Turn` and `accord.sync.Hop`, are what their plain functions hold. The classes have the names and members of
+those in `accord`; `tools/sync_faces.py` writes them.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         Turn as Turn,
         TurnPlan as TurnPlan,
     )
+    from accord.proxy.plain_hop import Hop as Hop, Neighbour as Neighbour
     from accord.sync.faces import (
         OpenDocument as OpenDocument,
         RemoteAgent as RemoteAgent,
@@ -51,7 +52,9 @@ if TYPE_CHECKING:
 _HOMES = {
     "ConnectionBlock": "sync_connect",
     "ElicitedUrl": ".agent.plain_turn",
+    "Hop": ".proxy.plain_hop",
     "Login": ".agent.plain_turn",
+    "Neighbour": ".proxy.plain_hop",
     "OpenDocument": "faces",
     "PlanDocument": ".agent.plain_turn",
     "RemoteAgent": "faces",
