@@ -11,9 +11,9 @@ import tomllib
 import pytest
 
 
-@pytest.fixture
-def project(user):
-    said = user.said("new", "agent", "my-weather")
+@pytest.fixture(params=[(), ("--plain",)], ids=["async", "plain"])
+def project(user, request):
+    said = user.said("new", "agent", "my-weather", *request.param)
     assert 'accord run "Hello" -- src/my_weather/agent.py' in said
     return user.folder / "my-weather"
 
@@ -40,6 +40,14 @@ def test_the_agent_answers_before_and_after_it_is_installed(user, project):
     script = f"import sys; sys.path.insert(0, 'src'); from {module} import {function}; {function}()"
     said = user.said("run", "/shout hello", "--", sys.executable, "-c", script, cwd=project)
     assert said == "HELLO\n"
+
+
+def test_an_agent_of_plain_functions_has_no_async(user):
+    user.said("new", "agent", "my-weather", "--plain")
+    text = (user.folder / "my-weather" / "src" / "my_weather" / "agent.py").read_text()
+    assert "def reply(turn: accord.sync.Turn)" in text
+    assert "async" not in text
+    assert "await" not in text
 
 
 def test_the_project_passes_strict_type_checks(user, project):

@@ -129,13 +129,17 @@ FILES = {
 }
 """The text of each file by its place in the project."""
 
+PLAIN = {"async def": "def", "async with": "with", "await ": "", "accord.Turn": "accord.sync.Turn"}
+"""What an agent of plain functions has instead."""
+
 
 EPILOG = """\
 example:
   accord new agent weather
   cd weather
   accord run "Hello" -- src/weather/agent.py
-  pip install -e '.[test]' && pytest"""
+  pip install -e '.[test]' && pytest
+  accord new agent weather --plain         without async and await"""
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*([-_][A-Za-z0-9]+)*")
 
@@ -153,6 +157,9 @@ def run(_options: argparse.Namespace) -> int:
 def _agent_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="PROJECT", help="the project's name: letters, digits and - ; also its folder's")
     parser.add_argument("--in", metavar="DIR", dest="parent", default=".", help="the folder to write it in")
+    parser.add_argument(
+        "--plain", action="store_true", help="write plain functions, which run in threads, not async ones"
+    )
 
 
 def _agent(options: argparse.Namespace) -> int:
@@ -163,8 +170,11 @@ def _agent(options: argparse.Namespace) -> int:
     folder = Path(options.parent) / name
     if folder.exists():
         raise WrongUsage(f"{folder} exists; choose another name, or another folder with --in DIR")
+    agent = AGENT
+    for with_async, plain in PLAIN.items() if options.plain else ():
+        agent = agent.replace(with_async, plain)
     try:
-        for place, text in FILES.items():
+        for place, text in (FILES | {"src/PACKAGE/agent.py": agent}).items():
             path = folder / place.replace("PACKAGE", package)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text.replace("PACKAGE", package).replace("PROJECT", name), encoding="utf-8")
