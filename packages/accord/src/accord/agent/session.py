@@ -322,7 +322,7 @@ class Session(Generic[StateT]):
         self._is_announced = False
         """Whether the client was told of the commands that the session begins with."""
         self._prompt_title: str | None = None
-        self._submissions: dict[str, asyncio.Future[None]] = {}
+        self._submissions: dict[str, asyncio.Future[None] | None] = {}
         """The prompts that are not kept yet, by the keys under which they were sent."""
         """The title that the latest prompt gave."""
         if client.local is not None:

@@ -31,7 +31,7 @@ from accord.agent.agent_capabilities import as_declared_in_version_1
 from accord.agent.agent_definition import AgentDefinition
 from accord.agent.authentication import Authentication
 from accord.agent.lifecycle import Lifecycle, asks_to_watch
-from accord.agent.public_error import public_store_error, public_store_errors
+from accord.agent.public_error import public_store_error
 from accord.agent.record import encoded_update
 from accord.agent.remote_client import ConnectedClient
 from accord.agent.replay_tree import update_head
@@ -70,7 +70,7 @@ class PromptReceipt:
         self._turn: Turn | None = None
         """The work that the prompt begins; None if it joins a turn that runs, which tells of its own end."""
         self._is_over = False
-        self._submissions: dict[str, asyncio.Future[None]] = {}
+        self._submissions: dict[str, asyncio.Future[None] | None] = {}
 
     async def message_sent_before(self, session: Session) -> str | None:
         """The id of the message that an earlier attempt with this key has inserted; None if this is the first.
@@ -79,10 +79,14 @@ class PromptReceipt:
         first that finds no message is the one to insert it; the next follows after `settle`.
         """
         assert self.key is not None, "a prompt without a key has no earlier attempts"
-        while (other := session._submissions.get(self.key)) is not None:
+        submissions = session._submissions
+        while self.key in submissions:
+            other = submissions[self.key]
+            if other is None:  # this is the first to wait
+                other = submissions[self.key] = asyncio.get_running_loop().create_future()
             await asyncio.shield(other)
-        self._submissions = session._submissions
-        self._submissions[self.key] = asyncio.get_running_loop().create_future()
+        submissions[self.key] = None
+        self._submissions = submissions
         return await session._record.message_sent_under(self.key)
 
     def settle(self) -> None:
@@ -309,10 +313,13 @@ class V2Methods:
         receipt = PromptReceipt(request, context, unstable=self._agent.unstable)
         try:
             if receipt.key is not None:
-                await self._authentication.require()
+                if not self._authentication.is_open:
+                    await self._authentication.require()
                 session = self._lifecycle.session(request.session_id)
-                with public_store_errors(request.session_id):
+                try:
                     receipt.interrupted = await receipt.message_sent_before(session)
+                except StoreError as error:
+                    raise public_store_error(error, session.id) from error
                 if receipt.interrupted is not None and not session._record.is_interrupted(receipt.interrupted):
                     context.after_response(functools.partial(self._tell_end, session))
                     return v2.PromptResponse(v2.MessageId(receipt.interrupted))

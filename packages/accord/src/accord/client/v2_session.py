@@ -16,6 +16,7 @@ import logging
 import os
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Raw
@@ -144,7 +145,7 @@ class LiveSessionV2(LiveSession):
         if is_shown_at_once:
             opened.copy = self.state.add_prompt_copy(turn._prompt)
             turn._begin(opened.copy + 1)
-        posted.then(lambda result: self._receipt(opened, result))
+        posted.then(partial(self._receipt, opened))
 
     def _receipt(self, opened: _OpenTurn, result: v2.PromptResponse | Exception) -> None:
         turn, prompt = opened.turn, opened.prompt

@@ -114,7 +114,7 @@ class V2TurnTracker:
     @property
     def unclaimed(self) -> int | None:
         """The number of the first message of the user that may belong to a prompt without a receipt; None if none."""
-        return min((mark.number for mark in self._told.values()), default=None)
+        return min(mark.number for mark in self._told.values()) if self._told else None
 
     # Prompts
 

@@ -101,7 +101,8 @@ class Dialect(ABC):
         """
         return None
 
-    def plain_state(self, activity: Activity, stop_reason: str | None) -> bytes:
+    @staticmethod
+    def plain_state(activity: Activity, stop_reason: str | None) -> bytes:
         """The JSON of a `state` that says nothing but these words, as most do."""
         raise NotImplementedError
 

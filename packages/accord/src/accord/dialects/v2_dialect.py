@@ -118,8 +118,10 @@ class V2Dialect(Dialect):
         tool_call = v2.ToolCallCapabilities(v2.ToolCallCancelCapabilities()) if offered else None
         return v2.ToolCallProgress(v2.ToolCallId(id), capabilities=tool_call)
 
-    def plain_state(self, activity: Activity, stop_reason: str | None) -> bytes:
-        return _plain_state(activity, stop_reason)
+    @staticmethod
+    @functools.lru_cache(maxsize=64)
+    def plain_state(activity: Activity, stop_reason: str | None) -> bytes:
+        return codec.encode(v2.SessionStateUpdate(activity, stop_reason))
 
     def state(
         self, activity: Activity, background: Sequence[Background] | None, end: End | None = None
@@ -144,12 +146,6 @@ _STATES: dict[Activity, type[v2.RunningStateUpdate | v2.IdleStateUpdate | v2.Req
 def state_of(activity: Activity, background: Sequence[Background]) -> v2.StateUpdate:
     """What a session does, as the answer to `session/status` has it."""
     return _STATES[activity](background=[background_work(it) for it in background])
-
-
-@functools.lru_cache(maxsize=64)
-def _plain_state(activity: Activity, stop_reason: str | None) -> bytes:
-    """The JSON of a state that says nothing else, which is made once."""
-    return codec.encode(v2.SessionStateUpdate(activity, stop_reason))
 
 
 def content_up(item: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias, cast
 
@@ -69,6 +70,7 @@ def _without_key(entry: bytes) -> tuple[bytes, bytes]:
     return rest + b"]", b'"' + key[:-1]
 
 
+@functools.lru_cache(maxsize=64)
 def end_of_turn(stop_reason: str) -> bytes:
     """The update that says why the turn of a prompt with a key has ended."""
     return b"%b%b}" % (_END_BEGINS, codec.encode(stop_reason))
