@@ -111,12 +111,12 @@ def seconds(pytestconfig):
 @pytest.fixture
 def without_mcp(monkeypatch):
     """Call this, and from then on the package of MCP is not installed."""
-    from accord.mcp.surroundings import installed
+    from accord.installation import mcp_is_installed
 
     def remove():
         monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-        installed.cache_clear()
+        mcp_is_installed.cache_clear()
 
     yield remove
     monkeypatch.undo()
-    installed.cache_clear()
+    mcp_is_installed.cache_clear()

@@ -158,6 +158,14 @@ DISTRIBUTIONS: Mapping[str, str] = {
 """The distributions that have these extras; the others are of `accord`."""
 
 
+@cache
+def mcp_is_installed() -> bool:
+    """Whether the official package of MCP is installed. Each connection asks, and each look searches the whole path."""
+    import importlib.util  # few programs look for packages
+
+    return importlib.util.find_spec("mcp") is not None
+
+
 def install_command(extra: str) -> str:
     """The command that installs an extra, for the way in which Accord was installed.
 

@@ -22,10 +22,9 @@ import msgspec
 
 from accord.engine.handlers import Handlers
 from accord.errors import UNSUPPORTED_VERSION, DecodeError, RequestError
-from accord.mcp.surroundings import mcp_capabilities
 from accord.schema import codec, v1
 from accord.schema.base import Json, Unknown, tag_of
-from accord.schema.capabilities import Capabilities
+from accord.schema.capabilities import Capabilities, mcp_capabilities
 from accord.schema.v1 import ContentBlock
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from accord.agent.agent_definition import AgentDefinition
 from accord.agent.authentication import Authentication, AuthStatus
 from accord.agent.lifecycle import Lifecycle
 from accord.agent.model_providers import ConnectionProviders
-from accord.agent.public_error import public_store_error, taken
+from accord.agent.record import public_store_error, taken
 from accord.agent.remote_client import ClientLink, ConnectedClient
 from accord.agent.session import Session, SessionSurroundings
 from accord.agent.session_activity import CANCELLED

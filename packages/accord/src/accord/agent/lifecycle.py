@@ -33,8 +33,15 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from accord.agent.authentication import Authentication
-from accord.agent.public_error import not_found, public_store_error, public_store_errors
-from accord.agent.record import Record, cursor_id, cut_places, title_of
+from accord.agent.record import (
+    Record,
+    cursor_id,
+    cut_places,
+    not_found,
+    public_store_error,
+    public_store_errors,
+    title_of,
+)
 from accord.agent.remote_client import absolute, checked_folders
 from accord.agent.replay_tree import session_of
 from accord.agent.session import ClientSystemPrompt, Session, SessionSurroundings, system_prompt_of

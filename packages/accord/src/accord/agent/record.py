@@ -15,8 +15,11 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import itertools
+import logging
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -27,7 +30,16 @@ from accord.agent.remote_client import with_absolute_paths
 from accord.agent.replay_tree import ReplayedUpdate, SessionReplay, enclosed, opened, update_head
 from accord.dialects import Dialect
 from accord.engine.peer import Peer
-from accord.errors import ConnectionClosed
+from accord.errors import (
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    NOT_FOUND,
+    AccordError,
+    ConnectionClosed,
+    RequestError,
+    StoreError,
+    StoreTrouble,
+)
 from accord.schema import codec, v1
 from accord.schema.base import Json
 from accord.schema.tolerant import convert_alone
@@ -142,7 +154,7 @@ class Record:
         What is kept of it are the `prompt_updates`, with the `key` under which a client of version 2 sends it.
         """
         self._prompts += 1
-        self.message_id, self._interrupted = self.id_for("user"), None
+        self.message_id, self._interrupted = f"{self._name}-{self._prompts}-user", None
         encoded = list(map(encoded_update, self.prompt_updates(prompt)))
         changes = Changes()  # the user's words are activity at this very moment
         if title is not None:
@@ -203,7 +215,7 @@ class Record:
         # prompt-turn, Message IDs: the chunks of one message share an id.
         message_id = updates.MessageId(self.message_id)
         if self.version == 1:
-            return [v1.UserMessageChunk(block, message_id) for block in prompt]
+            return list(map(v1.UserMessageChunk, prompt, itertools.repeat(message_id)))
         return [self._message_of_user(message_id, prompt)]
 
     def id_for(self, what: str) -> str:
@@ -562,3 +574,58 @@ class SessionUpdates:
         if not (call := known.updated(update)).is_finished:
             self._tool_calls[call.id] = call
         return update
+
+
+# The errors that a client may read: of an author's code, and of the session store.
+
+
+log = logging.getLogger("accord")
+
+
+def not_found(session_id: str) -> RequestError:
+    return RequestError(NOT_FOUND, "Session not found", {"sessionId": session_id})
+
+
+def taken(session_id: str, code: int = INVALID_REQUEST) -> RequestError:
+    return RequestError(code, "Session was opened elsewhere", {"sessionId": session_id, "reason": "taken"})
+
+
+_IN_WORDS: dict[StoreTrouble, str] = {
+    "newer_format": "The agent's store of sessions was written by a newer version; update the agent",
+    "not_a_store": "The file that the agent keeps sessions in is not a store of sessions; give the agent another one",
+    "damaged": "The agent's store of sessions is damaged; restore it, or give the agent another one",
+    "busy": "The agent's store of sessions is locked by another program; try again",
+    "full": "The disk of the agent's store of sessions is full; free some space, then try again",
+    "replaced": "The agent's store of sessions was deleted or replaced while it was open; restart the agent",
+}
+"""Messages for the client by the reason of the error: what is wrong and what to do, without paths and system errors."""
+
+
+def public_store_error(error: StoreError, session_id: str) -> RequestError:
+    """The answer for the client. Details that only the agent's operator can use are logged."""
+    if error.reason == "gone":
+        return not_found(session_id)
+    if error.reason == "cursor":
+        return RequestError.invalid_params(str(error), path="$.cursor")
+    if error.reason == "taken":
+        return taken(session_id)
+    log.error("%s", error)
+    message = _IN_WORDS.get(error.reason, "The agent's store of sessions cannot be used; its log says why")
+    return RequestError.internal(message, reason=error.reason)
+
+
+@contextmanager
+def public_store_errors(session_id: str) -> Generator[None]:
+    """Turn a StoreError into the answer for the client."""
+    try:
+        yield
+    except StoreError as error:
+        raise public_store_error(error, session_id) from error
+
+
+def public_error(error: BaseException) -> updates.Error:
+    """The error of the protocol for this one: with its text if that is meant for the client, else without."""
+    if isinstance(error, RequestError):
+        return updates.Error(error.code, error.message, error.data)
+    is_safe = isinstance(error, AccordError) and error.may_be_told(None)
+    return updates.Error(INTERNAL_ERROR, str(error) if is_safe else "Internal error")

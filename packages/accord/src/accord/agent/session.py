@@ -23,8 +23,7 @@ from accord._internal.tasks import Tasks
 from accord.agent.agent_capabilities import text_of
 from accord.agent.model_providers import Current, endpoint_of
 from accord.agent.plan import SessionPlans
-from accord.agent.public_error import public_error
-from accord.agent.record import Record, SessionUpdates, title_of
+from accord.agent.record import Record, SessionUpdates, public_error, title_of
 from accord.agent.remote_client import ConnectedClient, RemoteClient, SessionClient
 from accord.agent.session_activity import Cancellations, PromptQueue, SecondPrompt, SessionActivity
 from accord.agent.session_config import Commands, Config, ConfigOptions, Models, Modes, SlashCommand, called_by, offered
@@ -388,7 +387,7 @@ class Session(Generic[StateT]):
         """
         if self._mcp is None:
             from accord.agent.session_mcp import SessionServers  # few agents use MCP servers
-            from accord.mcp.surroundings import Surroundings
+            from accord.mcp.server_transports import Surroundings
 
             client = self._link.client
             folders = [str(folder) for folder in self.roots.folders]

@@ -430,7 +430,8 @@ class SessionActivity:
         """Foreground work begins, waits for the user, or goes on."""
         if self._activity != activity:
             self._activity = activity
-            self.tell()
+            if self._followers or self._updates.dialect.tells_states:
+                self.tell()
 
 
 # A tool call that outlives its turn, or that the client may cancel by itself, needs more than its own updates.

@@ -12,7 +12,7 @@ from accord.agent.tool import Tool
 from accord.errors import ConnectionClosed, McpServerError
 from accord.mcp.catalog import McpResult, McpTool
 from accord.mcp.mcp_server import McpServers
-from accord.mcp.surroundings import Surroundings
+from accord.mcp.server_transports import Surroundings
 from accord.schema import v1
 from accord.schema.base import Json
 from accord.session import updates

@@ -26,8 +26,7 @@ import msgspec
 from msgspec import UNSET
 
 from accord.agent.plan import SessionPlans
-from accord.agent.public_error import public_error
-from accord.agent.record import Record, SessionUpdates, encoded_update
+from accord.agent.record import Record, SessionUpdates, encoded_update, public_error
 from accord.agent.remote_client import SessionClient
 from accord.agent.replay_tree import subagent_id, update_head
 from accord.agent.session import StateT

@@ -31,8 +31,7 @@ from accord.agent.agent_capabilities import as_declared_in_version_1
 from accord.agent.agent_definition import AgentDefinition
 from accord.agent.authentication import Authentication
 from accord.agent.lifecycle import Lifecycle, asks_to_watch
-from accord.agent.public_error import public_store_error
-from accord.agent.record import encoded_update
+from accord.agent.record import encoded_update, public_store_error
 from accord.agent.remote_client import ConnectedClient
 from accord.agent.replay_tree import update_head
 from accord.agent.session import Session

@@ -37,8 +37,7 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 from accord._internal.tasks import Tasks
-from accord.agent.public_error import public_error
-from accord.agent.record import encoded_update
+from accord.agent.record import encoded_update, public_error
 from accord.agent.remote_client import ConnectedClient
 from accord.agent.replay_tree import ReplayedUpdate, SessionReplay, belongs_to, needs, opened, tags, update_head
 from accord.agent.session import Session

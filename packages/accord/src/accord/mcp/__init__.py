@@ -23,13 +23,15 @@ if TYPE_CHECKING:
         McpTool as McpTool,
     )
     from accord.mcp.mcp_server import McpServers as McpServers
-    from accord.mcp.surroundings import Surroundings as Surroundings, mcp_capabilities as mcp_capabilities
+    from accord.mcp.server_transports import Surroundings as Surroundings
+    from accord.schema.capabilities import mcp_capabilities as mcp_capabilities
 
 _HOMES = homes_of(
     {
         "catalog": "McpMessage McpPrompt McpResource McpResult McpTool",
         "mcp_server": "McpServers",
-        "surroundings": "Surroundings mcp_capabilities",
+        "server_transports": "Surroundings",
+        ".schema.capabilities": "mcp_capabilities",
     }
 )
 

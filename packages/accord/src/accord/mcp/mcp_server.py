@@ -26,8 +26,7 @@ from accord import __version__
 from accord.errors import AccordError, McpServerError, ProtocolError
 from accord.mcp import catalog
 from accord.mcp.catalog import McpMessage, McpPrompt, McpResource, McpResult, McpTool
-from accord.mcp.server_transports import SessionTask, name_of, problem, transport_for
-from accord.mcp.surroundings import Surroundings
+from accord.mcp.server_transports import SessionTask, Surroundings, name_of, problem, transport_for
 from accord.schema import codec, v1
 from accord.schema.base import Json, Unknown
 from accord.services.form_fields import asked_for, form_excess, problems, secrets_in

@@ -19,14 +19,16 @@ import os
 import select
 import sys
 import threading
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from contextvars import Context
 from typing import TYPE_CHECKING, TextIO, cast
 
+import msgspec
+
+from accord.engine.peer import Peer
 from accord.errors import McpServerError
-from accord.installation import needs_extra
-from accord.mcp.surroundings import Surroundings, installed
+from accord.installation import mcp_is_installed, needs_extra
 from accord.printable import Printable
 from accord.schema import v1
 from accord.schema.base import Unknown
@@ -36,10 +38,30 @@ if TYPE_CHECKING:
     from mcp import Client
     from mcp.client._transport import Transport, TransportStreams
 
+    from accord.mcp.mcp_line import LinesToClient
+
+
+class Surroundings(msgspec.Struct, frozen=True):
+    """A session, as its MCP servers see it."""
+
+    peer: Peer
+    """The client, which asks its user the servers' questions."""
+    session_id: v1.SessionId
+    """The session's id."""
+    roots: Sequence[str]
+    """The session's folders, absolute; server processes start in the first."""
+    lines: LinesToClient | None = None
+    """Connects with servers that the client itself offers; None if it cannot."""
+
+    def can_elicit(self) -> bool:
+        """Whether the client can ask its user anything."""
+        has = self.peer.capabilities.has
+        return has("elicitation.form") or has("elicitation.url")
+
 
 def transport_for(server: v1.McpServer | Unknown, surroundings: Surroundings) -> Transport:
     """The transport to this server; it is not started before it is entered. Raises McpServerError."""
-    if not installed():
+    if not mcp_is_installed():
         raise McpServerError(name_of(server), needs_extra("mcp", "using an MCP server"))
     match server:
         case v1.McpServerStdio():

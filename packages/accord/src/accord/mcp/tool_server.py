@@ -8,8 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
-from accord.installation import needs_extra
-from accord.mcp.surroundings import installed
+from accord.installation import mcp_is_installed, needs_extra
 from accord.mistakes import check_text, wrong_type
 from accord.schema import v1
 
@@ -74,7 +73,7 @@ def tools(
         check_text("tools(name)", name)
     if not offered:
         raise TypeError("tools() needs at least one function, or an MCP server")
-    if not installed():
+    if not mcp_is_installed():
         raise ImportError(needs_extra("mcp", "offering tools"))
     from mcp.server import Server
     from mcp.server.mcpserver import MCPServer

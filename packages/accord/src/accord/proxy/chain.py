@@ -51,9 +51,8 @@ from accord._internal.tasks import LightEvent, Tasks, first_of, to_the_end, with
 from accord.agent_file import startable
 from accord.client.connect import target_of
 from accord.errors import INVALID_PARAMS, INVALID_REQUEST, AccordError, ConfigurationError, ConnectionClosed
-from accord.installation import scheme_of
+from accord.installation import mcp_is_installed, scheme_of
 from accord.jsonrpc.line_frames import RequestId
-from accord.mcp.surroundings import installed
 from accord.mistakes import wrong_type
 from accord.program import Unwritable, explain_at_a_terminal, run_until_the_end
 from accord.proxy.chain_mcp import AgentBridge
@@ -230,7 +229,7 @@ class Conductor:
     def _build_bridge(self) -> None:
         """Let the agent reach MCP servers of the other components, if it runs on this machine."""
         target, agent = self._targets[-1], self._links[-1]
-        if self._is_bridging and target.is_here and installed():
+        if self._is_bridging and target.is_here and mcp_is_installed():
             nearer = agent.plain.mate
             assert nearer is not None
             self._bridge = AgentBridge(self._board, nearer, self._tasks)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from accord.errors import CapabilityMissing
+from accord.installation import mcp_is_installed
 from accord.schema import v1
 from accord.schema.base import Mark, Notification, Request, Shape, unknown_members
 from accord.schema.type_tree import Tagged, fields_of
@@ -28,6 +29,12 @@ FIELDS_NEED: dict[tuple[str, str], Path] = {
     ("session/fork", "cursor_id"): "session_capabilities.fork",
 }
 """The capabilities that fields need, by method and field. A whole message's need stands in its class."""
+
+
+def mcp_capabilities() -> v1.McpCapabilities:
+    """The MCP capabilities that an agent can declare: all transports of the official package, if it is installed."""
+    is_usable = mcp_is_installed()
+    return v1.McpCapabilities(http=is_usable, sse=is_usable, acp=is_usable)
 
 
 def updates_that_need(stream: type[Notification]) -> dict[type, Path]:
