@@ -295,11 +295,38 @@ def class_signature(public: Public, node: ast.ClassDef) -> str:
     for owner in classes_of(public):
         for statement in owner.body:
             if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
+                if is_made_by_us(public, statement):
+                    return fenced_line(f"class {public.name}")
                 return signature(f"class {public.name}", statement, bound=True, result=False)
     fields = [it for it in node.body if isinstance(it, ast.AnnAssign)]
     if fields and not any("Protocol" in ast.unparse(it) for it in node.bases):
         return fenced(f"class {public.name}", [source(it) for it in fields if is_argument(it)], "")
     return fenced_line(f"class {public.name}")
+
+
+def is_made_by_us(public: Public, init: ast.FunctionDef) -> bool:
+    """Whether only Accord makes such objects: the first argument is of a class of ours that has no page."""
+    arguments = [it for it in (*init.args.posonlyargs, *init.args.args) if it.arg != "self"]
+    if not arguments or arguments[0].annotation is None:
+        return False
+    named = {it.id for it in ast.walk(arguments[0].annotation) if isinstance(it, ast.Name)}
+    for cls in public.value.__mro__:
+        imports = ast.walk(tree_of(cls.__module__)) if cls.__module__.startswith("accord.") else ()
+        for node in imports:
+            if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("accord."):
+                module = importlib.import_module(node.module)
+                found = [getattr(module, it.name, None) for it in node.names if it.name in named]
+                if any(isinstance(it, type) and not is_public(it) for it in found):
+                    return True
+    return False
+
+
+def is_public(cls: type[Any]) -> bool:
+    """Whether a program can name this class: it is not ours, or a package of ours offers it."""
+    if not cls.__module__.startswith("accord.") or hasattr(importlib.import_module(cls.__module__), "__path__"):
+        return True
+    modules = ("accord", cls.__module__, cls.__module__.rpartition(".")[0])
+    return any(cls.__name__ in getattr(importlib.import_module(it), "__all__", ()) for it in modules)
 
 
 def is_argument(node: ast.AnnAssign) -> bool:
