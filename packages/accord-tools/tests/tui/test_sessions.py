@@ -2,9 +2,12 @@
 
 import json
 
+import pytest
+
 import accord
 from accord import v1
 from accord_tools.demo import demo_agent
+from accord_tools.tui.connection import ConnectionOptions
 from tests.tui.conftest import AgentChoice
 from tests.waiting import eventually
 
@@ -302,3 +305,133 @@ async def test_a_choice_that_is_typed_and_taken_at_once_is_the_one_that_was_type
         it.app.screen.query_one("Input").value = "short"
         it.app.screen._choose(None)
         await eventually(lambda: it.front.state.option("length").current_value != "full")
+
+
+def writing(**options):
+    """An agent that writes each word of a prompt `NAME TEXT` as it is told, through the client or by itself."""
+    agent = accord.Agent("writes", store=accord.MemoryStore(), **options)
+
+    @agent.on_prompt
+    async def write(turn: accord.Turn) -> None:
+        name, _, text = turn.text.partition(" ")
+        if text:
+            async with turn.tool(f"Write {name}", kind="edit") as tool:
+                await tool.diff(name, None, text)
+                await turn.files.write(name, text)
+        await turn.say(f"Done with {turn.text}.")
+
+    return agent
+
+
+def edits():
+    """A connection in which changes need no question."""
+    return ConnectionOptions(allow="edit")
+
+
+async def test_a_conversation_goes_back_to_a_message_with_the_files_as_they_were(chat, tmp_path):
+    (tmp_path / "a.txt").write_text("before")
+    async with chat(writing(), connection=edits()) as it:
+        for text in ("hello", "a.txt one", "a.txt two", "b.txt new"):
+            await it.send(text)
+            await it.sees(f"Done with {text}.")
+            await it.idle()
+        session = it.front.session.id
+        await it.press("alt+r")
+        await it.sees("Go back to before this message", "b.txt new", "1 file changed since", "2 files changed since")
+        await it.press("down", "down", "enter")
+        await it.sees("Go back with", "conversation and files", "a.txt, b.txt")
+        await it.press("down", "enter")
+        await it.sees("Went back", "As they were: a.txt, b.txt", "Done with hello.")
+        await eventually(lambda: it.app.editor.text == "a.txt one")
+        assert (tmp_path / "a.txt").read_text() == "before"
+        assert not (tmp_path / "b.txt").exists()
+        assert it.front.session.id != session
+        assert len(it.app.conversations) == 1
+        assert [message.text for message in it.front.state.messages] == ["hello", "Done with hello."]
+        await it.press("enter")
+        await it.sees("Done with a.txt one.")
+        assert (tmp_path / "a.txt").read_text() == "one"
+        await it.idle()
+        await it.send("/rewind ")  # the copy has places of its own
+        await it.sees("Go back to before this message", "hello", "a.txt one")
+
+
+async def test_files_stay_if_only_the_conversation_goes_back_and_go_back_with_it_later(chat, tmp_path):
+    async with chat(writing(), connection=edits()) as it:
+        for text in ("hello", "a.txt one", "b.txt two"):
+            await it.send(text)
+            await it.sees(f"Done with {text}.")
+            await it.idle()
+        await it.press("alt+r")
+        await it.sees("Go back to before")
+        await it.press("enter")
+        await it.sees("conversation only")
+        await it.press("enter")
+        await it.sees("Files stay as they are: b.txt")
+        assert (tmp_path / "b.txt").read_text() == "two"
+        await it.press("alt+r")
+        await it.sees("Go back to before", "2 files changed since")
+        await it.press("enter")
+        await it.sees("Go back with", "a.txt, b.txt")
+        await it.press("down", "enter")
+        await it.sees("As they were: a.txt, b.txt")
+        assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("overwrites", [False, True])
+async def test_a_file_that_somebody_else_has_changed_is_overwritten_only_after_a_question(chat, tmp_path, overwrites):
+    async with chat(writing(), connection=edits()) as it:
+        await it.send("a.txt one")
+        await it.sees("Done with a.txt one.")
+        await it.idle()
+        (tmp_path / "a.txt").write_text("by the user")
+        await it.press("alt+r")
+        await it.sees("Go back to before")
+        await it.press("enter")
+        await it.sees("Go back with")
+        await it.press("down", "enter")
+        await it.sees("Somebody else has changed 1 file since. Overwrite?", "a.txt")
+        await it.press(*(["down"] if overwrites else []), "enter")
+        await it.sees("Went back", "As they were: a.txt" if overwrites else "Left, as somebody else has changed them")
+        assert (tmp_path / "a.txt").exists() is not overwrites
+        assert it.front.state.messages == []
+
+
+@pytest.mark.parametrize("knows", [True, False])
+async def test_what_an_agent_wrote_by_itself_goes_back_if_the_agent_can_do_it(chat, tmp_path, knows):
+    agent = writing(unstable=True)
+    if not knows:
+
+        @agent.on_request("_accord/rewind_files")
+        async def refuse(params):
+            raise accord.RequestError.method_not_found("_accord/rewind_files")
+
+    async with chat(agent, connection=ConnectionOptions(versions=(2,))) as it:
+        for text in ("hello", "a.txt one"):
+            await it.send(text)
+            await it.sees(f"Done with {text}.")
+            await it.idle()
+        await it.press("alt+r")
+        await it.sees("Go back to before", "1 file changed since")
+        await it.press("enter")
+        await it.sees("Go back with", "a.txt")
+        await it.press("down", "enter")
+        await it.sees("As they were: a.txt" if knows else "Left, as the agent wrote them itself")
+        assert (tmp_path / "a.txt").exists() is not knows
+
+
+async def test_an_agent_without_cursors_is_said_to_need_them(chat):
+    agent = accord.Agent("counts", state=dict)  # its state cannot be cut, so it offers no cursors
+
+    @agent.on_prompt
+    async def reply(turn: accord.Turn) -> None:
+        await turn.say("Well.")
+
+    async with chat(agent) as it:
+        await it.send("/rewind ")
+        await it.sees("there is no message to go back to yet")
+        await it.send("hello")
+        await it.sees("Well.")
+        await it.idle()
+        await it.send("/rewind ")
+        await it.sees("it announces no session cursors")

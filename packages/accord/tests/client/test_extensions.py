@@ -147,3 +147,65 @@ async def test_what_an_agent_announces_in_meta_is_read_from_it():
         assert extensions.can_steer(remote)
     async with accord.connect(silent) as remote:
         assert remote.meta == {"accord.dev/watch": True}
+
+
+def agent_that_writes():
+    agent = accord.Agent("writes", unstable=True)
+
+    @agent.on_prompt
+    async def write(turn: accord.Turn) -> None:
+        name, _, text = turn.text.partition(" ")
+        await turn.files.write(name, text)
+        await turn.say("written")
+
+    return agent
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_an_agent_restores_what_it_wrote_itself_since_a_cursor(tmp_path, version):
+    async with accord.connect(agent_that_writes(), unstable=True, versions=(version,)) as remote:
+        session = await remote.new_session(tmp_path)
+        for text in ("a.txt one", "a.txt two", "b.txt new", "c.txt new"):
+            await session.prompt(text)
+        (tmp_path / "c.txt").write_text("by the user")
+        first = next(it.id for it in session.state.messages if it.speaker == "agent")
+        cursor = session.state.cursor_at(first)
+        done = await extensions.rewind_files(remote, session.id, cursor.id)
+        assert (done.restored, done.left) == (
+            [str(tmp_path / it) for it in ("a.txt", "b.txt")],
+            [str(tmp_path / "c.txt")],
+        )
+        assert (tmp_path / "a.txt").read_text() == "one"
+        assert not (tmp_path / "b.txt").exists()
+        assert (tmp_path / "c.txt").read_text() == "by the user"
+        done = await extensions.rewind_files(remote, session.id, cursor.id, overwrite=True)
+        assert (done.restored, done.left) == ([str(tmp_path / "c.txt")], [])
+        fork = await session.fork(at=first)
+        done = await extensions.rewind_files(remote, fork.id)  # what the session before wrote is known in the fork
+        assert done.restored == [str(tmp_path / "a.txt")]
+        assert list(tmp_path.iterdir()) == []
+
+
+async def test_files_are_restored_at_known_cursors_and_sessions_only(tmp_path):
+    async with accord.connect(agent_that_writes(), unstable=True) as remote:
+        session = await remote.new_session(tmp_path)
+        await session.prompt("a.txt one")
+        with pytest.raises(accord.PeerError, match="no such cursor"):
+            await extensions.rewind_files(remote, session.id, "agent-none")
+        with pytest.raises(accord.PeerError):
+            await extensions.rewind_files(remote, "none")
+        with pytest.raises(accord.PeerError) as refused:
+            await remote.request_raw("_accord/rewind_files", {"cursorId": 3})
+        assert refused.value.code == -32602
+        assert (tmp_path / "a.txt").read_text() == "one"
+
+
+async def test_another_agent_says_that_it_restores_no_files():
+    agent, _ = agent_that_steers("injected")
+
+    @agent.on_request("_accord/rewind_files")
+    async def refuse(params):
+        raise accord.RequestError.method_not_found("_accord/rewind_files")
+
+    async with accord.connect(agent) as remote:
+        assert await extensions.rewind_files(remote, "any") is None

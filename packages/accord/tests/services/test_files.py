@@ -224,6 +224,75 @@ async def test_what_was_changed_again_is_not_undone(project, session):
     assert path.read_text() == "by the user"
 
 
+async def test_files_go_back_to_what_they_were_before_several_changes(project, session):
+    old, new, files = project / "a.txt", project / "sub" / "new.txt", Files()
+    old.write_bytes(b"one\r\ntwo\r\n")
+    old.chmod(0o755)
+    first = await files.write(session, str(old), "one\n")
+    (project / "sub").mkdir()
+    since = [
+        await files.write(session, str(old), "1\n"),
+        await files.write(session, str(new), "new"),
+        await files.write(session, str(old), "11\n"),
+    ]
+    assert await files.rewind(since) == []
+    assert old.read_bytes() == b"one\r\n"
+    assert not new.exists()
+    assert list(files.changes) == [first]
+    assert await files.rewind([first]) == []
+    assert old.read_bytes() == b"one\r\ntwo\r\n"
+    assert old.stat().st_mode & 0o777 == 0o755
+
+
+async def test_a_file_that_was_deleted_since_is_written_again_with_its_folder(project, session):
+    (project / "sub").mkdir()
+    (project / "sub" / "a.txt").write_text("before")
+    files = Files()
+    changes = [await files.write(session, str(project / "sub" / name), "by the agent") for name in ("a.txt", "b.txt")]
+    (project / "sub" / "a.txt").unlink()
+    (project / "sub" / "b.txt").unlink()
+    (project / "sub").rmdir()
+    assert await files.rewind(changes) == []
+    assert (project / "sub" / "a.txt").read_text() == "before"
+    assert not (project / "sub" / "b.txt").exists()
+
+
+@pytest.mark.parametrize("when", ["between", "since"])
+async def test_a_file_that_somebody_else_has_changed_is_left_until_the_user_says_otherwise(project, session, when):
+    path, other, files = project / "a.txt", project / "b.txt", Files()
+    path.write_text("before")
+    await files.write(session, str(path), "by the agent")
+    if when == "between":
+        path.write_text("by the user")
+    await files.write(session, str(path), "by the agent again")
+    if when == "since":
+        path.write_text("by the user")
+    await files.write(session, str(other), "new")
+    now = path.read_text()
+    assert await files.rewind(files.changes) == [path]
+    assert path.read_text() == now
+    assert not other.exists()
+    assert [it.path for it in files.changes] == [path, path]
+    assert await files.rewind(files.changes, overwrite=True) == []
+    assert path.read_text() == "before"
+    assert len(files.changes) == 0
+
+
+async def test_what_took_the_name_of_a_changed_file_is_left(project, session, tmp_path):
+    outside, files = tmp_path / "outside.txt", Files()
+    outside.write_text("before")
+    (project / "a.txt").write_text("before")
+    await files.write(session, str(project / "a.txt"), "by the agent")
+    await files.write(session, str(project / "b.txt"), "by the agent")
+    (project / "a.txt").unlink()
+    (project / "a.txt").symlink_to(outside)
+    (project / "b.txt").unlink()
+    (project / "b.txt").mkdir()
+    assert await files.rewind(files.changes) == [project / "a.txt", project / "b.txt"]
+    assert await files.rewind(files.changes, overwrite=True) == [project / "a.txt", project / "b.txt"]
+    assert outside.read_text() == "before"
+
+
 async def test_the_journal_forgets_its_oldest_changes(project, session):
     files = Files()
     files.changes._kept = 1000

@@ -233,11 +233,7 @@ class ChatApp(SessionActions):
     async def action_undo(self) -> None:
         """Undo the last change of a file."""
         conversation = self.in_front
-        changes = [
-            it
-            for it in conversation.connection.files.changes
-            if conversation.session is not None and it.session_id in ("", conversation.session.id)
-        ]
+        changes = conversation.changes()
         if not changes:
             raise ValueError("there is no change that can be undone: the agent has written no file through the chat")
         await conversation.connection.files.undo(changes[-1])

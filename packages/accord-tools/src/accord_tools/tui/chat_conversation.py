@@ -9,6 +9,7 @@ A terminal is shown in the same way whoever runs its command: we, or the agent i
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -19,8 +20,8 @@ from accord.client.extensions import DisplayTerminal, DisplayTerminals, can_stee
 from accord.errors import AUTH_REQUIRED
 from accord.project.git import FolderNotTrusted
 from accord.project.project import Project
-from accord.services import ending_of
-from accord.session import SessionState
+from accord.services import AgentWrite, ending_of
+from accord.session import Message, SessionState
 from accord_tools.configuration.trust import is_folder_trusted
 from accord_tools.presentation.session_words import SEVERITIES
 from accord_tools.tui.attachments import mentioned, mentions_parts, sent_as
@@ -151,6 +152,12 @@ class Conversation:
         """Called when a turn has ended."""
         self.ask_trust: Callable[[FolderNotTrusted], Awaitable[bool]] = _no_trust
         """Asks the user whether git may run in a folder, and remembers a yes."""
+        self.is_whole = False
+        """Whether the transcript begins where the session does."""
+        self._earlier: list[str] = []
+        """The ids of the sessions from which this conversation was rewound."""
+        self._sent: list[tuple[int, float]] = []
+        """When prompts were sent, and how many entries the timeline had before."""
         self._observers: list[Callable[[], object]] = []
         self._turns: asyncio.Task[None] | None = None
         self._reply: Reply | None = None
@@ -230,12 +237,12 @@ class Conversation:
         try:
             remote = await self.connection.ready()
             if session_id is None:
-                session = await remote.new_session(self.folder, **setup)
+                session, self.is_whole = await remote.new_session(self.folder, **setup), True
             else:
                 offers = remote.capabilities.sessions
                 loads = offers.load and (shows_past or not offers.resume)
                 reopen = remote.load if loads else remote.resume
-                session = await reopen(session_id, self.folder, **setup)
+                session, self.is_whole = await reopen(session_id, self.folder, **setup), loads
         except AccordError as error:
             self.error = error
             self.tell()
@@ -251,6 +258,32 @@ class Conversation:
         self._show_notices()
         self.tell()
         self._next()
+
+    def go_on_from(self, before: Conversation, session: RemoteSession, *, is_whole: bool) -> None:
+        """Show this session, which holds what another conversation began with."""
+        self.is_whole = is_whole
+        self._earlier = [*before._earlier, *([before.session.id] if before.session is not None else [])]
+        self.adopt(session)
+        times = [before.sent_at(place) for place in before._prompts()]
+        self._sent = list(zip(self._prompts(), times, strict=False))
+
+    # What was changed, and when
+
+    def changes(self) -> list[AgentWrite]:
+        """What the agent has written through the chat in this conversation, the oldest first."""
+        session = self.session
+        known = ("", *self._earlier, *([session.id] if session is not None else []))
+        return [it for it in self.connection.files.changes if session is None or it.session_id in known]
+
+    def sent_at(self, place: int) -> float:
+        """When the message at this place of the timeline was sent; 0 if it was before the session was opened here."""
+        return next((at for first, at in reversed(self._sent) if first <= place), 0.0)
+
+    def _prompts(self) -> list[int]:
+        """The places of the user's messages in the timeline."""
+        state = self.state
+        entries = enumerate(state.timeline, state.forgotten)
+        return [place for place, entry in entries if isinstance(entry, Message) and entry.speaker == "user"]
 
     # Turns
 
@@ -294,6 +327,7 @@ class Conversation:
 
     async def _turn(self, session: RemoteSession, prompt: Prompt) -> None:
         self.busy_since = asyncio.get_running_loop().time()
+        self._sent.append((len(self.state), time.time()))
         try:
             parts = await self._parts(session, prompt.text)
             reply = self._reply = session.prompt(prompt.text, *prompt.files, *parts, mentions=True)
@@ -375,6 +409,7 @@ class Conversation:
         if remote is None or self.session is None or not self.is_busy or not can_steer(remote):
             self.submit(text)
             return False
+        self._sent.append((len(self.state), time.time()))
         try:
             outcome = await steer(remote, self.session.id, text)
         except AccordError:

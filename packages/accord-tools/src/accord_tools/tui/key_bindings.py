@@ -66,6 +66,7 @@ KEYS: tuple[Key, ...] = (
     Key("d", "", "show all of it", "A question"),
     Key("ctrl+s", "sessions", "sessions of the agent", "Sessions", "sessions"),
     Key("ctrl+n", "new_session", "new session", "Sessions"),
+    Key("alt+r", "rewind", "go back to a message", "Sessions"),
     Key("ctrl+a", "agents", "start another agent", "Sessions"),
     Key("ctrl+w", "close_session", "close the session", "Sessions"),
     Key("alt+right", "next_session", "next session", "Sessions"),

@@ -96,13 +96,10 @@ class ReviewScreen(ModalScreen[None]):
         return list(dict.fromkeys(change.path for change in self._changes()))
 
     def _changes(self, path: Path | None = None) -> list[AgentWrite]:
-        session = self._conversation.session
         return [
             it
-            for it in self._conversation.connection.files.changes
-            if (path is None or it.path == path)
-            and id(it) not in self._accepted
-            and (session is None or it.session_id in ("", session.id))
+            for it in self._conversation.changes()
+            if (path is None or it.path == path) and id(it) not in self._accepted
         ]
 
     def _show(self) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Hashable
+import time
+from collections.abc import Hashable, Sequence
 from pathlib import Path
 
 from accord import PermissionPolicy, Unknown, v1
@@ -13,11 +14,14 @@ from accord.printable import label
 from accord.services import EVERYWHERE, LEVELS, Level, RememberedAnswer, covered
 from accord_tools.configuration import last_sessions
 from accord_tools.configuration.trust import is_folder_trusted
+from accord_tools.presentation.quantities import ago, counted
+from accord_tools.presentation.session_words import shortened_path
 from accord_tools.tui.chat_conversation import Conversation
 from accord_tools.tui.chat_storage import new_worktree
 from accord_tools.tui.connection import AgentChoice, AgentConnection, RegistryChoice, install, registry_entries
 from accord_tools.tui.pickers import Entry, Picker, option_entries
 from accord_tools.tui.questions import SCOPES, HeldAnswer, LoginAsked, PermissionAsked
+from accord_tools.tui.rewind import RestoredFiles, RewindPoint, restore_files, rewind_points, rewound_session
 from accord_tools.tui.shell import WORKTREE, ChatShell
 
 FOLDER = 24
@@ -115,6 +119,46 @@ class SessionActions(ChatShell):
             other.note(
                 f"A copy of {label(conversation.title, 60)}", "The agent knows all that was said there.", "accent"
             )
+
+    async def action_rewind(self) -> None:
+        """Go back to before a message of the user, with or without the files."""
+        before = self.in_front
+        if self.session_in_front and before.is_busy:
+            raise ValueError("the agent works: stop it with esc, then go back")
+        entries = [_rewind_entry(point, before) for point in rewind_points(before)]
+        point: RewindPoint | None = await self.ask_for(Picker("Go back to before this message", entries))
+        if point is None:
+            return
+        with_files = False
+        if point.files:
+            names = _names(point.files, before)
+            choices = [Entry("conversation only", False), Entry("conversation and files", True, names)]
+            with_files = await self.ask_for(Picker("Go back with", choices))
+        if with_files is None:
+            return
+        session = await rewound_session(before, point, self.setup(before))
+        done = await self._restored(before, point) if with_files else None
+        draft = "\n\n".join(it for it in (point.text, self.editor.text) if it)
+        other = Conversation(before.connection, before.folder)
+        self.add(other, opens=False)
+        other.go_on_from(before, session, is_whole=point.cursor is None or bool(len(session.state)))
+        self.opened(other)
+        await self._close(before)
+        self.set_draft(other, draft)
+        other.note("Went back", _told_of_rewind(other, point, done), "good", "↶")
+
+    async def _restored(self, conversation: Conversation, point: RewindPoint) -> RestoredFiles:
+        """Bring the files back; the user says what happens to those that somebody else has changed since."""
+        done = await restore_files(conversation, point)
+        if not done.left:
+            return done
+        title = f"Somebody else has changed {counted(len(done.left), 'file')} since. Overwrite?"
+        names = _names(done.left, conversation)
+        if not await self.ask_for(Picker(title, [Entry("no", False, names), Entry("yes", True)])):
+            return done
+        again = await restore_files(conversation, point, overwrite=True)
+        restored = list(dict.fromkeys([*done.restored, *again.restored]))
+        return RestoredFiles(restored, again.left, [it for it in again.unknown if it not in restored])
 
     async def action_close_session(self) -> None:
         """Close this session; without another one, leave the chat."""
@@ -423,6 +467,36 @@ class SessionActions(ChatShell):
         option = question.allow if allowed else question.reject
         word = "allowed" if allowed else "rejected"
         asked.answer(option, f"{word} {SCOPES[scope]}")
+
+
+def _rewind_entry(point: RewindPoint, conversation: Conversation) -> Entry:
+    when = ago(time.time() - point.sent_at) if point.sent_at else ""
+    files = f"{counted(len(point.files), 'file')} changed since" if point.files else ""
+    about = "  ".join(it for it in (when, files) if it)
+    return Entry(point.text or "(no text)", point, about, preview=_names(point.files, conversation))
+
+
+def _names(paths: Sequence[Path], conversation: Conversation) -> str:
+    return ", ".join(label(shortened_path(str(path), str(conversation.folder)), 100) for path in paths)
+
+
+def _told_of_rewind(conversation: Conversation, point: RewindPoint, done: RestoredFiles | None) -> str:
+    """What a rewind did, and where what was left is."""
+    lines = ["The session as it was stays in the list of sessions: ctrl+s"]
+    if not len(conversation.state) and point.cursor is not None:
+        lines.append("The agent knows all that was said before, and does not show it.")
+    if done is None:
+        lines += [f"Files stay as they are: {_names(point.files, conversation)}"] if point.files else []
+        return "\n".join(lines)
+    told = {
+        "As they were": done.restored,
+        "Left, as somebody else has changed them": done.left,
+        "Left, as the agent wrote them itself and cannot bring them back": done.unknown,
+    }
+    lines += [f"{what}: {_names(paths, conversation)}" for what, paths in told.items() if paths]
+    if (dropped_at := conversation.connection.files.changes.dropped_at) and point.sent_at <= dropped_at:
+        lines.append("Changes that were made earlier are no longer known.")
+    return "\n".join(lines)
 
 
 LEVEL_MEANS: dict[Level, str] = {

@@ -39,6 +39,7 @@ COMMANDS: tuple[SlashCommand, ...] = (
     SlashCommand("clear", "clear_session", "new session in the place of this one"),
     SlashCommand("agent", "agents", "start another agent"),
     SlashCommand("compare", "compare", "send a prompt to this agent and another one", "TEXT"),
+    SlashCommand("rewind", "rewind", "go back to a message, with or without the files"),
     SlashCommand("fork", "fork", "copy this session"),
     SlashCommand("close", "close_session", "close this session"),
     SlashCommand("delete", "delete_session", "delete this session for good"),

@@ -49,8 +49,8 @@ from accord.agent.session_config import initial_values
 from accord.dialects.v1_dialect import options_in_v1
 from accord.engine.handlers import Handlers
 from accord.engine.peer import Context
-from accord.errors import RequestError, StoreError
-from accord.schema import v1
+from accord.errors import DecodeError, RequestError, StoreError
+from accord.schema import codec, v1
 from accord.schema.base import Json
 from accord.schema.capabilities import WATCH
 from accord.session import updates
@@ -153,6 +153,7 @@ class Lifecycle:
         handlers.on(v1.ForkSessionRequest)(self.fork)
         handlers.on(v1.CloseSessionRequest)(self.close)
         handlers.on(v1.DeleteSessionRequest)(self.delete)
+        handlers.on_request("_accord/rewind_files")(self.rewind_files)
 
     def register_list(self, handlers: Handlers) -> None:
         """Handle what is only proposed."""
@@ -187,6 +188,23 @@ class Lifecycle:
             copy = msgspec.structs.replace(self._blank(request), **fields)
             session = await self._begin(await self._store.copy(source.id, copy), request, context, length)
         return v1.ForkSessionResponse(session.id, *_choices(session), meta=_answer_meta(session))
+
+    async def rewind_files(self, params: Json) -> Json:
+        """Bring the files that this agent wrote by itself back to what they were."""
+        from accord.agent.turn_files import restore_files  # loads what reads and writes files here
+        from accord.services.file_service import RewindFilesRequest
+
+        await self._authentication.require()
+        try:
+            request = codec.convert(params, RewindFilesRequest)
+        except DecodeError as error:
+            raise RequestError.invalid_params(str(error)) from error
+        with public_store_errors(request.session_id):
+            source = await self._found(request.session_id)
+            length = 0 if request.cursor_id is None else await self._length_at(source, request.cursor_id)
+            places, _ = await cut_places(self._store, source)
+        later = {message_id for (speaker, message_id), at in places.items() if speaker == "user" and at >= length}
+        return codec.plain(await restore_files(later, overwrite=request.overwrite))
 
     async def _length_at(self, source: StoredSession, cursor: str) -> int:
         """How many entries a fork at this cursor keeps; RequestError for an unknown cursor."""

@@ -4,24 +4,36 @@ A client that lends files has unsaved edits, so its files come first. Without it
 read and written by the same service that a client would lend: only inside the session's folders, with the same errors.
 """
 
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Container
 from os import PathLike
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from accord.agent.remote_client import RemoteClient, check_line
 from accord.errors import PeerError, RequestError
 from accord.mistakes import check_text
 from accord.schema import v1
 from accord.schema.base import Request
-from accord.services.file_service import Files
-from accord.services.service import ServedSession
+from accord.services.file_service import Files, RewindFilesResponse
+
+if TYPE_CHECKING:
+    from accord.agent.session import Session
 
 T = TypeVar("T")
 
 _DISK = Files()
 """The files of this machine. It keeps what it needs by session."""
+
+
+async def restore_files(message_ids: Container[str], *, overwrite: bool) -> RewindFilesResponse:
+    """Bring files that were written here back to what they were before these messages of the user."""
+    changes = [it for it in _DISK.changes if it.message_id in message_ids]
+    left = await _DISK.rewind(changes, overwrite=overwrite)
+    restored = dict.fromkeys(it.path for it in changes if it.path not in left)
+    return RewindFilesResponse([str(path) for path in restored], [str(path) for path in left])
 
 
 class TurnFiles:
@@ -32,7 +44,7 @@ class TurnFiles:
     ...     await turn.files.write("notes.txt", text.upper())
     """
 
-    def __init__(self, session: ServedSession, client: RemoteClient, check_local: Callable[[str, str], None]) -> None:
+    def __init__(self, session: Session, client: RemoteClient, check_local: Callable[[str, str], None]) -> None:
         self._session = session
         self._client = client
         self._check_local = check_local
@@ -57,7 +69,9 @@ class TurnFiles:
             await self._client.write_text_file(path, text)
         else:
             self._check_local("fs.write_text_file", "turn.files.write()")
-            await _as_answered(v1.WriteTextFileRequest, _DISK.write(self._session, self._resolve(path), text))
+            message_id = self._session._record.message_id
+            writing = _DISK.write(self._session, self._resolve(path), text, message_id=message_id)
+            await _as_answered(v1.WriteTextFileRequest, writing)
 
     def _resolve(self, path: str | PathLike[str]) -> str:
         return str(self._session.cwd / path)

@@ -1,4 +1,4 @@
-"""Extensions of the protocol that agents in the field use, as typed helpers: display terminals, steering, goals.
+"""Extensions of the protocol that agents in the field use, as typed helpers: display terminals, steering, goals, files.
 
 None of them is in the specification. Each is what the named agents do, and is used only where an agent announces it or
 sends it, so that other agents see nothing of it.
@@ -8,6 +8,7 @@ sends it, so that other agents see nothing of it.
 | display terminals | codex-acp, claude-agent-acp | `_meta` of tool calls: `terminal_info` and others |
 | steering | claude-agent-acp from 0.66, codex-acp from 1.2 | `_meta.steering` of `initialize` |
 | goals | codex-acp from 1.6, claude-agent-acp from 0.66 | `_meta.goal` of `initialize` and of sessions |
+| files as they were | every agent written with Accord | nowhere: another agent answers that it has no such method |
 
 codex-acp 2.6 and claude-agent-acp 0.100 tell only one editor of goals; there `/goal` is a command of the agent.
 
@@ -28,12 +29,13 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast, get_a
 
 import msgspec
 
-from accord.errors import CapabilityMissing
+from accord.errors import METHOD_NOT_FOUND, CapabilityMissing, PeerError
 from accord.schema import codec, v1
 from accord.schema.base import Json
 
 if TYPE_CHECKING:
     from accord.client.remote_agent import RemoteAgent
+    from accord.services.file_service import RewindFilesResponse
     from accord.session import Observer
 
 
@@ -263,6 +265,27 @@ async def control_goal(remote: RemoteAgent, session_id: str, action: GoalAction,
             raise ValueError("control_goal(): 'set' needs an objective, as a text that is not empty")
         params["objective"] = objective
     await remote.request_raw(_text(_table(remote.meta["goal"]).get("controlMethod")) or "_session/goal", params)
+
+
+# Files as they were
+
+
+async def rewind_files(
+    remote: RemoteAgent, session_id: str, cursor_id: str | None = None, *, overwrite: bool = False
+) -> RewindFilesResponse | None:
+    """Have the agent bring back the files that it wrote by itself, as they were before the message at a cursor.
+
+    Without a cursor, all that it wrote in the session is meant. Files that somebody else has changed since are left,
+    unless `overwrite` is true. None if the agent cannot do it.
+    """
+    from accord.services.file_service import RewindFilesRequest
+
+    try:
+        return await remote.request(RewindFilesRequest(session_id, cursor_id, overwrite))
+    except PeerError as error:
+        if error.code == METHOD_NOT_FOUND:
+            return None
+        raise
 
 
 def _table(value: object) -> dict[str, Any]:

@@ -16,10 +16,11 @@ import errno
 import os
 import time
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Generator, Iterator, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
 from weakref import WeakKeyDictionary
@@ -32,6 +33,7 @@ from accord.engine.peer import Context
 from accord.errors import RequestError
 from accord.project.confined import Folder, RootedPath, Roots, folder_of
 from accord.schema import v1
+from accord.schema.base import Model, Request
 from accord.services.file_content import LineRange, NotText, decode, encode_like, replace, texts
 from accord.services.service import ServedSession, Service, SessionOf
 
@@ -61,6 +63,8 @@ class AgentWrite:
     agent: str = ""
     at: float = field(default_factory=time.time)
     place: RootedPath | None = field(default=None, repr=False)
+    message_id: str = ""
+    """The id of the user's message in whose turn it was written; empty where that is not known."""
 
     def diff(self) -> str:
         """A unified diff; a single line if one of the sides is not text."""
@@ -80,6 +84,8 @@ class ChangeJournal:
         self._kept = kept
         self._changes: deque[AgentWrite] = deque()
         self._size = 0
+        self.dropped_at = 0.0
+        """When the latest change was made that is no longer kept; 0 if all are."""
 
     def __iter__(self) -> Iterator[AgentWrite]:
         return iter(tuple(self._changes))
@@ -92,7 +98,9 @@ class ChangeJournal:
         self._changes.append(change)
         self._size += _size(change)
         while self._size > self._kept or len(self._changes) > MOST:
-            self._size -= _size(self._changes.popleft())
+            dropped = self._changes.popleft()
+            self._size -= _size(dropped)
+            self.dropped_at = dropped.at
 
     def replace(self, change: AgentWrite, other: AgentWrite) -> None:
         """Put another change in the place of one, if it is still kept."""
@@ -105,6 +113,26 @@ class ChangeJournal:
         if change in self._changes:
             self._changes.remove(change)
             self._size -= _size(change)
+
+
+class RewindFilesResponse(Model):
+    """What became of the files: real paths of those that are as they were, and of those that are left as they are."""
+
+    restored: list[str]
+    left: list[str]
+    """Files that somebody else has changed since."""
+
+
+class RewindFilesRequest(Request[RewindFilesResponse], method="_accord/rewind_files"):
+    """Bring the files that the agent wrote by itself back to what they were before the message at a cursor.
+
+    It is an extension of Accord's agents. Without a cursor, all files that were written in the session are meant.
+    """
+
+    session_id: str
+    cursor_id: str | None = None
+    overwrite: bool = False
+    """Whether files that somebody else has changed since are restored, too."""
 
 
 def _size(change: AgentWrite) -> int:
@@ -307,13 +335,13 @@ class Files(Service):
         """
         return await self._in_turn(session, lambda: self._read_now(session.roots, path, line or 1, limit))
 
-    async def write(self, session: ServedSession, path: str, text: str) -> AgentWrite:
-        """Write a file, which may be new."""
+    async def write(self, session: ServedSession, path: str, text: str, *, message_id: str = "") -> AgentWrite:
+        """Write a file, which may be new; `message_id` names the user's message that led to it."""
 
         def write() -> AgentWrite:
             place = session.roots.locate(path)
             with _explained(place.path), folder_of(place, session.roots, make=True) as folder:
-                return self._write_now(session, place, folder, text)
+                return self._write_now(session, place, folder, text, message_id)
 
         return await self._in_turn(session, write, then=lambda change: self._note(change, text))
 
@@ -345,6 +373,31 @@ class Files(Service):
         self.changes.replace(change, left)
         if change.path in self.unsaved:
             self.unsaved.pop(change.path)
+        return left
+
+    async def rewind(self, changes: Iterable[AgentWrite], *, overwrite: bool = False) -> list[Path]:
+        """Bring files back to what they were before these changes; returns the files that are left as they are.
+
+        A file is left, and its changes stay in `changes`, if somebody else has changed it between these changes or
+        since; `overwrite` restores it all the same. A file that was created is removed, one that was deleted since is
+        written again.
+        """
+        asked, of_file = set(map(id, changes)), dict[Path, list[AgentWrite]]()
+        for change in self.changes:
+            if id(change) in asked and change.place is not None:
+                of_file.setdefault(change.path, []).append(change)
+        left: list[Path] = []
+        for path, theirs in of_file.items():
+            whole = dataclasses.replace(theirs[0], after=theirs[-1].after)
+            is_ours = all(one.after == other.before for one, other in pairwise(theirs))
+            if (is_ours or overwrite) and await asyncio.to_thread(
+                _bring_back, whole, sync=self._sync, overwrite=overwrite
+            ):
+                for change in theirs:
+                    self.changes.discard(change)
+                self.unsaved.pop(path, None)
+            else:
+                left.append(path)
         return left
 
     def _note(self, change: AgentWrite, text: str) -> None:
@@ -388,11 +441,13 @@ class Files(Service):
             size=size,
         )
 
-    def _write_now(self, session: ServedSession, place: RootedPath, folder: Folder, text: str) -> AgentWrite:
+    def _write_now(
+        self, session: ServedSession, place: RootedPath, folder: Folder, text: str, message_id: str
+    ) -> AgentWrite:
         before = self._before(folder)
         after = encode_like(before, text)
         replace(folder, after, sync=self._sync)
-        return AgentWrite(folder.path, before, after, session.id, session.agent, place=place)
+        return AgentWrite(folder.path, before, after, session.id, session.agent, place=place, message_id=message_id)
 
     def _before(self, folder: Folder) -> bytes | None:
         """The bytes before the write: for the journal, and to keep their encoding."""
@@ -457,6 +512,28 @@ def _take_back(
             folder.remove(folder.name)
         else:
             replace(folder, change.before, sync=sync)
+
+
+def _bring_back(change: AgentWrite, *, sync: bool, overwrite: bool) -> bool:
+    """Restore what was there before a change; returns False if the file is something else than the change made."""
+    assert change.place is not None
+    try:
+        with folder_of(change.place, Roots([change.place.root]), make=change.before is not None) as folder:
+            found = folder.stat()
+            if found is not None and not overwrite:
+                known = [it for it in (change.after, change.before) if it is not None and len(it) == found.st_size]
+                with _opened(folder) as fd:
+                    if not known or _all_of(fd) not in known:
+                        return False
+            if change.before is not None:
+                replace(folder, change.before, sync=sync)
+            elif found is not None:
+                folder.remove(folder.name)
+    except FileNotFoundError:
+        return change.before is None  # its folder is gone, and it with it
+    except (OSError, RequestError):
+        return False  # something else has its name now: a folder, a link, a pipe
+    return True
 
 
 _INVALID_PATH = {

@@ -1,0 +1,147 @@
+"""`RewindPoint`: a message of the user that a conversation can go back to, and the files that were changed since.
+
+A place is named by a cursor of the agent: before the message, or after what stands before it. What follows is not
+cut: the session is copied up to the cursor, and the conversation goes on in the copy. The session before stays in the
+agent's list.
+
+Files have two writers. What the agent wrote through the chat is in the journal of `Files`, which restores it. What an
+agent wrote by itself, its tool calls name; only the agent can restore it, and agents written with Accord do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from accord import AccordError, RemoteSession, Unknown, updates
+from accord.client.extensions import rewind_files
+from accord.services import AgentWrite
+from accord.session import Entry, Message, SessionCursor, SessionState, ToolCallState
+
+if TYPE_CHECKING:
+    from accord_tools.tui.chat_conversation import Conversation
+
+
+class RewindPoint(NamedTuple):
+    """A message of the user, and what going back to it means."""
+
+    text: str
+    """The message's text."""
+    sent_at: float
+    """When it was sent; 0 for a message of before the session was opened here."""
+    cursor: SessionCursor | None
+    """Where the session is copied; None for its first message, before which a new session begins."""
+    changes: Sequence[AgentWrite]
+    """What the agent has written through the chat since."""
+    others: Sequence[Path]
+    """The files that the agent has changed by itself since."""
+
+    @property
+    def files(self) -> list[Path]:
+        """All files that were changed since."""
+        return list(dict.fromkeys([*(it.path for it in self.changes), *self.others]))
+
+
+def rewind_points(conversation: Conversation) -> list[RewindPoint]:
+    """The messages to which a conversation can go back, the newest first; ValueError says why there are none."""
+    state, name = conversation.state, conversation.connection.name
+    timeline = state.timeline
+    users = [place for place, entry in enumerate(timeline) if _is_of_user(entry)]
+    if not users:
+        raise ValueError("there is no message to go back to yet")
+    if not any(it.can_fork for it in state.cursors.values()):
+        raise ValueError(
+            f"{name} cannot go back to a message: it announces no session cursors (cursor_update) at which "
+            "session/fork could copy the session"
+        )
+    points: list[RewindPoint] = []
+    for place in reversed(users):
+        is_first = place == 0 and conversation.is_whole and not state.forgotten
+        cursor = _cursor_before(state, timeline, place)
+        if cursor is None and not is_first:
+            continue
+        sent_at = conversation.sent_at(state.forgotten + place)
+        changes = [it for it in conversation.changes() if it.at >= sent_at]
+        known = {it.path for it in changes}
+        others = [it for it in dict.fromkeys(_changed_by_agent(timeline[place:])) if it not in known]
+        message = timeline[place]
+        assert isinstance(message, Message)
+        points.append(RewindPoint(message.text, sent_at, None if is_first else cursor, changes, others))
+    return points
+
+
+def _is_of_user(entry: Entry) -> bool:
+    return isinstance(entry, Message) and entry.speaker == "user"
+
+
+def _cursor_before(state: SessionState, timeline: Sequence[Entry], place: int) -> SessionCursor | None:
+    """A cursor before the message at this place, or after what the agent said before it."""
+    beside = {(it.anchor_id, getattr(it.anchor, "position", "")): it for it in state.cursors.values() if it.can_fork}
+    if (found := beside.get((timeline[place].id, "before"))) is not None:
+        return found
+    for entry in reversed(timeline[:place]):
+        if (found := beside.get((entry.id, "after"))) is not None:
+            return found
+        if isinstance(entry, Message) and entry.speaker != "thought":
+            return None  # a copy up to a place further above would lack this message
+    return None
+
+
+def _changed_by_agent(entries: Sequence[Entry]) -> Iterator[Path]:
+    """The files that tool calls say they have changed."""
+    for entry in entries:
+        if not isinstance(entry, ToolCallState) or entry.status != "completed":
+            continue
+        for part in entry.content:
+            if isinstance(part, updates.TextDiff):
+                yield Path(part.path)
+            elif isinstance(part, updates.Diff):
+                yield from (Path(it.path) for it in part.changes if not isinstance(it, Unknown))
+        if entry.kind in ("edit", "delete", "move"):
+            yield from (Path(it.path) for it in entry.locations)
+
+
+async def rewound_session(conversation: Conversation, point: RewindPoint, setup: dict[str, Any]) -> RemoteSession:
+    """The session that ends before this message: with its past, if the agent can load one."""
+    remote = await conversation.connection.ready()
+    session = conversation.session
+    assert session is not None
+    if point.cursor is None:
+        return await remote.new_session(conversation.folder, **setup)
+    copy = await session.fork(at=point.cursor.id)
+    offers = remote.capabilities.sessions
+    if not (offers.load and offers.close):
+        return copy
+    try:
+        await copy.close()
+        return await remote.load(copy.id, conversation.folder, **setup)  # a copy comes without its past
+    except AccordError:
+        return await session.fork(at=point.cursor.id)
+
+
+class RestoredFiles(NamedTuple):
+    """What became of the files."""
+
+    restored: Sequence[Path]
+    left: Sequence[Path]
+    """Those that somebody else has changed since."""
+    unknown: Sequence[Path]
+    """Those that the agent wrote by itself and cannot restore."""
+
+
+async def restore_files(conversation: Conversation, point: RewindPoint, *, overwrite: bool = False) -> RestoredFiles:
+    """Bring the files back to what they were before this message."""
+    connection, session = conversation.connection, conversation.session
+    left = await connection.files.rewind(point.changes, overwrite=overwrite)
+    restored = [it for it in dict.fromkeys(change.path for change in point.changes) if it not in left]
+    if not point.others or session is None:
+        return RestoredFiles(restored, left, [])
+    remote = await connection.ready()
+    cursor = None if point.cursor is None else point.cursor.id
+    done = await rewind_files(remote, session.id, cursor, overwrite=overwrite)
+    if done is not None:
+        restored += map(Path, done.restored)
+        left += map(Path, done.left)
+    missing = [it for it in point.others if it not in restored and it not in left]
+    return RestoredFiles(restored, left, missing)
