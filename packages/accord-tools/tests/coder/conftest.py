@@ -91,9 +91,11 @@ def opened(settings, questions, project, tmp_path):
     """Opens a session: `async with opened() as session`."""
 
     @asynccontextmanager
-    async def open_session(*, client=None, load=None, changed=settings, mode="ask", providers=None, mcp_servers=()):
+    async def open_session(
+        *, client=None, load=None, changed=settings, mode="ask", providers=None, mcp_servers=(), suggests=False
+    ):
         agent = coding_agent(changed, version="0", store=tmp_path / "sessions.sqlite3", mode=mode, unstable=True)
-        client = client or accord.Client(files=True, terminals=True, permissions=questions)
+        client = client or accord.Client(files=True, terminals=True, permissions=questions, prompt_suggestions=suggests)
         async with accord.connect(agent, client, unstable=True, providers=providers) as remote:
             if load is None:
                 session = await remote.new_session(project, mcp_servers=list(mcp_servers))

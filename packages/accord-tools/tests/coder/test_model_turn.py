@@ -10,6 +10,7 @@ import accord
 from accord_tools.coder.coding_agent import coding_agent
 from tests.coder.conftest import call, text_of
 
+REVIEW = "Review what you have changed"
 OVERRIDE = accord.v1.SystemPrompt(mode="override", content=[accord.v1.TextContent("Be a poet.")])
 
 
@@ -65,6 +66,25 @@ async def test_a_change_that_the_user_refuses_is_not_made(opened, script, projec
     assert not (project / "new.txt").exists()
     assert tool.status == "failed"
     assert "The user does not allow this" in text_of(model.bodies[-1])
+
+
+@pytest.mark.parametrize(
+    ("work", "suggested"),
+    [
+        ([call("write_file", path="a", content="x")], ["Run the tests", "Review what you have changed"]),
+        ([call("write_file", path="a", content="x"), call("run_command", command="true")], [REVIEW]),
+        ([call("edit_file", path="none", old="x", new="y")], []),
+        ([call("read_file", path="hello.txt")], []),
+    ],
+)
+async def test_what_a_turn_has_changed_decides_what_is_suggested_after_it(opened, script, work, suggested):
+    script.say(*work, "Done.")
+    async with opened(mode="auto", suggests=True) as session:
+        await session.prompt("Go")
+        assert [it.prompt[0].text for it in session.state.suggestions] == suggested
+        script.say("Nothing to do.")
+        await session.prompt("And now?")
+        assert session.state.suggestions == []
 
 
 @pytest.mark.parametrize(

@@ -327,3 +327,63 @@ async def test_a_forgotten_await_of_the_agent_s_author_is_named_the_first_few_ti
         await eventually(lambda: len(it.front.connection.stderr) == MOST_SHOWN + 1)
         it.transcript.flush()
         assert it.transcript.text.count("the agent: ") == MOST_SHOWN
+
+
+def suggesting():
+    agent = accord.Agent("suggests", accepts=["image"])
+
+    @agent.on_prompt
+    async def reply(turn: accord.Turn) -> None:
+        kinds = " ".join(type(block).__name__ for block in turn.prompt)
+        if turn.text == "hello":
+            picture = v1.ImageContent.from_bytes(b"x", "image/png")
+            await turn.session.suggest("Run the tests", ["What is this?", picture], picture)
+        await turn.say(f"{turn.text}: {kinds}.")
+
+    return agent
+
+
+async def test_tab_takes_one_suggested_prompt_after_the_other(chat):
+    async with chat(suggesting()) as it:
+        await it.send("hello")
+        await it.sees("tab Run the tests · What is this?")
+        await it.idle()
+        await it.press("tab")
+        assert it.app.editor.text == "Run the tests"
+        await it.press("tab")
+        assert it.app.editor.text == "What is this?"
+        await it.press("tab", "tab")
+        assert it.app.editor.text == "What is this?"
+        await it.press("enter")
+        await it.sees("What is this?: TextContent ImageContent.")
+        await it.sees_no("tab Run the tests")  # they were for the prompt before
+
+
+async def test_suggestions_go_when_something_is_typed_and_come_back_for_the_right_arrow(chat):
+    async with chat(suggesting()) as it:
+        await it.send("hello")
+        await it.sees("tab Run the tests")
+        await it.idle()
+        await it.type("x")
+        await it.sees_no("tab Run the tests")
+        await it.press("backspace")
+        await it.sees("tab Run the tests")
+        await it.press("right")
+        assert it.app.editor.text == "Run the tests"
+
+
+async def test_a_suggested_text_cannot_act_on_the_terminal(chat):
+    agent = accord.Agent("hostile")
+
+    @agent.on_prompt
+    async def reply(turn: accord.Turn) -> None:
+        await turn.session.suggest("\x1b]0;owned\x07run")
+        await turn.say("Well.")
+
+    async with chat(agent) as it:
+        await it.send("hello")
+        await it.sees("Well.", "owned")
+        await it.idle()
+        await it.press("tab")
+        assert "owned" in it.app.editor.text
+        assert not set(it.app.editor.text) & {"\x1b", "\x07"}

@@ -124,7 +124,10 @@ class _Sessions:
 
     async def answer(self, turn: Turn[ModelConversation], prompt: Sequence[v1.ContentBlock]) -> str | None:
         async with self._model(turn) as (model, hidden):
-            return await ModelTurn(turn, model, self._settings, self._name(turn.session), hidden).answer(prompt)
+            work = ModelTurn(turn, model, self._settings, self._name(turn.session), hidden)
+            stop_reason = await work.answer(prompt)
+        await turn.session.suggest(*work.suggestions(stop_reason))
+        return stop_reason
 
     @asynccontextmanager
     async def _model(self, turn: Turn[ModelConversation]) -> AsyncGenerator[tuple[Model, Callable[[str], str]]]:

@@ -130,6 +130,9 @@ EFFORT = "effort"
 
 DEFAULT_EFFORT = "default"
 
+CHANGING = {"write_file", "edit_file"}
+"""The tools that change files."""
+
 LOST = "The agent ended while this ran; it may have been done or not."
 
 
@@ -151,6 +154,16 @@ class ModelTurn:
         self._hidden = hidden
         """Masks secrets in a text for the user."""
         self._total = ModelUsage()
+        self._used: set[str] = set()
+        """The names of the tools that have done what the model wanted."""
+
+    def suggestions(self, stop_reason: str | None) -> list[str]:
+        """What the user may want to send after this turn. Without the model, which would cost as much as a turn."""
+        if stop_reason in ("max_tokens", "max_turn_requests"):
+            return ["Go on"]
+        if not self._used & CHANGING:
+            return []
+        return [*([] if "run_command" in self._used else ["Run the tests"]), "Review what you have changed"]
 
     @property
     def _mode(self) -> Mode:
@@ -188,7 +201,9 @@ class ModelTurn:
             if delegate:
                 await turn.session.save()  # a crash loses no more than the round that runs
             for call in calls:
-                conversation.add("user", await tools.use(call))
+                result = await tools.use(call)
+                self._used |= set() if result.failed else {call.name}
+                conversation.add("user", result)
                 if delegate:
                     await turn.session.save()
             if not calls and not (delegate and await self._take_more(conversation)):

@@ -78,6 +78,7 @@ FEATURES = (
     DemoCommand("title", "Give this session a title", demo_messages.title, "a title"),
     DemoCommand("usage", "Report how full the context is, and the cost", demo_messages.usage),
     DemoCommand("notice", "Send a notice", demo_messages.notify),
+    DemoCommand("suggest", "Suggest what you may send next", demo_messages.suggest),
     DemoCommand("stream", "Give a long answer, word by word", demo_messages.stream, "how many words"),
     DemoCommand("slow", "Work slowly, so that you can cancel", demo_work.slow, "how many seconds"),
     DemoCommand("watch", "Work in the background, and report when it is done", demo_work.watch, "how many steps"),

@@ -119,6 +119,11 @@ async def notify(turn: Turn) -> None:
     await turn.say("I sent you a notice." if shown else "Your client shows no notices; mine would have said hello.")
 
 
+async def suggest(turn: Turn) -> None:
+    shown = await turn.session.suggest("What is in here?", "/plan", "/edit")
+    await turn.say("I suggest what you may say next." if shown else "Your client shows no suggestions of prompts.")
+
+
 async def usage(turn: Turn) -> None:
     words = await words_so_far(turn)
     await turn.usage(words, CONTEXT, words * PRICE)

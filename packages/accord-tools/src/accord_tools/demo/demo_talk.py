@@ -222,6 +222,7 @@ async def greet(turn: Turn, _: re.Match[str]) -> str:
     who = f" I see you use {known.title or known.name}." if known is not None else ""
     again = " again" if await words_so_far(turn) > len(turn.text.split()) else ""
     name = f", {known_as}" if (known_as := memory_of(turn).name) else ""
+    await turn.session.suggest("/help", "What is in here?", "/edit")
     return f"Hello{again}{name}!{who} I am Accord's built-in agent. Say `/help` to see what I can show you."
 
 

@@ -142,6 +142,17 @@ def attached(files: Sequence[Path]) -> Row | None:
     return (*spans, ("  ctrl+u takes the last one away", "dim"))
 
 
+def suggested(suggestions: Sequence[str], text: str) -> Row | None:
+    """The prompts that the agent suggests; None if there are none, or the user writes something else."""
+    if not suggestions or (text and text not in suggestions):
+        return None
+    spans: list[Span] = [(" tab ", "accent")]
+    for number, suggestion in enumerate(suggestions):
+        spans += [(" · ", "dim")] if number else []
+        spans.append((label(suggestion, 60), "chosen" if suggestion == text else ""))
+    return tuple(spans)
+
+
 def work(conversation: Conversation, now: float) -> Row | None:
     """What the conversation waits for; None if nothing."""
     status = conversation.status

@@ -346,6 +346,8 @@ class ChatApp(SessionActions):
             self._saving.ask(SAVE)
         if self.bar.question is not None:
             self.mark()
+        elif self.front is not None:
+            self._show_suggestions(self.front)
 
     def _save_drafts(self) -> None:
         """Keep what is written, so that it outlives a crash."""

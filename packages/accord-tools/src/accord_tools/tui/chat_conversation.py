@@ -15,9 +15,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
-from accord import AccordError, Outcome, PeerError, RemoteSession, Reply, Terminal, v1
+from accord import AccordError, Outcome, PeerError, RemoteSession, Reply, Terminal, updates, v1
 from accord.client.extensions import DisplayTerminal, DisplayTerminals, can_steer, steer
 from accord.errors import AUTH_REQUIRED
+from accord.printable import printable
 from accord.project.git import FolderNotTrusted
 from accord.project.project import Project
 from accord.services import AgentWrite, ending_of
@@ -101,6 +102,9 @@ class ConversationTerminals:
 
 T = TypeVar("T")
 
+MOST_SUGGESTED, LONGEST_SUGGESTED = 9, 10_000
+"""Suggested prompts that are offered, and characters of one."""
+
 STOP_WITHIN = 10.0
 """Seconds that the agent has to end a turn that the user stops twice; then it is restarted."""
 
@@ -163,7 +167,24 @@ class Conversation:
         self._reply: Reply | None = None
         self._terminals = ConversationTerminals()
         self._notices = 0
+        self._old_suggestions: object = None
+        """The suggestions of before the latest prompt, which are not shown any more."""
         connection.conversations.append(self)
+
+    # Suggestions
+
+    @property
+    def suggestions(self) -> list[str]:
+        """The texts of the prompts that the agent suggests now, the likeliest first; none while it works."""
+        offered = self.state.suggestions
+        if self.is_busy or self.queue or offered is self._old_suggestions:
+            return []
+        return [text for it in offered[:MOST_SUGGESTED] if (text := _suggested_text(it)).strip()]
+
+    def _suggested_parts(self, text: str) -> list[v1.ContentBlock]:
+        """What a suggested prompt holds besides its text, if this text is one."""
+        found = (it for it in self.state.suggestions if _suggested_text(it) == text)
+        return [block for block in next(found, _NO_PROMPT).prompt if not isinstance(block, v1.TextContent)]
 
     # Changes
 
@@ -329,7 +350,8 @@ class Conversation:
         self.busy_since = asyncio.get_running_loop().time()
         self._sent.append((len(self.state), time.time()))
         try:
-            parts = await self._parts(session, prompt.text)
+            parts = [*self._suggested_parts(prompt.text), *await self._parts(session, prompt.text)]
+            self._old_suggestions = self.state.suggestions
             reply = self._reply = session.prompt(prompt.text, *prompt.files, *parts, mentions=True)
             self.tell()
             outcome = self.last = await reply
@@ -471,6 +493,15 @@ class Conversation:
             with suppress(AccordError):
                 await self.session.close()
         self.connection.conversations.remove(self)
+
+
+_NO_PROMPT = updates.PromptSuggestion([])
+
+
+def _suggested_text(suggestion: updates.PromptSuggestion) -> str:
+    """The text of a suggested prompt, which the editor takes; an agent wrote it."""
+    blocks = (block.text for block in suggestion.prompt if isinstance(block, v1.TextContent))
+    return printable("".join(blocks)[:LONGEST_SUGGESTED])
 
 
 async def _no_trust(_: FolderNotTrusted) -> bool:

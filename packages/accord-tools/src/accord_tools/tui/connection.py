@@ -202,6 +202,7 @@ class AgentConnection:
             permissions=self.consent,
             elicitation=Elicitation(self._fill, self._visit),
             capabilities=with_display_terminals,
+            prompt_suggestions=True,
         )
 
     def _of(self, session: ServedSession | None) -> Partner | None:

@@ -178,6 +178,8 @@ class Editor(TextArea):
         """What can be completed now."""
         self.chosen = 0
         """The entry of the list that is chosen."""
+        self.suggestions: Sequence[str] = ()
+        """The prompts that the agent suggests."""
 
     # Text
 
@@ -234,6 +236,8 @@ class Editor(TextArea):
         if key == "tab" and self.found.entries:
             self.accept(self.found.entries[self.chosen])
             return True
+        if key in ("tab", "right") and self._take_suggestion(key):
+            return True
         if key == "escape" and self.found.entries:
             self._show(NOTHING)
             return True
@@ -250,6 +254,14 @@ class Editor(TextArea):
         self._show(NOTHING)
         if self.text.strip():
             self.post_message(self.Submitted(self.take()))
+
+    def _take_suggestion(self, key: str) -> bool:
+        """Put a suggestion into the empty editor; `tab` goes on to the next one."""
+        if not self.suggestions or (self.text and (key != "tab" or self.text not in self.suggestions)):
+            return False
+        place = self.suggestions.index(self.text) + 1 if self.text else 0
+        self.set_text(self.suggestions[place % len(self.suggestions)])
+        return True
 
     def _vertical(self, by: int) -> bool:
         """Move in the list, else in the history from the first or the last line."""

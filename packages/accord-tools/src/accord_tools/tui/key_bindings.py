@@ -32,7 +32,7 @@ KEYS: tuple[Key, ...] = (
     Key("enter", "", "send; queue while the agent works", "Writing", "send"),
     Key("ctrl+j,shift+enter,alt+enter", "", "begin a new line", "Writing"),
     Key("up,down", "", "earlier and later prompts, from the first and last line", "Writing"),
-    Key("tab", "", "complete a command, or a file after @", "Writing"),
+    Key("tab", "", "complete a command, or a file after @; take what the agent suggests", "Writing"),
     Key("ctrl+r", "history", "search in earlier prompts", "Writing"),
     Key("ctrl+e", "external_editor", "write in $EDITOR", "Writing"),
     Key("ctrl+u", "unqueue", "take back an attached file, or the newest queued prompt", "Writing"),

@@ -37,7 +37,7 @@ class ChatScreen(App[int]):
     CSS = """
     Screen { layers: base over; background: $background; }
     #conversations { height: 1fr; }
-    #tabs, #work, #attached, #goal, #plan, #question, #list { height: auto; }
+    #tabs, #work, #attached, #suggested, #goal, #plan, #question, #list { height: auto; }
     #list { max-height: 8; }
     #foot { height: 1; }
     #top { height: 1; }
@@ -85,6 +85,7 @@ class ChatScreen(App[int]):
         yield QuestionBar(self.options.clock)
         yield Lines(id="list")
         yield Lines(id="attached")
+        yield Lines(id="suggested")
         with Container(id="editor-box"):
             prompts = chat_storage.prompts() if self.options.keeps else ()
             yield Editor(self.complete, prompts, self.offer_to_question)
@@ -173,6 +174,7 @@ class ChatScreen(App[int]):
         if conversation.returned:
             self.editor.set_text("\n\n".join(it for it in (conversation.returned, self.editor.text) if it))
             conversation.returned = ""
+        self._show_suggestions(conversation)
         screen.query_one("#plan", Lines).show(bars.plan(conversation.state, is_open=self.plan_open))
         now = asyncio.get_running_loop().time()
         screen.query_one("#work", Lines).show_row(bars.work(conversation, now))
@@ -180,6 +182,11 @@ class ChatScreen(App[int]):
         screen.query_one("#list", Lines).show(self._list())
         screen.query_one("#foot", Lines).show_row(bars.foot(width))
         self._report_ends()
+
+    def _show_suggestions(self, conversation: Conversation) -> None:
+        self.editor.suggestions = suggestions = () if conversation.questions else conversation.suggestions
+        row = bars.suggested(suggestions, self.editor.text)
+        self.screen_stack[0].query_one("#suggested", Lines).show_row(row)
 
     def _show_question(self, conversation: Conversation) -> None:
         bar, editor, questions = self.bar, self.editor, conversation.questions
