@@ -5,9 +5,12 @@ import json
 
 import msgspec
 import pytest
+from interop.model.replies import ToolCall
 
 import accord
+from accord.project.git import find_repository
 from accord_tools.coder.coding_agent import coding_agent
+from accord_tools.configuration.trust import trust_folder
 from tests.coder.conftest import call, text_of
 
 REVIEW = "Review what you have changed"
@@ -232,6 +235,31 @@ async def test_the_project_s_instructions_are_read(opened, script, model, projec
     async with opened() as session:
         await session.prompt("Go")
     assert "Always use tabs." in text_of(model.bodies[-1])
+
+
+def add_skill(project, folder, name, text):
+    place = project / folder / "skills" / name
+    place.mkdir(parents=True)
+    (place / "SKILL.md").write_text(f"---\nname: {name}\ndescription: How to {name}.\n---\n{text}\n")
+
+
+@pytest.mark.parametrize("trusts", [True, False])
+async def test_skills_of_a_project_are_offered_only_if_the_user_trusts_it(opened, script, model, project, trusts):
+    add_skill(project, ".claude", "release", "Tag it first.")
+    add_skill(project, ".agents", "pdf", "Use pdftotext.")
+    (project / ".git").mkdir()
+    if trusts:
+        trust_folder(find_repository(project))
+    script.say("Hello.", ToolCall("use_skill", {"name": "release"}), "Done.", "Done.")
+    async with opened() as session:
+        await session.prompt("Hello")
+        names = {it.name for it in session.state.commands}
+        assert ({"release", "pdf"} <= names) is trusts
+        assert ("- release: How to release." in text_of(model.bodies[-1])) is trusts
+        await session.prompt("Release it")
+        assert ("Tag it first." in text_of(model.bodies[-1])) is trusts
+        await session.prompt("/pdf a.pdf")
+        assert ("Use pdftotext." in text_of(model.bodies[-1])) is trusts
 
 
 # Cancel and steer

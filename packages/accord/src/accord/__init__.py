@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         RemoteTerminal as RemoteTerminal,
     )
     from accord.agent.session import RunningCompaction as RunningCompaction, Session as Session
+    from accord.agent.skills import AgentSkill as AgentSkill
     from accord.agent.subagent import Subagent as Subagent
     from accord.agent.tool import Tool as Tool
     from accord.agent.turn import SentMessage as SentMessage, Turn as Turn
@@ -119,6 +120,7 @@ _HOMES = homes_of(
         "agent.plan": "PlanDocument TurnPlan",
         "agent.remote_client": "CommandResult RemoteClient RemoteTerminal",
         "agent.session": "RunningCompaction Session",
+        "agent.skills": "AgentSkill",
         "agent.subagent": "Subagent",
         "agent.tool": "Tool",
         "agent.turn": "SentMessage Turn",

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from accord import AccordError, PeerError, Turn, updates, v1
+from accord import AccordError, AgentSkill, PeerError, Turn, updates, v1
 from accord.agent.model_messages import ImagePart, ModelCall, ResultPart
 from accord.mcp import McpTool
 from accord.project.search import MOST_RESULTS, Found, find_files, find_lines
@@ -75,6 +75,33 @@ def delegate_tool(work: Callable[[Turn[ModelConversation], str], Awaitable[str]]
         run=run,
     )
 
+
+class UseSkill(Struct):
+    name: Annotated[str, Meta(description="The name of the skill.")]
+
+
+async def use_skill(use: ToolUse, asked: UseSkill) -> ToolOutput:
+    skills = use.turn.session.skills
+    skill = next((it for it in skills if it.name == asked.name), None)
+    if skill is None:
+        return ToolOutput(f"There is no skill {asked.name!r}; there are: {', '.join(it.name for it in skills)}", True)
+    async with use.turn.tool(f"Read the skill {skill.name}", kind="read"):
+        return ToolOutput(await skill_text(skill))
+
+
+async def skill_text(skill: AgentSkill) -> str:
+    """What the model reads of a skill."""
+    text = await asyncio.to_thread(skill.read)
+    return f"The skill {skill.name}, whose files are in {skill.path}:\n\n{text}"
+
+
+USE_SKILL = ToolDefinition(
+    name="use_skill",
+    description="Read a skill: how to do a kind of task here.",
+    arguments=UseSkill,
+    run=use_skill,
+)
+"""Offered in sessions that have skills."""
 
 MOST_LINES = 2000
 LONGEST_LINE = 2000

@@ -9,6 +9,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from accord import Agent, ConfigurationError, Endpoint, RequestError, Session, Store, Turn, v1
+from accord.paths import config_folder
+from accord.project.git import find_repository
 from accord_tools.coder.api_keys import forget_key, stored_key
 from accord_tools.coder.model import Model, ModelConversation, ModelError
 from accord_tools.coder.model_turn import DEFAULT_EFFORT, EFFORT, ModelTurn, compact, public_error
@@ -24,6 +26,7 @@ from accord_tools.coder.open_model import (
     url_of,
 )
 from accord_tools.coder.tool_definition import MODES
+from accord_tools.configuration.trust import is_folder_trusted
 
 MODELS = "models"
 """The provider that clients may configure."""
@@ -61,6 +64,7 @@ def coding_agent(
         store=store,
         state=ModelConversation,
         system_prompts=["append", "override"],
+        skills=skill_folders,
         unstable=unstable,
     )
     own = _own_endpoint(settings)
@@ -68,6 +72,14 @@ def coding_agent(
     _offer_logins(agent, settings)
     _Sessions(agent, settings, mode, own).register()
     return agent
+
+
+def skill_folders(session: Session[ModelConversation]) -> list[Path]:
+    """The folders of skills: those of the project, if the user trusts its repository, and the user's own."""
+    repository = find_repository(session.cwd)
+    trusts = repository is not None and is_folder_trusted(repository)
+    projects = [session.cwd / ".agents" / "skills", session.cwd / ".claude" / "skills"] if trusts else []
+    return [*projects, config_folder() / "skills"]
 
 
 class _Sessions:

@@ -19,7 +19,7 @@ from accord.agent.model_answer import ModelAnswer, ModelUsage, TextDelta, Though
 from accord.agent.model_messages import ModelMessage, TextPart, prompt_parts
 from accord.project.git import top_folder
 from accord.project.project import Project
-from accord_tools.coder.coder_tools import ToolSet, delegate_tool
+from accord_tools.coder.coder_tools import USE_SKILL, ToolSet, delegate_tool, skill_text
 from accord_tools.coder.model import Model, ModelConversation, ModelError, ModelRequest
 from accord_tools.coder.open_model import ModelSettings, context_of
 from accord_tools.coder.tool_definition import Mode, ToolDefinition, mode_of
@@ -98,6 +98,9 @@ async def instructions(session: Session[ModelConversation], mode: Mode) -> str:
     if mode.only_reads:
         parts.append(PLAN_MODE)
     parts += await asyncio.to_thread(_of_project, session.cwd)
+    if session.skills:
+        skills = "\n".join(f"- {skill.name}: {skill.description}" for skill in session.skills)
+        parts.append(f"Skills: before a task that one is for, read it with use_skill.\n{skills}")
     if summary := session.state.summary:
         parts.append(f"The conversation so far, in short:\n{summary}")
     return "\n\n".join(parts)
@@ -173,7 +176,8 @@ class ModelTurn:
         """Answer the prompt; returns why it stopped, if not because all is done."""
         conversation = self._turn.session.state
         conversation.close_calls(LOST)  # of a turn that a crash has ended
-        conversation.add("user", *prompt_parts(prompt))
+        skills = [TextPart(await skill_text(skill)) for skill in self._turn.skills]
+        conversation.add("user", *skills, *prompt_parts(prompt))
         try:
             return await self._rounds(self._turn, conversation, delegate=True)
         except asyncio.CancelledError:
@@ -224,6 +228,7 @@ class ModelTurn:
 
     async def _tools(self, turn: Turn[ModelConversation], *, delegate: bool) -> ToolSet:
         more: Sequence[ToolDefinition] = [delegate_tool(self._delegated)] if delegate else []
+        more = [*more, USE_SKILL] if turn.session.skills else more
         mcp = await turn.session.mcp.tools() if turn.session.mcp_servers else []
         return ToolSet(turn, self._mode, more, mcp)
 

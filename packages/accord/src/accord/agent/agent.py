@@ -49,6 +49,7 @@ from accord.transports import Transport
 if TYPE_CHECKING:
     from accord.agent import plain_turn
     from accord.agent.agent_suggestions import SuggestionFunctions, Wish
+    from accord.agent.skills import SkillFolders
     from accord.engine.spans import Spans
     from accord.services.service import LocalHost
 
@@ -79,7 +80,8 @@ class Agent(Generic[StateT]):
     is only proposed. `keep_unknown` is for an agent that passes on what clients send: it keeps the members that our
     types do not know, see docs/engine.md.
     `system_prompts` says what a client's system prompt may do to yours: `append` to it, or
-    `override` it; see `session.system_prompt`.
+    `override` it; see `session.system_prompt`. `skills` is a folder of skills, several, or a function of the session
+    that names those of a session: each folder in it with a SKILL.md is offered as a command, see `turn.skills`.
     """
 
     def __init__(
@@ -103,6 +105,7 @@ class Agent(Generic[StateT]):
         spans: Spans | None = None,
         keep_unknown: bool = False,
         system_prompts: Collection[Mode] = (),
+        skills: SkillFolders | None = None,
     ) -> None:
         check_text("Agent(name)", name)
         check_word("second_prompt", second_prompt, get_args(SecondPrompt))
@@ -134,6 +137,7 @@ class Agent(Generic[StateT]):
             permission_memory=PermissionMemory() if remember == "agent" else None,
             change_capabilities=capabilities,
             system_prompts=check_modes(system_prompts),
+            skills=_skills(skills),
         )
         self._serving = 0
 
@@ -485,6 +489,14 @@ def _local(local: bool | Sequence[LentService]) -> LocalHost | None:
     from accord.services.terminal_service import Terminals
 
     return LocalHost([Files(), Terminals()] if local is True else local)
+
+
+def _skills(skills: SkillFolders | None) -> SkillFolders | None:
+    if skills is None:
+        return None
+    from accord.agent.skills import check_skills  # few agents have skills
+
+    return check_skills(skills)
 
 
 def _versions(versions: Sequence[Version]) -> tuple[Version, ...]:

@@ -135,7 +135,9 @@ class AgentConnection:
     def __init__(self, agent: AgentDefinition, transport: Transport, owner: str = "") -> None:
         self._agent = agent
         self._declared = agent.declare()
-        self._offers = Capabilities(self._declared)
+        # What version 1 has no words for stands in those of version 2.
+        more: Any = None if agent.skills is None else {"session": {"prompt": {"skill": {}}}}
+        self._offers = Capabilities(more or self._declared, self._declared)
         self._errands = Tasks(asyncio.get_running_loop())
         self._peer = Peer(
             transport,

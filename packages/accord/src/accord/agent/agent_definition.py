@@ -5,6 +5,7 @@ Connections read it. It holds nothing of one connection, so one definition serve
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
@@ -126,6 +127,8 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
     """The providers of models that clients may configure."""
     system_prompts: Sequence[Mode] = ()
     """What a client's system prompt may do to the agent's own."""
+    skills: Any = None
+    """The folders of skills, or the function that names those of a session; None for an agent without skills."""
     open_sessions: OpenSessions = msgspec.field(default_factory=OpenSessions)
     """The sessions that are open on any connection."""
     on_prompt: Callable[[Turn], Any] | None = None
@@ -186,7 +189,11 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
         return {WATCH: True} if self.declare().load_session else None
 
     async def opened(self, session: Session) -> None:
-        """Let the author prepare a session, before the client has it."""
+        """Find the session's skills, and let the author prepare it, before the client has it."""
+        if self.skills is not None:
+            from accord.agent.skills import skills_of  # few agents have skills
+
+            session.commands.skills = await asyncio.to_thread(skills_of, session, self.skills)
         if self.on_session is not None:
             await _finished(self.on_session(session))
 

@@ -77,6 +77,7 @@ from accord.session import SessionState, updates
 if TYPE_CHECKING:
     from accord.agent.model_answer import ModelAnswer, ModelStream
     from accord.agent.model_messages import Api
+    from accord.agent.skills import AgentSkill
     from accord.schema import v2
 
 ResultT = TypeVar("ResultT")
@@ -646,6 +647,16 @@ class RunningCompaction(Face[session.RunningCompaction]):
 class Commands(Face[session_config.Commands]):
     """A session's commands; changing them tells the client."""
 
+    @property
+    def skills(self) -> Sequence[AgentSkill]:
+        """The skills that are offered beside the commands."""
+        return self._held.skills
+
+    @property
+    def shows_skills(self) -> bool:
+        """Whether the client shows skills as such, which only version 2 has."""
+        return self._portal.read(lambda: self._held.shows_skills)
+
     def add(self, name: str, description: str, function: Callable[..., Any], *, hint: str | None = None) -> None:
         """Offer this command in this session too; the client is told."""
         self._portal.wait(lambda: self._held.add(name, description, function, hint=hint))
@@ -1004,6 +1015,11 @@ class Session(Face[session.Session[StateT]], Generic[StateT]):
         return self._portal.wait(lambda: self._held.suggest(*prompts))
 
     @property
+    def skills(self) -> Sequence[AgentSkill]:
+        """The skills of `Agent(skills=...)` that it offers."""
+        return self._portal.read(lambda: self._held.skills)
+
+    @property
     def offers_suggestions(self) -> bool:
         """Whether the client offers the user what `suggest` sends."""
         return self._portal.read(lambda: self._held.offers_suggestions)
@@ -1095,6 +1111,11 @@ class Turn(Elicits, Generic[StateT]):
         """The session's files: the client's where it lends them, else those of this machine inside its folders."""
         held = self._portal.read(lambda: self._held.files)
         return TurnFiles(self._portal, held)
+
+    @property
+    def skills(self) -> Sequence[AgentSkill]:
+        """The skills that the prompt names, by `/name` at its beginning or by blocks; `read` gives their text."""
+        return self._portal.read(lambda: self._held.skills)
 
     def prompts(self) -> Generator[AddedPrompt]:
         """The prompts that the user has sent since the turn began, with `Agent(second_prompt="steer")`."""

@@ -198,6 +198,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault
 
     from accord.agent.session_mcp import SessionServers
+    from accord.agent.skills import AgentSkill
     from accord.agent.turn import Turn
     from accord.schema import v2
 
@@ -483,6 +484,11 @@ class Session(Generic[StateT]):
         return True
 
     @property
+    def skills(self) -> Sequence[AgentSkill]:
+        """The skills of `Agent(skills=...)` that it offers."""
+        return self.commands.skills
+
+    @property
     def offers_suggestions(self) -> bool:
         """Whether the client offers the user what `suggest` sends."""
         return self._updates.client_shows("session.prompt_suggestions")
@@ -583,7 +589,7 @@ class Session(Generic[StateT]):
         self._updates.known()
         if not self._is_announced:
             self._is_announced = True
-            if self.commands and not self._updates.dialect.commands_come_with_answers:
+            if (self.commands or self.skills) and not self._updates.dialect.commands_come_with_answers:
                 # slash-commands, Advertising commands: once the session exists.
                 self._updates.report(*self._updates.dialect.fitted(offered(self.commands)))
 

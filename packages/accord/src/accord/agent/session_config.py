@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
@@ -19,6 +19,9 @@ from accord.errors import RequestError
 from accord.mistakes import wrong_type
 from accord.schema import v1
 from accord.session import updates
+
+if TYPE_CHECKING:
+    from accord.agent.skills import AgentSkill
 
 
 class SlashCommand(msgspec.Struct, frozen=True):
@@ -44,6 +47,13 @@ class Commands:
     def __init__(self, updates: SessionUpdates, commands: Iterable[SlashCommand]) -> None:
         self._updates = updates
         self._commands = {command.name: command for command in commands}
+        self.skills: Sequence[AgentSkill] = ()
+        """The skills that are offered beside the commands."""
+
+    @property
+    def shows_skills(self) -> bool:
+        """Whether the client shows skills as such, which only version 2 has."""
+        return self._updates.dialect.version == 2 and self._updates.client_shows("session.commands.skill")
 
     async def add(self, name: str, description: str, function: Callable[..., Any], *, hint: str | None = None) -> None:
         """Offer this command in this session too; the client is told."""
@@ -69,9 +79,15 @@ class Commands:
             await self._updates.send(offered(self))
 
 
-def offered(commands: Commands) -> updates.AvailableCommandsUpdate:
-    """The update that tells the client these commands."""
-    return updates.AvailableCommandsUpdate([updates.Command.of(it.name, it.description, it.hint) for it in commands])
+def offered(commands: Commands, *, shows_skills: bool | None = None) -> updates.AvailableCommandsUpdate:
+    """The update that tells the client these commands, and the skills: as commands where it shows no skills."""
+    told: list[Any] = [updates.Command.of(it.name, it.description, it.hint) for it in commands]
+    is_skill = commands.shows_skills if shows_skills is None and commands.skills else shows_skills
+    for it in commands.skills:
+        if it.name not in commands:
+            skill = updates.Skill(it.name, it.description, str(it.path))
+            told.append(skill if is_skill else updates.Command.of(it.name, it.description, "what to do with it"))
+    return updates.AvailableCommandsUpdate(told)
 
 
 def called_by(prompt: Sequence[v1.ContentBlock], commands: Commands) -> tuple[SlashCommand, str] | None:

@@ -171,6 +171,7 @@ SEVERITIES = ("info", "warning", "error")
 
 if TYPE_CHECKING:
     from accord.agent.model_answer import ModelAnswer, ModelStream
+    from accord.agent.skills import AgentSkill
     from accord.agent.subagent import Subagent
     from accord.agent.turn_files import TurnFiles
 
@@ -274,6 +275,15 @@ class Turn(Elicits, Generic[StateT]):
         from accord.agent.turn_files import TurnFiles  # loads what reads and writes files here
 
         return TurnFiles(self.session, self.client, self._link.client.check_local)
+
+    @property
+    def skills(self) -> Sequence[AgentSkill]:
+        """The skills that the prompt names, by `/name` at its beginning or by blocks; `read` gives their text."""
+        if not self.session.skills:
+            return ()
+        from accord.agent.skills import named_skills
+
+        return named_skills(self.prompt, self.session.skills)
 
     async def prompts(self) -> AsyncGenerator[AddedPrompt]:
         """The prompts that the user has sent since the turn began, with `Agent(second_prompt="steer")`.

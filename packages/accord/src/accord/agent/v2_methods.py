@@ -200,7 +200,7 @@ class V2Methods:
         context.peer.connection.let_handshake_be_repeated()
         methods = self._authentication.methods(context.peer.capabilities)
         told = [to_v2(method) for method in methods if not isinstance(method, v1.AuthMethodEnvVar)]
-        offers = declared_in_version_2(self._declared)
+        offers = declared_in_version_2(self._declared, has_skills=self._agent.skills is not None)
         return v2.InitializeResponse(2, self._agent.info, offers, told, meta=self._agent.announced)
 
     async def _log_in(self, request: v2.LoginAuthRequest, context: Context) -> None:
@@ -354,7 +354,7 @@ class V2Methods:
             raise RequestError.invalid_params("this terminal cannot be cancelled", terminalId=request.terminal_id)
 
 
-def declared_in_version_2(declared: v1.AgentCapabilities) -> v2.AgentCapabilities:
+def declared_in_version_2(declared: v1.AgentCapabilities, *, has_skills: bool = False) -> v2.AgentCapabilities:
     """The agent's capabilities in version 2, where every agent can load, list, resume and close sessions."""
     sessions = replace(
         declared.session_capabilities,
@@ -372,4 +372,8 @@ def declared_in_version_2(declared: v1.AgentCapabilities) -> v2.AgentCapabilitie
             position_encoding=None,
         )
     )
+    if has_skills and (session := capabilities.session) is not None:  # version 1 has no capability for skills
+        skill = v2.PromptSkillCapabilities(v2.PromptSkillInlineCapabilities())
+        prompt = replace(session.prompt or v2.PromptCapabilities(), skill=skill)
+        return replace(capabilities, session=replace(session, prompt=prompt))
     return capabilities

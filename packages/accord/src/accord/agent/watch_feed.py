@@ -476,8 +476,9 @@ class SessionJoin(SessionWatch):
 
     def follow(self) -> None:
         super().follow()
-        if self._version == 1 and (commands := self.holder.commands):
-            self._peer.connection.tell(_frame(self.id, encoded_update(offered(commands))))
+        commands = self.holder.commands
+        if self._version == 1 and (commands or commands.skills):
+            self._peer.connection.tell(_frame(self.id, encoded_update(offered(commands, shows_skills=False))))
         self._arrival = self._sessions.loop.create_task(self._arrive(), name=f"accord joining: session {self.id}")
 
     async def catch_up(self) -> str | None:
