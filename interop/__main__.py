@@ -1,6 +1,6 @@
 """Builds the programs of the suite, or runs it and writes down how it went.
 
-python -m interop build              every SDK's client and agent where its tools are, frameworks, acpx and Toad
+python -m interop build              the SDKs' programs where their tools are, frameworks, acpx, Toad, crow-cli
 python -m interop build-rust         Rust's conductor and its examples of version 2
 python -m interop record [--agents]  every pair, acpx and Toad (and real agents), into `results.json` and the page
 python -m interop record WORD ...    only pairs and clients with one of these names, such as `go`, `demo` or `toad`;
@@ -19,7 +19,7 @@ from pathlib import Path
 
 from benchmarks.build import Unavailable
 
-from interop import acpx, recordings, table, toad
+from interop import acpx, crow, recordings, table, toad
 from interop.frameworks import PACKAGES, python_with
 from interop.other_clients import OTHER_CLIENTS
 from interop.pairs import PAIRS, Pair
@@ -35,6 +35,7 @@ def build() -> None:
         attempt(python_with, framework)
     attempt(acpx.installed)
     attempt(toad.installed)
+    attempt(crow.installed)
 
 
 def build_rust() -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from interop import acpx, toad
+from interop import acpx, crow, toad
 
 TESTS = Path(__file__).resolve().parent.parent / "tests" / "interop"
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
@@ -111,13 +111,19 @@ HTTP_BRIDGE = OtherClient(
 )
 VERSION_2_RUST = OtherClient(
     "second_version_rust",
-    "Version 2 with the Rust SDK 5.0.0, both ways",
+    "Version 2 with the Rust SDK 5.2.0, both ways",
     "our client with its agent, and its two clients with our agents",
 )
 VERSION_2_TYPESCRIPT = OtherClient(
     "second_version_agents",
     "Version 2 with the TypeScript SDK 2.4.0",
     "our agent with its client",
+)
+VERSION_2_CROW = OtherClient(
+    "crow",
+    f"crow-cli {crow.VERSION}, on the official Python SDK {crow.SDK}, in version 2",
+    "our client, and a model that is made of rules",
+    found=("it inserts a prompt again that is sent again under its key, and does not mark the end of a replay",),
 )
 OTHER_CLIENTS = (
     ACPX,
@@ -128,4 +134,5 @@ OTHER_CLIENTS = (
     HTTP_BRIDGE,
     VERSION_2_RUST,
     VERSION_2_TYPESCRIPT,
+    VERSION_2_CROW,
 )

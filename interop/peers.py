@@ -84,7 +84,7 @@ RUST = _row(
         "../interop/agents/rust_agent.rs": "agent.rs",
     },
     (("cargo", "build", "--quiet"),),
-    version="5.0.0",
+    version="5.2.0",
 )
 
 _RUST_EXAMPLES = ("simple_agent_v2", "v2_one_shot_client", "v2_session_coordination")
@@ -105,7 +105,6 @@ RUST_V2 = Peer(
             f"--version={RUST.version}",
             *(f"--example={name}" for name in _RUST_EXAMPLES),
             "--features=stdio,process,unstable_protocol_v2",
-            "--locked",
             "--debug",
             "--force",
             "--root=.",
@@ -182,7 +181,7 @@ TYPESCRIPT_UNSTABLE = Sdk(
 GO_SDK = Sdk("go", "Go 0.13.5", client=("{build}/bin/client",), agent=("{build}/bin/agent",), peer=GO)
 
 RUST_SDK = Sdk(
-    "rust", "Rust 5.0.0", client=("{build}/target/debug/client",), agent=("{build}/target/debug/agent",), peer=RUST
+    "rust", "Rust 5.2.0", client=("{build}/target/debug/client",), agent=("{build}/target/debug/agent",), peer=RUST
 )
 
 SDKS = {sdk.name: sdk for sdk in (OURS, PYTHON, TYPESCRIPT_STABLE, TYPESCRIPT_UNSTABLE, GO_SDK, RUST_SDK)}
