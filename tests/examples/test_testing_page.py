@@ -22,7 +22,7 @@ def run(folder, block):
     return subprocess.run(command, check=False, capture_output=True, text=True, timeout=100, cwd=folder)
 
 
-@pytest.mark.parametrize("block", BLOCKS, ids=["an agent", "a client"])
+@pytest.mark.parametrize("block", BLOCKS, ids=["an agent"])
 def test_the_tests_of_the_page_pass(tmp_path, block):
     done = run(tmp_path, block)
     assert f"{block.count('def test_')} passed" in done.stdout, done.stdout
