@@ -26,8 +26,9 @@ complete run. `make interop` runs the part with SDKs, `make interop-agents` the 
 `python -m interop record --agents` runs all of it and rewrites this page.
 
 Each SDK has a small client and a small agent in `interop/clients` and `interop/agents`, written
-with the SDK's own API only. All clients run the same steps from `interop/behaviours` and must get
-the same results.
+with the SDK's own API only. All clients run the same steps from `interop/behaviours`, one for each
+behaviour, and must get the same results: from `initialize` and logins over every kind of content, update
+and question to cancelled turns, restarts, unknown values, and messages of 10 MB.
 
 | sign | means |
 |---|---|
@@ -56,8 +57,6 @@ def _pairs(results: Results) -> Iterator[str]:
     for peer, title in {it.client.name: it.client.title for it in PAIRS}.items():
         ends = ((peer, "accord"), ("accord", peer), (peer, "demo"), (peer, "lasting"))
         yield _row(title, [_passed(results, *it) for it in ends])
-    yield from ("", "The behaviours of the first two columns:", "")
-    yield from (f"- {it.title}" for it in behaviours("protocol"))
     yield ""
 
 

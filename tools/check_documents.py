@@ -1,4 +1,4 @@
-"""Checks the Python blocks of README and docs with pyright in strict mode, and their English for some turns of phrase.
+"""Checks the documents: Python blocks with pyright in strict mode, some turns of phrase, and the number of words.
 
     python tools/check_documents.py
 
@@ -34,6 +34,14 @@ PLAIN: dict[str, str] = {
 """What reads as translated, and what to write; a word may be on another line."""
 PROSE = ("README.md", "CONTRIBUTING.md", "AGENTS.md", "docs/*.md", "docs/tutorial/*.md", "docs/coming-from/*.md")
 STRINGS = "packages/*/src/**/*.py"
+
+WORDS: dict[str, tuple[int, tuple[str, ...]]] = {
+    "docs": (0, ("docs/*.md", "docs/tutorial/*.md", "docs/coming-from/*.md")),
+    "docs/design": (0, ("docs/design/*.md",)),
+}
+"""How many words these pages may have together, as `wc -w` counts them. The numbers only shrink."""
+SPARE = 1000
+"""How far below its budget a part may be before the budget has to follow."""
 
 
 class Problem(NamedTuple):
@@ -101,8 +109,17 @@ def odd_phrases() -> Iterator[Problem]:
                 yield Problem(file.relative_to(ROOT).as_posix(), line, "plain English", message)
 
 
+def wrong_lengths() -> Iterator[Problem]:
+    """Folders of documents that have more words than their budget, or so few that the budget has to follow."""
+    for folder, (budget, patterns) in WORDS.items():
+        words = sum(len(file.read_text().split()) for pattern in patterns for file in ROOT.glob(pattern))
+        if not budget - SPARE <= words <= budget:
+            advice = "say less, or link to what says it already" if words > budget else "lower the budget in WORDS"
+            yield Problem(folder, 1, "words", f"{words} words, where the budget is {budget}: {advice}")
+
+
 def main() -> int:
-    found = [*odd_phrases(), *problems()]
+    found = [*wrong_lengths(), *odd_phrases(), *problems()]
     for it in found:
         print(f"{it.page}:{it.line}: {it.message} ({it.rule})")
     return bool(found)

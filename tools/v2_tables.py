@@ -113,7 +113,7 @@ def _changes(before: Any, after: Any) -> tuple[list[str], list[str], list[str]]:
     if isinstance(before, str) or isinstance(after, str):
         return [], [], []  # any JSON, once written as an object without fields
     new, old = _fields(after), _fields(before)
-    added = [_field(name, said) for name, said in new.items() if name not in old]
+    added = [code(name) for name in new if name not in old]
     gone = [code(name) for name in old if name not in new]
     changed = [f"{code(name)}: {old[name]} → {said}" for name, said in new.items() if name in old and old[name] != said]
     return added, gone, changed
@@ -140,10 +140,6 @@ def _shape(said: str) -> str:
         kind = re.sub(rf"\b{name}\b", "string", kind)
     words = [word for word in rest if word not in MARKS and word != "optional" and not word.startswith("default ")]
     return ", ".join([kind.removesuffix("|null").removeprefix("integer:").replace("|", " or "), *words])
-
-
-def _field(name: str, said: str) -> str:
-    return f"{code(name)} ({said})" if said else code(name)
 
 
 # What the code says of itself
