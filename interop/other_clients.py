@@ -100,7 +100,7 @@ MCP_OVER_ACP = OtherClient(
 )
 LENT_TOOLS = OtherClient(
     "lent_tools",
-    "Tools of ours, called by real agents",
+    "Our tools, called by real agents",
     "gemini-cli, codex-acp, qwen-code, claude-agent-acp and opencode-ai, which reach them over our bridge, "
     "without a network",
 )

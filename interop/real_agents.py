@@ -131,7 +131,7 @@ GEMINI = RealAgent(
             "gemini_files.py",
         ),
         "load within a minute of new": Lack(
-            "`session/load` starts a recording of its own in a file named after the minute, which overwrites a session "
+            "`session/load` starts a second recording in a file named after the minute, which overwrites a session "
             "of the same minute; the conversation waits for the next minute",
             "gemini_load.py",
         ),

@@ -36,7 +36,7 @@ REPLACED = {
     "session/set_mode": "`session/set_config_option`",
     "fs/read_text_file": "the agent's own tools, or an MCP server of the client's",
     "fs/write_text_file": "the agent's own tools, or an MCP server of the client's",
-    "terminal/create": "`terminal_update`: the agent runs it and tells",
+    "terminal/create": "`terminal_update`: the agent runs it and reports it",
     "terminal/kill": "`terminal/cancel`, the other way round",
     "terminal/output": "`terminal_output_chunk`",
     "terminal/release": "nothing: the terminal is the agent's",
