@@ -108,7 +108,7 @@ async def test_a_disabled_provider_is_not_used_until_the_client_sets_one(
         session = await remote.new_session(project)
         with pytest.raises(accord.PeerError, match="disabled the provider 'models'"):
             await session.prompt("Go")
-        await remote.set_provider("models", endpoint.api_type, endpoint.base_url, endpoint.headers)
+        await remote.set_provider("models", endpoint)
         script.say("On again.")
         assert (await session.prompt("Go")).text == "On again."
 

@@ -1,8 +1,14 @@
 """`_meta` on an agent's side: what requests bring, what answers carry, and what lists say of a session."""
 
+import dataclasses
+import json
+from contextlib import asynccontextmanager
+
 import pytest
 
+import accord
 from accord import MemoryStore, SqliteStore, v1
+from accord.http import serving
 from tests.agent import feature_agents
 
 SENT = {"_example.com/trace": [1, {"a": None}]}
@@ -80,3 +86,127 @@ async def test_a_description_that_is_no_dict_is_refused_by_its_argument(serve):
     async with serve(agent) as editor:
         await editor.prompt(await editor.open(), "/wrong")
     assert raised == ["session.set_info_meta() takes a dict of JSON values by name, got list ['red']"]
+
+
+@dataclasses.dataclass
+class Form:
+    colour: str = "red"
+
+
+async def in_a_tool(turn):
+    async with turn.tool("Look", meta=SENT):
+        pass
+
+
+async def change_a_tool(turn):
+    async with turn.tool("Look") as tool:
+        await tool.set_meta(SENT)
+
+
+async def a_message(turn):
+    await turn.message("Hello", meta=SENT)
+
+
+async def a_step(turn):
+    await turn.plan("Read", meta=SENT)
+
+
+async def a_subagent(turn):
+    async with turn.subagent("Look", meta=SENT):
+        pass
+
+
+async def a_command(turn):
+    await turn.session.commands.add("greet", "Greets", print, meta=SENT)
+
+
+async def read_a_file(turn):
+    await turn.client.read_text_file(turn.cwd / "a.txt", meta=SENT)
+
+
+async def write_a_file(turn):
+    await turn.client.write_text_file(turn.cwd / "a.txt", "text", meta=SENT)
+
+
+async def run_a_command(turn):
+    await turn.client.run("true", meta=SENT)
+
+
+SAID = {
+    "say": lambda turn: turn.say("Hello", meta=SENT),
+    "think": lambda turn: turn.think("Hm", meta=SENT),
+    "say_as_user": lambda turn: turn.say_as_user("Hello", meta=SENT),
+    "message": a_message,
+    "plan": a_step,
+    "plan_document": lambda turn: turn.plan_document("# Plan", meta=SENT),
+    "tool": in_a_tool,
+    "set_meta": change_a_tool,
+    "subagent": a_subagent,
+    "usage": lambda turn: turn.usage(1, 2, meta=SENT),
+    "turn.notice": lambda turn: turn.notice("Look", meta=SENT),
+    "session.notice": lambda turn: turn.session.notice("Look", meta=SENT),
+    "command": a_command,
+    "ask": lambda turn: turn.ask("Go on?", meta=SENT),
+    "elicit": lambda turn: turn.elicit("Which?", Form, meta=SENT),
+    "write_text_file": write_a_file,
+    "read_text_file": read_a_file,
+    "terminal": run_a_command,
+}
+"""What an agent says, each with `_meta`."""
+
+LENT = ("read_text_file", "write_text_file", "terminal")
+"""What only version 1 has."""
+
+
+async def fill_in(question):
+    return {"colour": "blue"}
+
+
+async def decide(question):
+    return True
+
+
+@asynccontextmanager
+async def reached(way, agent, version, trace):
+    """A connection with this agent: in memory, behind a proxy, or served."""
+    client = accord.Client(files=True, terminals=True, permissions=decide, elicitation=fill_in, meta=SENT)
+    if way == "served":
+        async with (
+            serving(agent) as server,
+            accord.connect(server.url, client, versions=(version,), trace=trace) as remote,
+        ):
+            yield remote
+    else:
+        target = accord.chain(accord.Proxy("between"), agent) if way == "proxy" else agent
+        async with accord.connect(target, client, versions=(version,), trace=trace) as remote:
+            yield remote
+
+
+def has(value):
+    """Whether some `_meta` in this JSON is what was sent."""
+    if isinstance(value, dict):
+        return value.get("_meta") == SENT or any(map(has, value.values()))
+    return isinstance(value, list) and any(map(has, value))
+
+
+@pytest.mark.parametrize("way", ["memory", "proxy", "served"])
+@pytest.mark.parametrize("version", [1, 2])
+async def test_whatever_an_agent_says_carries_meta(version, way, tmp_path):
+    seen, client_metas = [], []
+    agent = accord.Agent("says", versions=(version,), meta=SENT)
+
+    @agent.on_prompt
+    async def work(turn):
+        client_metas.append(turn.client.meta)
+        await SAID[turn.text](turn)
+
+    async with reached(way, agent, version, seen.append) as remote:
+        assert remote.meta.items() >= SENT.items()
+        session = await remote.new_session(tmp_path)
+        for name in SAID:
+            if version == 2 and name in LENT:
+                continue
+            seen.clear()
+            await session.prompt(name)
+            assert any(it.direction == "in" and it.frame and has(json.loads(it.frame)) for it in seen), name
+    assert all(meta == SENT for meta in client_metas)

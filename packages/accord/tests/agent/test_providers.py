@@ -44,7 +44,7 @@ async def test_a_client_sets_the_providers_of_an_agent(reach):
             main == f"Endpoint('openai', 'https://gateway.example/v1', headers=['Authorization']) ['Bearer {SECRET}']"
         )
         assert other == "None None"
-        await remote.set_provider("other", "_example.com", "http://127.0.0.1:1/")
+        await remote.set_provider("other", Endpoint("_example.com", "http://127.0.0.1:1/"))
         _, other = (await session.prompt("where?")).text.splitlines()
         assert other == "Endpoint('_example.com', 'http://127.0.0.1:1/', headers=[]) []"
         await remote.disable_provider("other")
@@ -55,9 +55,9 @@ async def test_a_client_sets_the_providers_of_an_agent(reach):
         with pytest.raises(ValueError, match="cannot be disabled; the agent requires it"):
             await remote.disable_provider("main")
         with pytest.raises(ValueError, match="has no API of type 'vertex'; it has anthropic, openai"):
-            await remote.set_provider("main", "vertex", "https://gateway.example/v1")
+            await remote.set_provider("main", Endpoint("vertex", "https://gateway.example/v1"))
         with pytest.raises(accord.PeerError, match="does not accept this endpoint"):
-            await remote.set_provider("main", "openai", "https://refused.example/")
+            await remote.set_provider("main", Endpoint("openai", "https://refused.example/"))
         main, _ = (await session.prompt("where?")).text.splitlines()
         assert "gateway.example" in main  # what was refused has changed nothing
 
@@ -309,9 +309,9 @@ async def test_a_record_of_the_wire_and_the_log_hold_no_header(reach, tmp_path, 
     caplog.set_level(logging.DEBUG)
     file = tmp_path / "wire.jsonl"
     async with reach("routed", providers={"main": GATEWAY}, trace=file) as remote:
-        await remote.set_provider("main", "anthropic", "https://other.example", HEADERS)
+        await remote.set_provider("main", Endpoint("anthropic", "https://other.example", HEADERS))
         with pytest.raises(accord.PeerError) as raised:
-            await remote.set_provider("main", "openai", "https://broken.example/", HEADERS)
+            await remote.set_provider("main", Endpoint("openai", "https://broken.example/", HEADERS))
     assert '"providers/set"' in file.read_text()
     for text in (file.read_text(), caplog.text, str(raised.value), repr(raised.value)):
         assert SECRET not in text
@@ -352,7 +352,7 @@ async def test_a_session_knows_the_endpoint_between_two_turns():
         await remote.new_session("/")
         [session] = known
         assert session.provider("main").base_url == "https://old.example"
-        await remote.set_provider("main", "openai", "https://new.example")
+        await remote.set_provider("main", Endpoint("openai", "https://new.example"))
         assert session.provider("main").base_url == "https://new.example"
         await remote.disable_provider("main")
         assert session.provider("main") is None
@@ -376,7 +376,7 @@ async def test_a_provider_that_replaces_the_login_does_so_while_the_client_has_s
     async with accord.connect(agent) as remote:
         with pytest.raises(accord.PeerError, match="Authentication required"):
             await remote.new_session("/")
-        await remote.set_provider("main", "openai", GATEWAY.base_url, HEADERS)
+        await remote.set_provider("main", Endpoint("openai", GATEWAY.base_url, HEADERS))
         session = await remote.new_session("/")
         await session.prompt("Go")
         await remote.disable_provider("main")

@@ -22,7 +22,9 @@ async def test_the_providers_of_an_agent_are_listed_set_and_disabled():
         assert [provider.provider_id for provider in await listing] == ["main", "other"]
 
         setting = asyncio.create_task(
-            stage.remote.set_provider("main", "openai", "http://127.0.0.1:1/v1", {"Authorization": "Bearer x"})
+            stage.remote.set_provider(
+                "main", accord.Endpoint("openai", "http://127.0.0.1:1/v1", {"Authorization": "Bearer x"})
+            )
         )
         call = await stage.agent.expect("providers/set")
         assert call["params"] == {
@@ -119,3 +121,9 @@ async def test_mcp_capabilities_under_their_older_name_are_read(versions):
         assert stage.remote.capabilities.mcp.http
     async with staged(capabilities={"mcp": {"http": True}, "mcpCapabilities": {"sse": True}}) as stage:
         assert (stage.remote.capabilities.mcp.http, stage.remote.capabilities.mcp.sse) == (False, True)
+
+
+async def test_a_notification_in_plain_json_goes_out_as_it_is() -> None:
+    async with staged() as stage:
+        await stage.remote.notify_raw("_example.com/seen", {"page": 3})
+        assert (await stage.agent.expect("_example.com/seen"))["params"] == {"page": 3}

@@ -259,3 +259,33 @@ async def test_a_system_prompt_that_no_agent_can_use_is_refused_by_its_argument(
         with pytest.raises((TypeError, ValueError), match=problem):
             await stage.remote.new_session("/", system_prompt=given)
         await stage.agent.expect_silence()
+
+
+ENDPOINT = accord.Endpoint("openai", "https://gateway.example")
+ACCOUNT: dict[str, tuple[str, Doing]] = {
+    "login": ("authenticate", lambda remote, _: remote.login("key", meta=SENT)),
+    "logout": ("logout", lambda remote, _: remote.logout(meta=SENT)),
+    "providers": ("providers/list", lambda remote, _: remote.providers(meta=SENT)),
+    "set_provider": ("providers/set", lambda remote, _: remote.set_provider("main", ENDPOINT, meta=SENT)),
+    "disable_provider": ("providers/disable", lambda remote, _: remote.disable_provider("main", meta=SENT)),
+}
+"""What is done, and the method of its request."""
+
+
+@pytest.mark.parametrize("name", ACCOUNT)
+async def test_what_concerns_no_session_carries_meta(name: str) -> None:
+    method, do = ACCOUNT[name]
+    capabilities = {"auth": {"logout": {}}, "providers": {}}
+    async with staged(capabilities=capabilities, methods=[{"id": "key", "name": "Key"}]) as stage:
+        doing = asyncio.ensure_future(do(stage.remote, await stage.session()))
+        call = await stage.agent.expect(method)
+        assert call["params"]["_meta"] == SENT
+        stage.agent.answer(call, {"providers": []} if name == "providers" else {})
+        await doing
+
+
+async def test_meta_that_is_no_object_is_refused_before_anything_is_sent() -> None:
+    async with staged() as stage:
+        with pytest.raises(TypeError, match=r"remote.login\(meta=...\) takes a dict of JSON values by name, got list"):
+            await stage.remote.login("key", meta=[])  # type: ignore[arg-type]
+        await stage.agent.expect_silence()

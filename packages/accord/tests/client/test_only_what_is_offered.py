@@ -57,7 +57,7 @@ ASKS: dict[str, Callable[[accord.RemoteAgent, accord.RemoteSession], Any]] = {
     "session/fork": lambda _, session: session.fork(),
     "logout": lambda remote, _: remote.logout(),
     "providers/list": lambda remote, _: remote.providers(),
-    "providers/set": lambda remote, _: remote.set_provider("main", "openai", "https://example.com"),
+    "providers/set": lambda remote, _: remote.set_provider("main", accord.Endpoint("openai", "https://example.com")),
     "providers/disable": lambda remote, _: remote.disable_provider("main"),
     "more folders": lambda remote, _: remote.new_session("/", additional_directories=["/tmp"]),
     "a server over HTTP": lambda remote, _: remote.new_session("/", mcp_servers=[STDIO, HTTP]),

@@ -64,7 +64,7 @@ async def test_a_restarted_agent_gets_its_providers_before_its_sessions() -> Non
         restart = accord.Restart(first_pause=0.0)
         async with accord.connect(target, providers={"main": GATEWAY}, restart=restart) as remote:
             session = await remote.new_session("/")
-            await remote.set_provider("other", "_example.com", "http://127.0.0.1:1/")
+            await remote.set_provider("other", Endpoint("_example.com", "http://127.0.0.1:1/"))
             await remote.disable_provider("third")
             await remote.peer.connection.closed()
             return (await session.prompt("go")).stop_reason

@@ -17,7 +17,7 @@ MEMBERS = {
         peer version info name meta capabilities auth_methods open_sessions login login_method logout
         auth_status new_session options load resume watch sessions delete archive unarchive status set_title
         providers set_provider disable_provider suggestions
-        request notify request_raw on close kill stderr_tail
+        request notify request_raw notify_raw on closed close kill stderr_tail
     """,
     "RemoteSession": """
         id cwd roots state meta agent is_open prompt is_busy idle cancel cancel_tool_call cancel_terminal

@@ -209,3 +209,22 @@ async def test_an_option_may_be_set_to_its_own_current_value_although_it_is_not_
         await setting
         with pytest.raises(ValueError, match="it has small"):
             await session.set_config("model", "large")
+
+
+async def test_closed_waits_for_an_end_that_no_restart_follows() -> None:
+    async with staged(capabilities=RESUME, restart=at_once(attempts=1)) as stage:
+        await stage.session()
+        end = asyncio.create_task(stage.remote.closed())
+        await dies(stage)
+        agent = await second_agent(stage, RESUME)
+        assert not end.done()
+        await stage.remote.close()
+        assert (await end).reason == "closed"
+        await agent.close()
+
+
+async def test_closed_says_how_an_agent_without_a_restart_ended() -> None:
+    async with staged() as stage:
+        end = asyncio.create_task(stage.remote.closed())
+        await stage.agent.close()
+        assert (await end).reason == "peer_closed"

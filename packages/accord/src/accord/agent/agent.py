@@ -42,6 +42,8 @@ from accord.engine.peer import Context
 from accord.mistakes import check_handler, check_sequence, check_text, check_word, registered_once, wrong_type
 from accord.program import OWNER, STORE, Unwritable, explain_at_a_terminal, run_until_the_end
 from accord.schema import v1
+from accord.schema.base import Json
+from accord.schema.sendable import check_meta
 from accord.services.service import Service as LentService
 from accord.store import IN_MEMORY, MemoryStore, Store
 from accord.transports import Transport
@@ -82,6 +84,7 @@ class Agent(Generic[StateT]):
     `system_prompts` says what a client's system prompt may do to yours: `append` to it, or
     `override` it; see `session.system_prompt`. `skills` is a folder of skills, several, or a function of the session
     that names those of a session: each folder in it with a SKILL.md is offered as a command, see `turn.skills`.
+    `meta` is the `_meta` of the answer to `initialize`.
     """
 
     def __init__(
@@ -106,8 +109,10 @@ class Agent(Generic[StateT]):
         keep_unknown: bool = False,
         system_prompts: Collection[Mode] = (),
         skills: SkillFolders | None = None,
+        meta: dict[str, Json] | None = None,
     ) -> None:
         check_text("Agent(name)", name)
+        check_meta("Agent(meta=...)", meta)
         check_word("second_prompt", second_prompt, get_args(SecondPrompt))
         served = _versions(versions)
         if second_prompt == "reject" and 2 in served:
@@ -138,6 +143,7 @@ class Agent(Generic[StateT]):
             change_capabilities=capabilities,
             system_prompts=check_modes(system_prompts),
             skills=_skills(skills),
+            meta=meta or {},
         )
         self._serving = 0
 
@@ -218,11 +224,15 @@ class Agent(Generic[StateT]):
         self._definition.on_rewind = threaded("@agent.on_rewind", function)
         return function
 
-    def command(self, name: str, description: str, *, hint: str | None = None) -> Callable[[CommandT], CommandT]:
+    def command(
+        self, name: str, description: str, *, hint: str | None = None, meta: dict[str, Json] | None = None
+    ) -> Callable[[CommandT], CommandT]:
         """Answer the slash command of this name with a function of the `Turn`.
 
         A second parameter of the function receives the text after the name. `hint` tells the user what to write there.
+        `meta` is the command's `_meta`.
         """
+        check_meta("@agent.command(meta=...)", meta)
         check_text("@agent.command()", name)
         if not isinstance(cast("object", description), str):
             raise wrong_type(f"@agent.command({name!r}, ...)", "a name and a description, as text", description)
@@ -232,7 +242,7 @@ class Agent(Generic[StateT]):
             if any(it.name == name for it in self._definition.commands):
                 raise ValueError(f"the command {name!r} is registered already; each name can be used once")
             called = threaded(f"@agent.command({name!r}, ...)", function)
-            self._definition.commands.append(SlashCommand(name, description, called, hint))
+            self._definition.commands.append(SlashCommand(name, description, called, hint, meta))
             return function
 
         return register

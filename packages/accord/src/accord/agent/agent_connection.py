@@ -274,7 +274,7 @@ class AgentConnection:
 
     def _initialize(self, request: v1.InitializeRequest) -> v1.InitializeResponse:
         # initialization, Version Negotiation: the same version if it is supported, else the latest that is.
-        self._client.info = request.client_info
+        self._client.info, self._client.meta = request.client_info, request.meta or {}
         methods = self._authentication.methods(self._peer.capabilities)
         declared = self._declared
         if self._agent.suggestions is not None:

@@ -94,6 +94,8 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
     accepts: Accepts
     local: LocalHost | None
     """Services of this machine, for what a client does not lend."""
+    meta: dict[str, Json] = msgspec.field(default_factory=dict[str, Json])
+    """The author's `_meta` of the answer to `initialize`."""
     versions: tuple[Version, ...] = VERSIONS
     """The versions of the protocol that the author wants to serve."""
     second_prompt: SecondPrompt
@@ -179,14 +181,14 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
 
     @property
     def announced(self) -> dict[str, Json] | None:
-        """The `_meta` of its answer to `initialize`: that clients can watch sessions, if it loads them from its store.
+        """The `_meta` of its answer to `initialize`: the author's, and whether clients can watch sessions.
 
         An author who loads or resumes sessions with a handler of his own does not serve watchers.
         """
         own = (v1.LoadSessionRequest, v1.ResumeSessionRequest)
         if any(self.handlers.handles(it) for it in own) or "session/resume" in self.second_handlers.methods:
-            return None
-        return {WATCH: True} if self.declare().load_session else None
+            return self.meta or None
+        return {**({WATCH: True} if self.declare().load_session else {}), **self.meta} or None
 
     async def opened(self, session: Session) -> None:
         """Find the session's skills, and let the author prepare it, before the client has it."""

@@ -212,6 +212,11 @@ class ElicitedUrl(Face[user_questions.ElicitedUrl]):
         return self._held.id
 
     @property
+    def meta(self) -> dict[str, Json]:
+        """The `_meta` of the client's answer."""
+        return self._held.meta
+
+    @property
     def accepted(self) -> bool:
         """Whether the user agreed to go there: it has begun, and is not done."""
         return self._portal.read(lambda: self._held.accepted)
@@ -225,26 +230,36 @@ class Elicits(Face[user_questions.Elicits]):
     """What asks the user for input: the base of `Turn`, `Tool` and `Login`."""
 
     @overload
-    def elicit(self, message: str, form: type[T], *, fallback: T | None = None) -> Elicited[T]: ...
+    def elicit(
+        self, message: str, form: type[T], *, fallback: T | None = None, meta: dict[str, Json] | None = None
+    ) -> Elicited[T]: ...
 
     @overload
     def elicit(
-        self, message: str, form: v1.ElicitationSchema, *, fallback: Content | None = None
+        self,
+        message: str,
+        form: v1.ElicitationSchema,
+        *,
+        fallback: Content | None = None,
+        meta: dict[str, Json] | None = None,
     ) -> Elicited[Content]: ...
 
-    def elicit(self, message: str, form: Any, *, fallback: Any = None) -> Elicited[Any]:
+    def elicit(
+        self, message: str, form: Any, *, fallback: Any = None, meta: dict[str, Json] | None = None
+    ) -> Elicited[Any]:
         """Ask the user to fill in a form: what a class holds, or an `ElicitationSchema`.
 
-        It is for nothing secret: what the user types passes through the client, and often through a model.
+        It is for nothing secret: what the user types passes through the client, and often through a model. `meta` is
+        the request's `_meta`.
         """
-        return self._portal.wait(lambda: self._held.elicit(message, form, fallback=fallback))
+        return self._portal.wait(lambda: self._held.elicit(message, form, fallback=fallback, meta=meta))
 
-    def elicit_url(self, message: str, url: str) -> ElicitedUrl:
+    def elicit_url(self, message: str, url: str, *, meta: dict[str, Json] | None = None) -> ElicitedUrl:
         """Ask the user to visit a URL: for what must not pass through the client, such as logging in.
 
-        Put no secret into the URL: everyone who sees it can open it.
+        Put no secret into the URL: everyone who sees it can open it. `meta` is the request's `_meta`.
         """
-        held = self._portal.wait(lambda: self._held.elicit_url(message, url))
+        held = self._portal.wait(lambda: self._held.elicit_url(message, url, meta=meta))
         return ElicitedUrl(self._portal, held)
 
 
@@ -256,9 +271,9 @@ class SentMessage(Face[turn.SentMessage]):
         """The message's id; with version 1, that of the latest message."""
         return self._held.id
 
-    def replace(self, *content: str | v1.ContentBlock) -> None:
-        """Say this in its place."""
-        self._portal.wait(lambda: self._held.replace(*content))
+    def replace(self, *content: str | v1.ContentBlock, meta: dict[str, Json] | None = None) -> None:
+        """Say this in its place; `meta` is the message's `_meta`."""
+        self._portal.wait(lambda: self._held.replace(*content, meta=meta))
 
     def clear(self) -> bool:
         """Take back what it says. False, and nothing sent, with version 1, where what was said stays."""
@@ -372,6 +387,11 @@ class ClientLink(Face[remote_client.ClientLink]):
         return self._portal.read(lambda: self._held.info)
 
     @property
+    def meta(self) -> dict[str, Json]:
+        """The `_meta` of its `initialize`, where clients announce extensions; empty if it had none."""
+        return self._portal.read(lambda: copy(self._held.meta))
+
+    @property
     def version(self) -> int:
         """The version of the protocol that it speaks: 1 or 2."""
         return self._portal.read(lambda: self._held.version)
@@ -418,13 +438,20 @@ class RemoteClient(ClientLink):
 
     _held: remote_client.RemoteClient
 
-    def read_text_file(self, path: str | PathLike[str], *, line: int | None = None, limit: int | None = None) -> str:
+    def read_text_file(
+        self,
+        path: str | PathLike[str],
+        *,
+        line: int | None = None,
+        limit: int | None = None,
+        meta: dict[str, Json] | None = None,
+    ) -> str:
         """A file's text as the editor has it, or `limit` lines of it from `line` (1-based) on."""
-        return self._portal.wait(lambda: self._held.read_text_file(path, line=line, limit=limit))
+        return self._portal.wait(lambda: self._held.read_text_file(path, line=line, limit=limit, meta=meta))
 
-    def write_text_file(self, path: str | PathLike[str], content: str) -> None:
+    def write_text_file(self, path: str | PathLike[str], content: str, *, meta: dict[str, Json] | None = None) -> None:
         """Write a file through the editor; it is created where it is missing."""
-        self._portal.wait(lambda: self._held.write_text_file(path, content))
+        self._portal.wait(lambda: self._held.write_text_file(path, content, meta=meta))
 
     def terminal(
         self,
@@ -434,10 +461,11 @@ class RemoteClient(ClientLink):
         env: Mapping[str, str] | None = None,
         cwd: str | PathLike[str] | None = None,
         output_byte_limit: int | None = None,
+        meta: dict[str, Json] | None = None,
     ) -> RemoteTerminal:
         """A command that the client runs, as a context manager that releases the terminal at its end."""
         held = self._portal.read(
-            lambda: self._held.terminal(command, args, env=env, cwd=cwd, output_byte_limit=output_byte_limit)
+            lambda: self._held.terminal(command, args, env=env, cwd=cwd, output_byte_limit=output_byte_limit, meta=meta)
         )
         return RemoteTerminal(self._portal, held)
 
@@ -450,11 +478,12 @@ class RemoteClient(ClientLink):
         env: Mapping[str, str] | None = None,
         cwd: str | PathLike[str] | None = None,
         output_byte_limit: int | None = None,
+        meta: dict[str, Json] | None = None,
     ) -> CommandResult:
         """Run a command to its end, or kill it after `timeout` seconds; its output either way."""
         return self._portal.wait(
             lambda: self._held.run(
-                command, args, timeout=timeout, env=env, cwd=cwd, output_byte_limit=output_byte_limit
+                command, args, timeout=timeout, env=env, cwd=cwd, output_byte_limit=output_byte_limit, meta=meta
             )
         )
 
@@ -574,17 +603,22 @@ class Tool(Elicits):
         """What it gives the model, as plain JSON values."""
         self._portal.wait(lambda: self._held.raw_output(value))
 
+    def set_meta(self, meta: dict[str, Json]) -> None:
+        """Change its `_meta`: each name that is given, and no other."""
+        self._portal.wait(lambda: self._held.set_meta(meta))
+
     def retitle(self, title: str) -> None:
         """Say better what it does."""
         self._portal.wait(lambda: self._held.retitle(title))
 
-    def ask(self, *options: Offered, about: str | None = None) -> Decision:
+    def ask(self, *options: Offered, about: str | None = None, meta: dict[str, Json] | None = None) -> Decision:
         """Ask the user whether it may run; a refusal marks it failed.
 
         Without options: allow once, always, and reject once. An "always" is remembered for the same kind and title, or
-        `about` in the title's place, and not asked for again.
+        `about` in the title's place, and not asked for again. `meta` is the request's `_meta`; that of the answer is
+        in the decision.
         """
-        return self._portal.wait(lambda: self._held.ask(*options, about=about))
+        return self._portal.wait(lambda: self._held.ask(*options, about=about, meta=meta))
 
     def start(self) -> None:
         """It runs; only needed after `pause`, and where it should be said before the block waits for anything."""
@@ -657,9 +691,17 @@ class Commands(Face[session_config.Commands]):
         """Whether the client shows skills as such, which only version 2 has."""
         return self._portal.read(lambda: self._held.shows_skills)
 
-    def add(self, name: str, description: str, function: Callable[..., Any], *, hint: str | None = None) -> None:
+    def add(
+        self,
+        name: str,
+        description: str,
+        function: Callable[..., Any],
+        *,
+        hint: str | None = None,
+        meta: dict[str, Json] | None = None,
+    ) -> None:
         """Offer this command in this session too; the client is told."""
-        self._portal.wait(lambda: self._held.add(name, description, function, hint=hint))
+        self._portal.wait(lambda: self._held.add(name, description, function, hint=hint, meta=meta))
 
     def remove(self, name: str) -> None:
         """Stop offering this command in this session; the client is told."""
@@ -1002,13 +1044,21 @@ class Session(Face[session.Session[StateT]], Generic[StateT]):
         self._portal.wait(lambda: self._held.send(update))
 
     def notice(
-        self, title: str, description: str | None = None, *, severity: str = "info", fallback: bool = False
+        self,
+        title: str,
+        description: str | None = None,
+        *,
+        severity: str = "info",
+        fallback: bool = False,
+        meta: dict[str, Json] | None = None,
     ) -> bool:
         """Tell the user something beside the conversation, in a turn or between two.
 
         False, and nothing sent, if the client shows no notices; with `fallback` the agent then says it as a message.
         """
-        return self._portal.wait(lambda: self._held.notice(title, description, severity=severity, fallback=fallback))
+        return self._portal.wait(
+            lambda: self._held.notice(title, description, severity=severity, fallback=fallback, meta=meta)
+        )
 
     def suggest(self, *prompts: str | v1.ContentBlock | Sequence[str | v1.ContentBlock]) -> bool:
         """Suggest what the user may want to send next, the likeliest first; they replace the suggestions before."""
@@ -1121,21 +1171,21 @@ class Turn(Elicits, Generic[StateT]):
         """The prompts that the user has sent since the turn began, with `Agent(second_prompt="steer")`."""
         return self._portal.iterate(self._held.prompts)
 
-    def say(self, content: str | v1.ContentBlock) -> None:
+    def say(self, content: str | v1.ContentBlock, *, meta: dict[str, Json] | None = None) -> None:
         """Say something to the user: text, in Markdown, or any other content.
 
-        What is said with nothing between is one message.
+        What is said with nothing between is one message. `meta` is the `_meta` of this part of it.
         """
-        self._portal.wait(lambda: self._held.say(content))
+        self._portal.wait(lambda: self._held.say(content, meta=meta))
 
-    def message(self, *content: str | v1.ContentBlock) -> SentMessage:
-        """Say this as a message of its own; what is returned replaces it or takes it back."""
-        held = self._portal.wait(lambda: self._held.message(*content))
+    def message(self, *content: str | v1.ContentBlock, meta: dict[str, Json] | None = None) -> SentMessage:
+        """Say this as a separate message, with this `_meta`; what is returned replaces it or takes it back."""
+        held = self._portal.wait(lambda: self._held.message(*content, meta=meta))
         return SentMessage(self._portal, held)
 
-    def think(self, content: str | v1.ContentBlock) -> None:
-        """Think aloud."""
-        self._portal.wait(lambda: self._held.think(content))
+    def think(self, content: str | v1.ContentBlock, *, meta: dict[str, Json] | None = None) -> None:
+        """Show a thought: text, or any other content, with this `_meta`."""
+        self._portal.wait(lambda: self._held.think(content, meta=meta))
 
     def stream_answer(self, stream: ModelStream, *, context: int | None = None) -> ModelAnswer:
         """Say what a model answers, as it streams, and return the whole answer, with the tools that it calls.
@@ -1145,36 +1195,44 @@ class Turn(Elicits, Generic[StateT]):
         """
         return self._portal.wait(lambda: self._held.stream_answer(read_in_threads(stream), context=context))
 
-    def say_as_user(self, content: str | v1.ContentBlock) -> None:
-        """Say something in the user's name."""
-        self._portal.wait(lambda: self._held.say_as_user(content))
+    def say_as_user(self, content: str | v1.ContentBlock, *, meta: dict[str, Json] | None = None) -> None:
+        """Say something in the user's name, with this `_meta`."""
+        self._portal.wait(lambda: self._held.say_as_user(content, meta=meta))
 
     def end_message(self) -> None:
         """What is said next is another message."""
         self._portal.read(self._held.end_message)
 
-    def notice(self, title: str, description: str | None = None, *, severity: str = "info") -> bool:
+    def notice(
+        self, title: str, description: str | None = None, *, severity: str = "info", meta: dict[str, Json] | None = None
+    ) -> bool:
         """Tell the user something beside the conversation. False, and nothing sent, if the client shows no notices."""
-        return self._portal.wait(lambda: self._held.notice(title, description, severity=severity))
+        return self._portal.wait(lambda: self._held.notice(title, description, severity=severity, meta=meta))
 
     def send(self, update: updates.Update) -> None:
         """Send an update of any kind, such as one that has no method here."""
         self._portal.wait(lambda: self._held.send(update))
 
-    def plan(self, *steps: str | updates.PlanEntry, id: str | None = None) -> TurnPlan:
+    def plan(
+        self, *steps: str | updates.PlanEntry, id: str | None = None, meta: dict[str, Json] | None = None
+    ) -> TurnPlan:
         """Show what you mean to do; what is returned marks its steps.
 
         A plan with an `id` stands beside the others of the session. A client that takes one plan gets the steps of all.
+        `meta` is the `_meta` of each update of the plan.
         """
-        held = self._portal.wait(lambda: self._held.plan(*steps, id=id))
+        held = self._portal.wait(lambda: self._held.plan(*steps, id=id, meta=meta))
         return TurnPlan(self._portal, held)
 
-    def plan_document(self, content: str | PurePath, *, id: str | None = None) -> PlanDocument:
+    def plan_document(
+        self, content: str | PurePath, *, id: str | None = None, meta: dict[str, Json] | None = None
+    ) -> PlanDocument:
         """Show a plan as a document: Markdown, as text or in a file. What is returned replaces or removes it.
 
         A file is read now, and named to the client. A client that takes one plan gets the list items as steps.
+        `meta` is the `_meta` of each update of the plan.
         """
-        held = self._portal.wait(lambda: self._held.plan_document(content, id=id))
+        held = self._portal.wait(lambda: self._held.plan_document(content, id=id, meta=meta))
         return PlanDocument(self._portal, held)
 
     def tool(
@@ -1188,6 +1246,7 @@ class Turn(Elicits, Generic[StateT]):
         raw_input: Json = None,
         background: bool = False,
         cancellable: bool = False,
+        meta: dict[str, Json] | None = None,
     ) -> Tool:
         """A tool call, as a context manager."""
         held = self._portal.read(
@@ -1200,15 +1259,21 @@ class Turn(Elicits, Generic[StateT]):
                 raw_input=raw_input,
                 background=background,
                 cancellable=cancellable,
+                meta=meta,
             )
         )
         return Tool(self._portal, held)
 
     def ask(
-        self, title: str, *options: Offered, kind: updates.ToolKind | None = None, about: str | None = None
+        self,
+        title: str,
+        *options: Offered,
+        kind: updates.ToolKind | None = None,
+        about: str | None = None,
+        meta: dict[str, Json] | None = None,
     ) -> Decision:
         """Ask the user's permission for something that is not a tool call; see `Tool.ask`."""
-        return self._portal.wait(lambda: self._held.ask(title, *options, kind=kind, about=about))
+        return self._portal.wait(lambda: self._held.ask(title, *options, kind=kind, about=about, meta=meta))
 
     def subagent(
         self,
@@ -1217,22 +1282,29 @@ class Turn(Elicits, Generic[StateT]):
         *,
         description: str | None = None,
         cancellable: bool = False,
+        meta: dict[str, Json] | None = None,
     ) -> Subagent[StateT]:
         """A subagent, as a context manager: a turn in a session of its own, which the user can follow."""
         held = self._portal.read(
-            lambda: self._held.subagent(title, prompt, description=description, cancellable=cancellable)
+            lambda: self._held.subagent(title, prompt, description=description, cancellable=cancellable, meta=meta)
         )
         return Subagent(self._portal, held)
 
     def usage(
-        self, used: int, size: int | None, cost: float | updates.Cost | None = None, currency: str = "USD"
+        self,
+        used: int,
+        size: int | None,
+        cost: float | updates.Cost | None = None,
+        currency: str = "USD",
+        *,
+        meta: dict[str, Json] | None = None,
     ) -> bool:
         """How full the model's context is, and what the session has cost so far.
 
         False, and nothing sent, while the size of the context is not known (None, or 0). A client that resumes the
         session is told the latest again.
         """
-        return self._portal.wait(lambda: self._held.usage(used, size, cost, currency))
+        return self._portal.wait(lambda: self._held.usage(used, size, cost, currency, meta=meta))
 
     def tokens(self, input: int, output: int, *, total: int | None = None, thought: int | None = None) -> None:
         """What the model has read and written, for the turn's answer.

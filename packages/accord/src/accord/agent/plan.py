@@ -18,7 +18,7 @@ from typing import Any, cast
 import msgspec
 
 from accord.mistakes import check_word, wrong_type
-from accord.schema.base import Unknown, words_of
+from accord.schema.base import Json, Unknown, words_of
 from accord.schema.sendable import check_sendable
 from accord.session import updates
 
@@ -83,12 +83,14 @@ class TurnPlan:
         send: Callable[[PlanChange], Awaitable[None]],
         entries: Iterable[str | updates.PlanEntry],
         plan_id: str | None = None,
+        meta: dict[str, Json] | None = None,
     ) -> None:
         self._send = send
         self.id: updates.PlanId = updates.PlanId(plan_id or updates.MAIN_PLAN)
         """The plan's id among the plans of the session."""
         self.entries: list[updates.PlanEntry] = [_entry("turn.plan()", it) for it in entries]
         """The steps as they are now."""
+        self._meta = meta
 
     async def start(self, step: int | str) -> None:
         """This step, by its place or its words, is being worked on."""
@@ -120,12 +122,12 @@ class TurnPlan:
     async def send(self) -> None:
         """Send the whole plan to the client."""
         # agent-plan, Updating Plans: every update holds all entries.
-        await self._send(updates.PlanUpdate.of(self.id, *self.entries))
+        await self._send(updates.PlanUpdate(updates.PlanItems(self.id, list(self.entries)), meta=self._meta))
 
     async def remove(self) -> None:
         """Take the plan away, because it no longer applies."""
         self.entries.clear()
-        await self._send(updates.PlanRemoved(self.id))
+        await self._send(updates.PlanRemoved(self.id, meta=self._meta))
 
     def _place(self, step: int | str) -> int:
         if isinstance(step, int):
@@ -146,11 +148,18 @@ class PlanDocument:
     ...     await document.replace("# A better plan")
     """
 
-    def __init__(self, send: Callable[[PlanChange], Awaitable[None]], plan_id: updates.PlanId, cwd: PurePath) -> None:
+    def __init__(
+        self,
+        send: Callable[[PlanChange], Awaitable[None]],
+        plan_id: updates.PlanId,
+        cwd: PurePath,
+        meta: dict[str, Json] | None = None,
+    ) -> None:
         self.id: updates.PlanId = plan_id
         """The plan's id among the plans of the session."""
         self._send = send
         self._cwd = cwd
+        self._meta = meta
 
     async def replace(self, content: str | PurePath) -> None:
         """Show this in its place: text is Markdown, a `Path` is a file with Markdown, which is read now."""
@@ -162,11 +171,11 @@ class PlanDocument:
             plan = updates.PlanMarkdown(self.id, content)
         else:
             raise wrong_type("turn.plan_document()", "Markdown as text, or a Path", content)
-        await self._send(updates.PlanUpdate(plan))
+        await self._send(updates.PlanUpdate(plan, meta=self._meta))
 
     async def remove(self) -> None:
         """Take the plan away, because it no longer applies."""
-        await self._send(updates.PlanRemoved(self.id))
+        await self._send(updates.PlanRemoved(self.id, meta=self._meta))
 
 
 def _entry(call: str, entry: Any) -> updates.PlanEntry:

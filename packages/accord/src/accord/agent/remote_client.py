@@ -29,7 +29,7 @@ from accord.project.confined import is_unicode
 from accord.schema import v1
 from accord.schema.base import Json, Notification, Request
 from accord.schema.capabilities import Capabilities
-from accord.schema.sendable import check_sendable
+from accord.schema.sendable import check_meta, check_sendable
 from accord.services.service import ServedSession
 from accord.session import updates
 
@@ -115,6 +115,8 @@ class ConnectedClient(msgspec.Struct):
     """The handlers of single sessions."""
     info: v1.Implementation | None = None
     """The client's name and version, once `initialize` has told them."""
+    meta: dict[str, Json] = msgspec.field(default_factory=dict[str, Json])
+    """The `_meta` of `initialize`."""
     version: Version = 1
     """The version of the protocol that this connection has."""
     mcp_lines: LinesToClient | None = None
@@ -327,6 +329,11 @@ class ClientLink:
         return self._client.info
 
     @property
+    def meta(self) -> dict[str, Json]:
+        """The `_meta` of its `initialize`, where clients announce extensions; empty if it had none."""
+        return self._client.meta
+
+    @property
     def version(self) -> int:
         """The version of the protocol that it speaks: 1 or 2."""
         return self._client.version
@@ -385,20 +392,28 @@ class RemoteClient(ClientLink):
     # Files
 
     async def read_text_file(
-        self, path: str | PathLike[str], *, line: int | None = None, limit: int | None = None
+        self,
+        path: str | PathLike[str],
+        *,
+        line: int | None = None,
+        limit: int | None = None,
+        meta: dict[str, Json] | None = None,
     ) -> str:
         """A file's text as the editor has it, or `limit` lines of it from `line` (1-based) on."""
         check_line(line)
-        wanted = self._session.resolve(path)
-        return (
-            await self._requester.request(v1.ReadTextFileRequest(self._session.session_id, wanted, line, limit))
-        ).content
+        check_meta("client.read_text_file(meta=...)", meta)
+        session = self._session
+        request = v1.ReadTextFileRequest(session.session_id, session.resolve(path), line, limit, meta=meta)
+        return (await self._requester.request(request)).content
 
-    async def write_text_file(self, path: str | PathLike[str], content: str) -> None:
+    async def write_text_file(
+        self, path: str | PathLike[str], content: str, *, meta: dict[str, Json] | None = None
+    ) -> None:
         """Write a file through the editor; it is created where it is missing."""
-        await self._requester.request(
-            v1.WriteTextFileRequest(self._session.session_id, self._session.resolve(path), content)
-        )
+        check_meta("client.write_text_file(meta=...)", meta)
+        session = self._session
+        request = v1.WriteTextFileRequest(session.session_id, session.resolve(path), content, meta=meta)
+        await self._requester.request(request)
 
     # Terminals
 
@@ -410,6 +425,7 @@ class RemoteClient(ClientLink):
         env: Mapping[str, str] | None = None,
         cwd: str | PathLike[str] | None = None,
         output_byte_limit: int | None = None,
+        meta: dict[str, Json] | None = None,
     ) -> RemoteTerminal:
         """A command that the client runs, as a context manager that releases the terminal at its end.
 
@@ -417,6 +433,7 @@ class RemoteClient(ClientLink):
         ...     async with turn.client.terminal("make", ["test"]) as terminal:
         ...         status = await terminal.wait()
         """
+        check_meta("client.terminal(meta=...)", meta)
         request = v1.CreateTerminalRequest(
             self._session.session_id,
             command,
@@ -424,6 +441,7 @@ class RemoteClient(ClientLink):
             [v1.EnvVariable(name, value) for name, value in (env or {}).items()],
             None if cwd is None else self._session.resolve(cwd),
             output_byte_limit,
+            meta=meta,
         )
         return RemoteTerminal(self._session, self._requester, request)
 
@@ -436,8 +454,9 @@ class RemoteClient(ClientLink):
         env: Mapping[str, str] | None = None,
         cwd: str | PathLike[str] | None = None,
         output_byte_limit: int | None = None,
+        meta: dict[str, Json] | None = None,
     ) -> CommandResult:
         """Run a command to its end, or kill it after `timeout` seconds; its output either way."""
-        terminal = self.terminal(command, args, env=env, cwd=cwd, output_byte_limit=output_byte_limit)
+        terminal = self.terminal(command, args, env=env, cwd=cwd, output_byte_limit=output_byte_limit, meta=meta)
         async with terminal:
             return await terminal.run_out(timeout)

@@ -449,13 +449,20 @@ class Session(Generic[StateT]):
         await self._updates.send(update)
 
     async def notice(
-        self, title: str, description: str | None = None, *, severity: str = "info", fallback: bool = False
+        self,
+        title: str,
+        description: str | None = None,
+        *,
+        severity: str = "info",
+        fallback: bool = False,
+        meta: dict[str, Json] | None = None,
     ) -> bool:
         """Tell the user something beside the conversation, in a turn or between two.
 
         False, and nothing sent, if the client shows no notices; with `fallback` the agent then says it as a message.
         """
-        notice = updates.Notice(severity, title, description)
+        check_meta("session.notice(meta=...)", meta)
+        notice = updates.Notice(severity, title, description, meta=meta)
         check_sendable("session.notice()", notice)
         if self._updates.client_shows("session.notices"):
             await self._updates.send(notice)

@@ -18,6 +18,8 @@ from accord.agent.record import SessionUpdates
 from accord.errors import RequestError
 from accord.mistakes import wrong_type
 from accord.schema import v1
+from accord.schema.base import Json
+from accord.schema.sendable import check_meta
 from accord.session import updates
 
 if TYPE_CHECKING:
@@ -35,6 +37,8 @@ class SlashCommand(msgspec.Struct, frozen=True):
     """Called with the turn and, if it has a second parameter, the text after the command's name."""
     hint: str | None = None
     """What the user may write after the name; None if the command takes no text."""
+    meta: dict[str, Json] | None = None
+    """Its `_meta`, such as a title for menus."""
 
     def __post_init__(self) -> None:
         if not self.name or self.name.startswith("/") or any(character.isspace() for character in self.name):
@@ -55,9 +59,18 @@ class Commands:
         """Whether the client shows skills as such, which only version 2 has."""
         return self._updates.dialect.version == 2 and self._updates.client_shows("session.commands.skill")
 
-    async def add(self, name: str, description: str, function: Callable[..., Any], *, hint: str | None = None) -> None:
+    async def add(
+        self,
+        name: str,
+        description: str,
+        function: Callable[..., Any],
+        *,
+        hint: str | None = None,
+        meta: dict[str, Json] | None = None,
+    ) -> None:
         """Offer this command in this session too; the client is told."""
-        self._commands[name] = SlashCommand(name, description, function, hint)
+        check_meta("commands.add(meta=...)", meta)
+        self._commands[name] = SlashCommand(name, description, function, hint, meta)
         await self._tell()
 
     async def remove(self, name: str) -> None:
@@ -81,7 +94,9 @@ class Commands:
 
 def offered(commands: Commands, *, shows_skills: bool | None = None) -> updates.AvailableCommandsUpdate:
     """The update that tells the client these commands, and the skills: as commands where it shows no skills."""
-    told: list[Any] = [updates.Command.of(it.name, it.description, it.hint) for it in commands]
+    told: list[Any] = [
+        msgspec.structs.replace(updates.Command.of(it.name, it.description, it.hint), meta=it.meta) for it in commands
+    ]
     is_skill = commands.shows_skills if shows_skills is None and commands.skills else shows_skills
     for it in commands.skills:
         if it.name not in commands:

@@ -36,7 +36,7 @@ from accord.dialects import Activity, End, Failure
 from accord.errors import ConnectionClosed, StoreError
 from accord.mistakes import check_text
 from accord.schema import v1
-from accord.schema.base import Request
+from accord.schema.base import Json, Request
 from accord.schema.sendable import content_block
 from accord.schema.v1 import ContentBlock
 from accord.session import updates
@@ -57,12 +57,15 @@ class Introduction(msgspec.Struct, frozen=True):
     is_cancellable: bool
     prompt: Sequence[ContentBlock]
     """What the subagent is to do; empty if the author does not tell."""
+    meta: dict[str, Json] | None = None
+    """The `_meta` of the announcement."""
 
     def update(self, subagent: updates.SessionId) -> updates.SubagentUpdate:
         """The update that announces the subagent."""
         can = updates.SubagentSessionCapabilities(updates.SessionCancelCapabilities() if self.is_cancellable else None)
         description = UNSET if self.description is None else self.description
-        return updates.SubagentUpdate(subagent, self.title, description, can, RUNNING)
+        meta = UNSET if self.meta is None else self.meta
+        return updates.SubagentUpdate(subagent, self.title, description, can, RUNNING, meta=meta)
 
 
 class WayOut(Protocol):

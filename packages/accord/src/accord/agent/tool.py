@@ -41,7 +41,7 @@ from accord.mistakes import check_extensible_word, check_text
 from accord.printable import fenced
 from accord.schema import v1
 from accord.schema.base import Json, Unknown, words_of
-from accord.schema.sendable import check_sendable, content_block
+from accord.schema.sendable import check_meta, check_sendable, content_block
 from accord.session import updates
 
 if TYPE_CHECKING:
@@ -157,6 +157,7 @@ class Tool(Elicits):
         name: str | None = None,
         locations: Sequence[Location] = (),
         raw_input: Json = None,
+        meta: dict[str, Json] | None = None,
     ) -> None:
         if kind is not None and kind not in KINDS:
             check_extensible_word("turn.tool(kind=...)", kind, KINDS)
@@ -183,6 +184,7 @@ class Tool(Elicits):
         self._shown_as_text: list[TerminalText] = []
         self._locations = [self._location(it) for it in locations]
         self._raw_input = raw_input
+        self._meta = meta
         self._unsent: dict[str, Any] = {}
         self._stale = False
         """Whether the client has older content than is here."""
@@ -324,6 +326,12 @@ class Tool(Elicits):
         """What it gives the model, as plain JSON values."""
         self._change(raw_output=value)
 
+    async def set_meta(self, meta: dict[str, Json]) -> None:
+        """Change its `_meta`: each name that is given, and no other."""
+        check_meta("tool.set_meta()", meta)
+        self._meta = {**(self._meta or {}), **meta}
+        self._change(meta=self._meta)
+
     async def retitle(self, title: str) -> None:
         """Say better what it does."""
         check_text("tool.retitle()", title)
@@ -332,17 +340,20 @@ class Tool(Elicits):
 
     # How it goes
 
-    async def ask(self, *options: Offered, about: str | None = None) -> Decision:
+    async def ask(self, *options: Offered, about: str | None = None, meta: dict[str, Json] | None = None) -> Decision:
         """Ask the user whether it may run; a refusal marks it failed.
 
         Without options: allow once, always, and reject once. An "always" is remembered for the same kind and title, or
-        `about` in the title's place, and not asked for again.
+        `about` in the title's place, and not asked for again. `meta` is the request's `_meta`; that of the answer is
+        in the decision.
         """
+        check_meta("tool.ask(meta=...)", meta)
         self._unsent.pop("status", None)
         await self._flush()
         self.status = "pending"
         subject = (self.kind or "other", about or self.title)
-        request = v1.RequestPermissionRequest(self._session.session_id, self._as_it_is(), options_of(options))
+        call, offered = self._as_it_is(), options_of(options)
+        request = v1.RequestPermissionRequest(self._session.session_id, call, offered, meta=meta)
         decision = await decided(self._requester, self._permissions, subject, request)
         await self._become("in_progress" if decision.allowed else "failed")
         return decision
@@ -482,6 +493,7 @@ class Tool(Elicits):
             "locations": self._locations or None,
             "raw_input": self._raw_input,
             "name": self._name,
+            "meta": self._meta,
         }
         return {name: value for name, value in fields.items() if value is not None}
 

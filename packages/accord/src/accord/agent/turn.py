@@ -29,7 +29,7 @@ from accord.errors import INTERNAL_ERROR, RequestError
 from accord.mistakes import check_extensible_word, check_text, shortened, wrong_type
 from accord.schema import v1
 from accord.schema.base import Json, Request
-from accord.schema.sendable import check_sendable, check_update, content_block
+from accord.schema.sendable import check_meta, check_sendable, check_update, content_block
 from accord.session import updates
 from accord.session.updates import Usage
 
@@ -141,13 +141,14 @@ class SentMessage:
         self.id: updates.MessageId = updates.MessageId(new_id())
         """The message's id; with version 1, that of the latest message."""
 
-    async def replace(self, *content: str | v1.ContentBlock) -> None:
-        """Say this in its place."""
+    async def replace(self, *content: str | v1.ContentBlock, meta: dict[str, Json] | None = None) -> None:
+        """Say this in its place; `meta` is the message's `_meta`."""
         blocks = message_blocks("message.replace()", content)
         if self._was_sent and not self._dialect.replaces_messages:
             self.id = updates.MessageId(self._new_id())
         self._was_sent = True
-        await self._put(blocks)
+        check_meta("message(meta=...)", meta)
+        await self._put(blocks, meta)
 
     async def clear(self) -> bool:
         """Take back what it says. False, and nothing sent, with version 1, where what was said stays."""
@@ -155,9 +156,9 @@ class SentMessage:
             await self._put(())
         return self._dialect.replaces_messages
 
-    async def _put(self, blocks: Sequence[v1.ContentBlock]) -> None:
+    async def _put(self, blocks: Sequence[v1.ContentBlock], meta: dict[str, Json] | None = None) -> None:
         for update in self._dialect.message(self.id, blocks):
-            await self._send(update)
+            await self._send(update if meta is None else msgspec.structs.replace(update, meta=meta))
 
 
 def message_blocks(call: str, content: Sequence[str | v1.ContentBlock]) -> list[v1.ContentBlock]:
@@ -165,6 +166,17 @@ def message_blocks(call: str, content: Sequence[str | v1.ContentBlock]) -> list[
     if not content:
         raise ValueError(f"{call} needs text or a content block; clear() takes a message back")
     return [content_block(call, it) for it in content]
+
+
+def _with_meta(
+    call: str,
+    chunk: type[updates.ContentChunk],
+    block: v1.ContentBlock,
+    message_id: updates.MessageId,
+    meta: dict[str, Json] | None,
+) -> Any:
+    check_meta(call, meta)
+    return chunk(block, message_id, meta=meta)
 
 
 SEVERITIES = ("info", "warning", "error")
@@ -301,10 +313,10 @@ class Turn(Elicits, Generic[StateT]):
 
     # Speaking
 
-    def say(self, content: str | v1.ContentBlock) -> Coroutine[Any, Any, None]:
+    def say(self, content: str | v1.ContentBlock, *, meta: dict[str, Json] | None = None) -> Coroutine[Any, Any, None]:
         """Say something to the user: text, in Markdown, or any other content.
 
-        What is said with nothing between is one message.
+        What is said with nothing between is one message. `meta` is the `_meta` of this part of it.
         """
         dialect = self._dialect
         block = v1.TextContent(content) if isinstance(content, str) else content_block("turn.say()", content)
@@ -312,10 +324,12 @@ class Turn(Elicits, Generic[StateT]):
             self._begin_message(dialect.agent_chunk)
         # Not an `async def` of its own: a model's answer is thousands of these. A local name is called faster.
         send = self._send
-        return send(dialect.agent_chunk(block, self._message_id))
+        if meta is None:
+            return send(dialect.agent_chunk(block, self._message_id))
+        return send(_with_meta("turn.say(meta=...)", dialect.agent_chunk, block, self._message_id, meta))
 
-    async def message(self, *content: str | v1.ContentBlock) -> SentMessage:
-        """Say this as a message of its own; what is returned replaces it or takes it back.
+    async def message(self, *content: str | v1.ContentBlock, meta: dict[str, Json] | None = None) -> SentMessage:
+        """Say this as a separate message, with this `_meta`; what is returned replaces it or takes it back.
 
         >>> async def work(turn):
         ...     message = await turn.message("Searching ...")
@@ -324,16 +338,19 @@ class Turn(Elicits, Generic[StateT]):
         self.end_message()
         blocks = message_blocks("turn.message()", content)
         message = SentMessage(self._send, self._dialect, lambda: self._new_id("m"))
-        await message.replace(*blocks)
+        await message.replace(*blocks, meta=meta)
         return message
 
-    async def think(self, content: str | v1.ContentBlock) -> None:
-        """Think aloud."""
+    async def think(self, content: str | v1.ContentBlock, *, meta: dict[str, Json] | None = None) -> None:
+        """Show a thought: text, or any other content, with this `_meta`."""
         dialect = self._dialect
         block = v1.TextContent(content) if isinstance(content, str) else content_block("turn.think()", content)
         if self._speaker is not dialect.thought_chunk:
             self._begin_message(dialect.thought_chunk)
-        await self._send(dialect.thought_chunk(block, self._message_id))
+        if meta is None:
+            await self._send(dialect.thought_chunk(block, self._message_id))
+        else:
+            await self._send(_with_meta("turn.think(meta=...)", dialect.thought_chunk, block, self._message_id, meta))
 
     async def stream_answer(self, stream: ModelStream, *, context: int | None = None) -> ModelAnswer:
         """Say what a model answers, as it streams, and return the whole answer, with the tools that it calls.
@@ -369,24 +386,32 @@ class Turn(Elicits, Generic[StateT]):
         await self.usage(used.input + used.output, context)
         return answer
 
-    async def say_as_user(self, content: str | v1.ContentBlock) -> None:
-        """Say something in the user's name."""
+    async def say_as_user(self, content: str | v1.ContentBlock, *, meta: dict[str, Json] | None = None) -> None:
+        """Say something in the user's name, with this `_meta`."""
         dialect = self._dialect
         block = content_block("turn.say_as_user()", content)
         if self._speaker is not dialect.user_chunk:
             self._begin_message(dialect.user_chunk)
-        await self._send(dialect.user_chunk(block, self._message_id))
+        await self._send(_with_meta("turn.say_as_user(meta=...)", dialect.user_chunk, block, self._message_id, meta))
 
     def end_message(self) -> None:
         """What is said next is another message."""
         self._speaker = None
 
-    async def notice(self, title: str, description: str | None = None, *, severity: str = "info") -> bool:
+    async def notice(
+        self,
+        title: str,
+        description: str | None = None,
+        *,
+        severity: str = "info",
+        meta: dict[str, Json] | None = None,
+    ) -> bool:
         """Tell the user something beside the conversation. False, and nothing sent, if the client shows no notices."""
+        check_meta("turn.notice(meta=...)", meta)
         check_extensible_word("turn.notice(severity=...)", severity, SEVERITIES)
         if not self.client.capabilities.has("session.notices"):
             return False
-        await self._send(updates.Notice(severity, title, description))
+        await self._send(updates.Notice(severity, title, description, meta=meta))
         return True
 
     async def send(self, update: updates.Update) -> None:
@@ -405,26 +430,41 @@ class Turn(Elicits, Generic[StateT]):
 
     # Working
 
-    async def plan(self, *steps: str | updates.PlanEntry, id: str | None = None) -> TurnPlan:  # noqa: A002
+    async def plan(
+        self,
+        *steps: str | updates.PlanEntry,
+        id: str | None = None,  # noqa: A002
+        meta: dict[str, Json] | None = None,
+    ) -> TurnPlan:
         """Show what you mean to do; what is returned marks its steps.
 
         A plan with an `id` stands beside the others of the session. A client that takes one plan gets the steps of all.
+        `meta` is the `_meta` of each update of the plan.
         """
+        check_meta("turn.plan(meta=...)", meta)
         if id is not None:
             check_text("turn.plan(id)", id)
-        plan = TurnPlan(self._send_plan, steps, id)
+        plan = TurnPlan(self._send_plan, steps, id, meta)
         await plan.send()
         return plan
 
-    async def plan_document(self, content: str | PurePath, *, id: str | None = None) -> PlanDocument:  # noqa: A002
+    async def plan_document(
+        self,
+        content: str | PurePath,
+        *,
+        id: str | None = None,  # noqa: A002
+        meta: dict[str, Json] | None = None,
+    ) -> PlanDocument:
         """Show a plan as a document: Markdown, as text or in a file. What is returned replaces or removes it.
 
         A file is read now, and named to the client. A client that takes one plan gets the list items as steps.
+        `meta` is the `_meta` of each update of the plan.
         """
+        check_meta("turn.plan_document(meta=...)", meta)
         if id is not None:
             check_text("turn.plan_document(id)", id)
         plan_id = updates.PlanId(id or self._new_id("p"))
-        document = PlanDocument(self._send_plan, plan_id, self.cwd)
+        document = PlanDocument(self._send_plan, plan_id, self.cwd, meta)
         await document.replace(content)
         return document
 
@@ -442,6 +482,7 @@ class Turn(Elicits, Generic[StateT]):
         raw_input: Json = None,
         background: bool = False,
         cancellable: bool = False,
+        meta: dict[str, Json] | None = None,
     ) -> Tool:
         """A tool call, as a context manager.
 
@@ -451,9 +492,11 @@ class Turn(Elicits, Generic[StateT]):
 
         With `background` it may outlive the turn, in a task of `session.start`. With `cancellable` the client may
         cancel it alone: its block then ends, `tool.is_cancelled` is true, and the turn goes on. Both are told to
-        clients of version 2; those of version 1 see an ordinary tool call.
+        clients of version 2; those of version 1 see an ordinary tool call. `meta` is the tool call's `_meta`, which
+        `tool.set_meta` changes.
         """
         check_text("turn.tool()", title)
+        check_meta("turn.tool(meta=...)", meta)
         tool_call_id = updates.ToolCallId(id or self._new_id("t"))
         session = self.session
         detached = None
@@ -471,14 +514,21 @@ class Turn(Elicits, Generic[StateT]):
             command=CommandParts(self.client, self._dialect, session._cancels, self._updates.send),
             detached=detached,
         )
-        return Tool(surroundings, tool_call_id, title, kind=kind, name=name, locations=locations, raw_input=raw_input)
+        return Tool(
+            surroundings, tool_call_id, title, kind=kind, name=name, locations=locations, raw_input=raw_input, meta=meta
+        )
 
     async def ask(
-        self, title: str, *options: Offered, kind: updates.ToolKind | None = None, about: str | None = None
+        self,
+        title: str,
+        *options: Offered,
+        kind: updates.ToolKind | None = None,
+        about: str | None = None,
+        meta: dict[str, Json] | None = None,
     ) -> Decision:
         """Ask the user's permission for something that is not a tool call; see `Tool.ask`."""
         async with self.tool(title, kind=kind) as tool:
-            return await tool.ask(*options, about=about)
+            return await tool.ask(*options, about=about, meta=meta)
 
     def subagent(
         self,
@@ -487,6 +537,7 @@ class Turn(Elicits, Generic[StateT]):
         *,
         description: str | None = None,
         cancellable: bool = False,
+        meta: dict[str, Json] | None = None,
     ) -> Subagent[StateT]:
         """A subagent, as a context manager: a turn in a session of its own, which the user can follow.
 
@@ -496,16 +547,24 @@ class Turn(Elicits, Generic[StateT]):
 
         `prompt` is what it is told to do. With `cancellable`, the user may cancel it alone: its block ends, and the
         code after the block goes on. A client that shows no subagents shows a tool call with what the subagent says.
+        `meta` is the `_meta` of the update that announces it.
         """
         from accord.agent.subagent import Introduction, Subagent  # few agents have subagents
 
         check_text("turn.subagent()", title)
         blocks = [] if prompt is None else [content_block("turn.subagent(prompt)", prompt)]
-        introduction = Introduction(title, description, cancellable, blocks)
+        check_meta("turn.subagent(meta=...)", meta)
+        introduction = Introduction(title, description, cancellable, blocks, meta)
         return Subagent(self, introduction)
 
     async def usage(
-        self, used: int, size: int | None, cost: float | updates.Cost | None = None, currency: str = "USD"
+        self,
+        used: int,
+        size: int | None,
+        cost: float | updates.Cost | None = None,
+        currency: str = "USD",
+        *,
+        meta: dict[str, Json] | None = None,
     ) -> bool:
         """How full the model's context is, and what the session has cost so far.
 
@@ -516,7 +575,8 @@ class Turn(Elicits, Generic[StateT]):
         if not size:
             return False
         price = updates.Cost(cost, currency) if isinstance(cost, float | int) else cost
-        update = updates.UsageUpdate(used, size, UNSET if price is None else price)
+        check_meta("turn.usage(meta=...)", meta)
+        update = updates.UsageUpdate(used, size, UNSET if price is None else price, meta=meta)
         check_sendable("turn.usage()", update)
         await self._send(update)
         return True

@@ -20,8 +20,8 @@ from accord.agent.remote_client import ClientLink, Requester
 from accord.errors import METHOD_NOT_FOUND, PeerError
 from accord.mistakes import shown, wrong_type
 from accord.schema import v1
-from accord.schema.base import Unknown
-from accord.schema.sendable import check_sendable
+from accord.schema.base import Json, Unknown
+from accord.schema.sendable import check_meta, check_sendable
 
 if TYPE_CHECKING:
     from accord.agent.form_schema import Content
@@ -57,6 +57,8 @@ class Decision(Consent, msgspec.Struct, frozen=True):
     """What they chose of what was offered; None if they chose nothing, or were not asked again."""
     remembered: bool = False
     """Whether they had said "always" before, and were not asked."""
+    meta: dict[str, Json] = msgspec.field(default_factory=dict[str, Json])
+    """The `_meta` of the client's answer."""
 
     def _agreed(self) -> bool:
         return self.allowed
@@ -116,22 +118,23 @@ async def decided(
     if known is not None:
         return known
     try:
-        outcome = (await requester.request(request)).outcome
+        answer = await requester.request(request)
     except PeerError as error:
         if error.code != METHOD_NOT_FOUND:
             raise
         log.warning("the client cannot ask its user for permission; the request counts as refused")
         return Decision(allowed=False)
+    outcome, meta = answer.outcome, answer.meta or {}
     if not isinstance(outcome, v1.SelectedPermissionOutcome):
-        return Decision(allowed=False)
+        return Decision(allowed=False, meta=meta)
     option = next((it for it in request.options if it.option_id == outcome.option_id), None)
     if option is None:
         log.warning(
             "the client chose the option %r, which was not offered; the request counts as refused", outcome.option_id
         )
-        return Decision(allowed=False)
+        return Decision(allowed=False, meta=meta)
     memory.learn(subject, option)
-    return Decision(option.kind in ("allow_once", "allow_always"), option)
+    return Decision(option.kind in ("allow_once", "allow_always"), option, meta=meta)
 
 
 # Forms and links
@@ -152,6 +155,8 @@ class Elicited(Consent, msgspec.Struct, Generic[T], frozen=True):
     """`accept`, `decline` or `cancel`, `unavailable` if the client cannot ask, or an action of a newer protocol."""
     value: T | None = None
     """What the user filled in; the fallback, where the client cannot ask."""
+    meta: dict[str, Json] = msgspec.field(default_factory=dict[str, Json])
+    """The `_meta` of the client's answer."""
 
     @property
     def accepted(self) -> bool:
@@ -168,11 +173,15 @@ class ElicitedUrl(Consent):
     What they do there, only the page knows.
     """
 
-    def __init__(self, client: ClientLink, action: str, elicitation_id: v1.ElicitationId) -> None:
+    def __init__(
+        self, client: ClientLink, action: str, elicitation_id: v1.ElicitationId, meta: dict[str, Json] | None = None
+    ) -> None:
         self.action: str = action
         """`accept`, `decline` or `cancel`; `unavailable` where the client cannot send its user anywhere."""
         self.id: v1.ElicitationId = elicitation_id
         """The id that the client knows the visit by."""
+        self.meta: dict[str, Json] = meta or {}
+        """The `_meta` of the client's answer."""
         self._client = client
 
     @property
@@ -200,15 +209,25 @@ class Elicits:
     _scope: dict[str, Any]
 
     @overload
-    async def elicit(self, message: str, form: type[T], *, fallback: T | None = None) -> Elicited[T]: ...
+    async def elicit(
+        self, message: str, form: type[T], *, fallback: T | None = None, meta: dict[str, Json] | None = None
+    ) -> Elicited[T]: ...
     @overload
     async def elicit(
-        self, message: str, form: v1.ElicitationSchema, *, fallback: Content | None = None
+        self,
+        message: str,
+        form: v1.ElicitationSchema,
+        *,
+        fallback: Content | None = None,
+        meta: dict[str, Json] | None = None,
     ) -> Elicited[Content]: ...
-    async def elicit(self, message: str, form: Any, *, fallback: Any = None) -> Elicited[Any]:
+    async def elicit(
+        self, message: str, form: Any, *, fallback: Any = None, meta: dict[str, Json] | None = None
+    ) -> Elicited[Any]:
         """Ask the user to fill in a form: what a class holds, or an `ElicitationSchema`.
 
-        It is for nothing secret: what the user types passes through the client, and often through a model.
+        It is for nothing secret: what the user types passes through the client, and often through a model. `meta` is
+        the request's `_meta`.
 
         >>> from dataclasses import dataclass
         >>> @dataclass
@@ -221,28 +240,33 @@ class Elicits:
 
         schema = schema_of(form)
         check(schema)
+        check_meta("elicit(meta=...)", meta)
         if _LINK.search(message):
             # rfd-elicitation: what is meant to be clicked is no part of a form.
             log.warning("a form's message contains a URL, which clients do not make clickable; use `elicit_url`")
         if not self._can_show_forms():
             return Elicited(UNAVAILABLE, fallback)
-        request = v1.ElicitationFormMode(message=message, requested_schema=schema, **self._scope)
+        request = v1.ElicitationFormMode(message=message, requested_schema=schema, meta=meta, **self._scope)
         answer = await self._client.request(request, force=True)
         if isinstance(answer, v1.ElicitationAcceptAction):
-            return Elicited("accept", filled_in(form, answer.content or {}))
-        return Elicited(_action(answer))
+            return Elicited("accept", filled_in(form, answer.content or {}), answer.meta or {})
+        return Elicited(_action(answer), meta=_meta(answer))
 
-    async def elicit_url(self, message: str, url: str) -> ElicitedUrl:
+    async def elicit_url(self, message: str, url: str, *, meta: dict[str, Json] | None = None) -> ElicitedUrl:
         """Ask the user to visit a URL: for what must not pass through the client, such as logging in.
 
-        Put no secret into the URL: everyone who sees it can open it.
+        Put no secret into the URL: everyone who sees it can open it. `meta` is the request's `_meta`.
         """
         _check_url(url)
+        check_meta("elicit_url(meta=...)", meta)
         elicitation_id = v1.ElicitationId(uuid.uuid4().hex)
         if not self._client.capabilities.has("elicitation.url"):
             return ElicitedUrl(self._client, UNAVAILABLE, elicitation_id)
-        request = v1.ElicitationUrlMode(message=message, elicitation_id=elicitation_id, url=url, **self._scope)
-        return ElicitedUrl(self._client, _action(await self._client.request(request)), elicitation_id)
+        request = v1.ElicitationUrlMode(
+            message=message, elicitation_id=elicitation_id, url=url, meta=meta, **self._scope
+        )
+        answer = await self._client.request(request)
+        return ElicitedUrl(self._client, _action(answer), elicitation_id, _meta(answer))
 
     def _can_show_forms(self) -> bool:
         declares = self._client.capabilities.has
@@ -266,3 +290,7 @@ def _action(answer: v1.CreateElicitationResponse) -> str:
     if isinstance(answer, Unknown):
         return answer.tag
     return str(answer.__struct_config__.tag)
+
+
+def _meta(answer: v1.CreateElicitationResponse) -> dict[str, Json]:
+    return {} if isinstance(answer, Unknown) else answer.meta or {}

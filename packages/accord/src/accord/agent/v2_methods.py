@@ -194,7 +194,7 @@ class V2Methods:
     # Who is there
 
     def _initialize(self, request: v2.InitializeRequest, context: Context) -> v2.InitializeResponse:
-        self._client.info = request.info
+        self._client.info, self._client.meta = request.info, request.meta or {}
         declared = request.capabilities
         context.peer.capabilities = Capabilities(declared, as_declared_in_version_1(declared))
         context.peer.connection.let_handshake_be_repeated()

@@ -16,7 +16,8 @@ from accord.engine.handlers import Handlers, MessageT, RawHandlerT, Registrar
 from accord.engine.interceptors import Interception
 from accord.mistakes import check_sequence, check_text, check_word, wrong_type
 from accord.schema import v1
-from accord.schema.base import with_unknown_members
+from accord.schema.base import Json, with_unknown_members
+from accord.schema.sendable import check_meta
 from accord.services.file_service import Files
 from accord.services.permission_question import LEVELS, Ask, Level
 from accord.services.permission_service import Permissions
@@ -64,8 +65,10 @@ class Client:
         lend_as_mcp: bool = False,
         prompt_suggestions: bool = False,
         skills: bool = False,
+        meta: dict[str, Json] | None = None,
     ) -> None:
         check_text("Client(name)", name)
+        check_meta("Client(meta=...)", meta)
         check_sequence("Client(services=...)", "services", services)
         lent: list[Service] = [
             *([Files()] if files is True else _given("files", files)),
@@ -82,6 +85,7 @@ class Client:
             lend_as_mcp=lend_as_mcp,
             prompt_suggestions=prompt_suggestions,
             skills=skills,
+            meta=meta,
         )
 
     def __repr__(self) -> str:
@@ -193,6 +197,8 @@ class ClientDefinition:
     """Whether agents are asked to suggest prompts."""
     skills: bool = False
     """Whether agents of version 2 list their skills."""
+    meta: dict[str, Json] | None = None
+    """The `_meta` of `initialize`."""
     handlers: Handlers = field(default_factory=lambda: Handlers(author="@client"))
     """The handlers that the caller registered for all connections."""
 

@@ -185,18 +185,19 @@ class Offer(NamedTuple):
     """The versions that it speaks."""
     info: v1.Implementation
     capabilities: v1.ClientCapabilities
+    meta: dict[str, Json] | None = None
 
     @property
     def plain(self) -> v1.InitializeRequest:
         """The request of version 1."""
-        return v1.InitializeRequest(1, self.capabilities, self.info)
+        return v1.InitializeRequest(1, self.capabilities, self.info, meta=self.meta)
 
     def params(self) -> dict[str, Json]:
         """The params that ask for version 2, and for version 1 too if it is offered."""
         from accord.schema import v2
         from accord.schema.conversion import to_v2
 
-        second = v2.InitializeRequest(2, self.info, to_v2(self.capabilities))
+        second = v2.InitializeRequest(2, self.info, to_v2(self.capabilities), meta=self.meta)
         asked = cast("dict[str, Json]", codec.plain(second))
         if 1 in self.versions:
             older: Any = codec.plain(self.plain)

@@ -28,7 +28,7 @@ from accord.engine.handlers import Handlers, MessageT, Registrar, in_thread_if_a
 from accord.engine.interceptors import Interceptors
 from accord.engine.outgoing import PendingRequest
 from accord.engine.peer import Peer
-from accord.errors import AccordError, CapabilityMissing, PeerError, keep_stderr
+from accord.errors import AccordError, CapabilityMissing, ConnectionClosed, PeerError, keep_stderr
 from accord.mistakes import wrong_type
 from accord.schema import v1
 from accord.schema.base import Json, Notification, Request
@@ -149,6 +149,11 @@ class LiveAgent:
     ) -> None:
         await self.close()
 
+    async def closed(self) -> ConnectionClosed:
+        """Wait until the connection has ended for good; returns how."""
+        await self.restarter.ended()
+        return (await self.peer.connection.closed()).error()
+
     async def close(self) -> None:
         """End the connection, and the agent's process if it has one, in bounded time; works once."""
         if self._closing is None:
@@ -177,7 +182,7 @@ class LiveAgent:
         self._peer, agreed = await open_link(
             self.target,
             self._handlers_for,
-            Offer(versions, self._client.info, declared),
+            Offer(versions, self._client.info, declared, self._client.meta),
             timeout=self._timeout,
             unstable=self._unstable,
             limits=self.limits,
@@ -307,6 +312,11 @@ class LiveAgent:
         await self.restarter.ready()
         await (self._translated or self.peer).notify(notification, force=force)
 
+    async def notify_raw(self, method: str, params: Json = None) -> None:
+        """Send a notification in plain JSON values when the agent is ready."""
+        await self.restarter.ready()
+        await self.peer.notify_raw(method, params)
+
     async def request_raw(self, method: str, params: Json = None) -> Json:
         """Send a request in plain JSON values when the agent is ready."""
         await self.restarter.ready()
@@ -359,12 +369,23 @@ class Providers:
         self._listed: dict[str, v1.ProviderInfo] = {}
         """The providers as the agent listed them last."""
 
-    async def list(self, agent: Peer | V2Agent | LiveAgent, seconds: float | None = None) -> list[v1.ProviderInfo]:
-        listed = (await agent.request(v1.ListProvidersRequest(), timeout=seconds)).providers
+    async def list(
+        self,
+        agent: Peer | V2Agent | LiveAgent,
+        seconds: float | None = None,
+        meta: dict[str, Json] | None = None,
+    ) -> list[v1.ProviderInfo]:
+        listed = (await agent.request(v1.ListProvidersRequest(meta=meta), timeout=seconds)).providers
         self._listed = {it.provider_id: it for it in listed}
         return listed
 
-    async def set(self, agent: Peer | V2Agent | LiveAgent, provider_id: str, endpoint: Endpoint) -> None:
+    async def set(
+        self,
+        agent: Peer | V2Agent | LiveAgent,
+        provider_id: str,
+        endpoint: Endpoint,
+        meta: dict[str, Json] | None = None,
+    ) -> None:
         """Set a provider; raises ValueError for a kind of API that the agent has listed without."""
         listed = self._listed.get(provider_id)
         if listed is not None and endpoint.api_type not in listed.supported:
@@ -372,15 +393,17 @@ class Providers:
                 f"provider {provider_id!r} has no API of type {endpoint.api_type!r}; "
                 f"it has {', '.join(listed.supported) or 'none'}"
             )
-        await agent.request(_request(provider_id, endpoint))
+        await agent.request(_request(provider_id, endpoint, meta))
         self._wanted[provider_id] = endpoint
 
-    async def disable(self, agent: Peer | V2Agent | LiveAgent, provider_id: str) -> None:
+    async def disable(
+        self, agent: Peer | V2Agent | LiveAgent, provider_id: str, meta: dict[str, Json] | None = None
+    ) -> None:
         """Disable a provider; raises ValueError for one that the agent has listed as required."""
         listed = self._listed.get(provider_id)
         if listed is not None and listed.required:
             raise ValueError(f"provider {provider_id!r} cannot be disabled; the agent requires it")
-        await agent.request(v1.DisableProviderRequest(v1.ProviderId(provider_id)))
+        await agent.request(v1.DisableProviderRequest(v1.ProviderId(provider_id), meta=meta))
         self._wanted[provider_id] = None
 
     async def establish(self, agent: Peer | V2Agent | LiveAgent, seconds: float) -> None:
@@ -408,9 +431,9 @@ class Providers:
             )
 
 
-def _request(provider_id: str, endpoint: Endpoint) -> v1.SetProviderRequest:
+def _request(provider_id: str, endpoint: Endpoint, meta: dict[str, Json] | None = None) -> v1.SetProviderRequest:
     headers = dict(endpoint.headers)
-    return v1.SetProviderRequest(v1.ProviderId(provider_id), endpoint.api_type, endpoint.base_url, headers)
+    return v1.SetProviderRequest(v1.ProviderId(provider_id), endpoint.api_type, endpoint.base_url, headers, meta=meta)
 
 
 def _checked(wanted: Mapping[str, Endpoint]) -> Mapping[str, Endpoint]:
@@ -487,6 +510,11 @@ class AgentRestarter:
             self._watching.cancel()
             await asyncio.wait([self._watching])
         self._is_ready.set()
+
+    async def ended(self) -> None:
+        """Wait until the agent has ended and is not going to be restarted."""
+        if self._watching is not None:
+            await asyncio.wait([self._watching])
 
     @property
     def is_ready(self) -> bool:

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from accord.client.live_agent import LiveAgent
 from accord.errors import AccordError
 from accord.schema import legacy, v1
-from accord.schema.base import Unknown
+from accord.schema.base import Json, Unknown
 from accord.transports import CommandTarget
 from accord.transports.launch import environment
 
@@ -36,8 +36,13 @@ def method_of(methods: Sequence[v1.AuthMethod], wanted: str | None) -> v1.AuthMe
     raise AccordError(f"{asked}; it offers {', '.join(ids)}")
 
 
-async def log_in(remote: LiveAgent, method: v1.AuthMethod, env: Mapping[str, str]) -> None:
-    """Log in by this method."""
+async def log_in(
+    remote: LiveAgent,
+    method: v1.AuthMethod,
+    env: Mapping[str, str],
+    meta: dict[str, Json] | None = None,
+) -> None:
+    """Log in by this method; `meta` is for the request, if there is one."""
     if isinstance(method, Unknown):
         raise AccordError(f"login method of unknown type {method.tag!r}; this version of Accord cannot use it")
     if (command := terminal_command(remote, method)) is not None:
@@ -45,7 +50,7 @@ async def log_in(remote: LiveAgent, method: v1.AuthMethod, env: Mapping[str, str
     elif isinstance(method, v1.AuthMethodEnvVar):
         await _with_variables(remote, method, env)
     else:
-        await remote.request(v1.AuthenticateRequest(method.id))
+        await remote.request(v1.AuthenticateRequest(method.id, meta=meta))
 
 
 def terminal_command(remote: LiveAgent, method: v1.AuthMethod) -> tuple[list[str], dict[str, str]] | None:

@@ -22,7 +22,7 @@ import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from accord._internal.endpoint import Endpoint
 from accord.client.live_agent import LiveAgent
@@ -30,8 +30,8 @@ from accord.client.remote_session import RemoteSession
 from accord.client.session_table import absolute
 from accord.engine.handlers import MessageT, Registrar
 from accord.engine.peer import Peer
-from accord.errors import AccordError, CapabilityMissing, last_lines
-from accord.mistakes import check_text, check_word, shortened
+from accord.errors import AccordError, CapabilityMissing, ConnectionClosed, last_lines
+from accord.mistakes import check_text, check_word, shortened, wrong_type
 from accord.schema import v1
 from accord.schema.base import Json, Notification, Request
 from accord.schema.capabilities import WATCH, AgentOffers
@@ -119,16 +119,24 @@ class RemoteAgent:
 
     # Logins
 
-    async def login(self, method: str | None = None, *, env: Mapping[str, str] | None = None) -> None:
+    async def login(
+        self,
+        method: str | None = None,
+        *,
+        env: Mapping[str, str] | None = None,
+        meta: dict[str, Json] | None = None,
+    ) -> None:
         """Log in by the method with this id, or by the agent's only method.
 
         A method with environment variables takes them from `env` or from our own environment, and the agent is
-        restarted with them. A terminal login runs at our terminal. Both need an agent that is a command. Raises
-        `AccordError` if the method is unknown, a variable is missing, or the login fails.
+        restarted with them. A terminal login runs at our terminal. Both need an agent that is a command. Any other
+        method is a request, which has `meta` as its `_meta`. Raises `AccordError` if the method is unknown, a variable
+        is missing, or the login fails.
         """
+        check_meta("remote.login(meta=...)", meta)
         from accord.client.login_methods import log_in
 
-        await log_in(self._live, self.login_method(method), env or {})
+        await log_in(self._live, self.login_method(method), env or {}, meta)
 
     def login_method(self, wanted: str | None = None) -> v1.AuthMethod:
         """The way to log in with this id, or the agent's only one; raises `AccordError`, with those that it offers."""
@@ -136,17 +144,19 @@ class RemoteAgent:
 
         return method_of(self.auth_methods, wanted)
 
-    async def logout(self) -> None:
-        """Log out; raises `CapabilityMissing` if the agent does not support it."""
-        await self.request(v1.LogoutRequest())
+    async def logout(self, *, meta: dict[str, Json] | None = None) -> None:
+        """Log out; raises `CapabilityMissing` if the agent does not support it. `meta` is the request's `_meta`."""
+        check_meta("remote.logout(meta=...)", meta)
+        await self.request(v1.LogoutRequest(meta=meta))
 
-    async def auth_status(self) -> v1.AuthStatusResponse:
+    async def auth_status(self, *, meta: dict[str, Json] | None = None) -> v1.AuthStatusResponse:
         """Ask whether the user is logged in, and to which accounts; raises `CapabilityMissing` without support for it.
 
         `state` is `authenticated`, `unauthenticated`, `not_required`, `unknown` or another word. The agent reports
         changes to a handler of `remote.on(v1.AuthStatusUpdateNotification)`.
         """
-        return await self.request(v1.AuthStatusRequest())
+        check_meta("remote.auth_status(meta=...)", meta)
+        return await self.request(v1.AuthStatusRequest(meta=meta))
 
     # Sessions
 
@@ -361,23 +371,26 @@ class RemoteAgent:
 
     # Providers
 
-    async def providers(self) -> list[v1.ProviderInfo]:
+    async def providers(self, *, meta: dict[str, Json] | None = None) -> list[v1.ProviderInfo]:
         """The providers of models that the client may configure."""
-        return await self._live.providers.list(self._live)
+        check_meta("remote.providers(meta=...)", meta)
+        return await self._live.providers.list(self._live, meta=meta)
 
-    async def set_provider(
-        self, provider_id: str, api_type: str, base_url: str, headers: Mapping[str, str] | None = None
-    ) -> None:
-        """Set the URL of a provider, the kind of API that it speaks, and the headers that are sent to it.
+    async def set_provider(self, provider_id: str, endpoint: Endpoint, *, meta: dict[str, Json] | None = None) -> None:
+        """Set where the models of a provider are: the kind of API, its URL, and the headers that are sent to it.
 
-        It counts for sessions that are opened later, and is set again after a restart of the agent. Raises ValueError
-        for a kind of API that `providers` did not list.
+        It counts for sessions that are opened later, and is set again after a restart of the agent. `meta` is the
+        request's `_meta`. Raises ValueError for a kind of API that `providers` did not list.
         """
-        await self._live.providers.set(self._live, provider_id, Endpoint(api_type, base_url, headers))
+        if not isinstance(cast("object", endpoint), Endpoint):
+            raise wrong_type("remote.set_provider()", "an Endpoint", endpoint)
+        check_meta("remote.set_provider(meta=...)", meta)
+        await self._live.providers.set(self._live, provider_id, endpoint, meta)
 
-    async def disable_provider(self, provider_id: str) -> None:
+    async def disable_provider(self, provider_id: str, *, meta: dict[str, Json] | None = None) -> None:
         """Forbid the agent to use a provider; raises ValueError for one that `providers` listed as required."""
-        await self._live.providers.disable(self._live, provider_id)
+        check_meta("remote.disable_provider(meta=...)", meta)
+        await self._live.providers.disable(self._live, provider_id, meta)
 
     # The low level
 
@@ -407,11 +420,24 @@ class RemoteAgent:
         """Send any request in plain JSON values; returns the result as it came."""
         return await self._live.request_raw(method, params)
 
+    async def notify_raw(self, method: str, params: Json = None) -> None:
+        """Send any notification in plain JSON values."""
+        await self._live.notify_raw(method, params)
+
     def on(self, message: type[MessageT]) -> Registrar[MessageT]:
         """Handle this message from now on, also after the agent was restarted."""
         return self._live.on(message)
 
     # The end
+
+    async def closed(self) -> ConnectionClosed:
+        """Wait until the connection has ended and no restart of the agent follows; returns how it ended.
+
+        >>> async def watch(remote):
+        ...     end = await remote.closed()
+        ...     print(end.reason, end.exit_code)
+        """
+        return await self._live.closed()
 
     async def close(self) -> None:
         """End the connection, and the agent's process if it has one; does nothing the second time.

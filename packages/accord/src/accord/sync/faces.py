@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, cast, overload
 
+from accord._internal.endpoint import Endpoint
 from accord.client import remote_agent, remote_session, remote_subagent, reply, suggested_edits
 from accord.client.markdown import safe
 from accord.client.remote_agent import ResultT
@@ -18,6 +19,7 @@ from accord.client.remote_session import Content
 from accord.client.reply import Change, Outcome
 from accord.engine.handlers import MessageT, Registrar
 from accord.engine.interceptors import Registration
+from accord.errors import ConnectionClosed
 from accord.project.confined import Roots
 from accord.schema import v1
 from accord.schema.base import Json, Notification, Request, Unknown
@@ -971,30 +973,33 @@ class RemoteAgent(Face[remote_agent.RemoteAgent]):
         """
         return self._portal.read(lambda: copy(self._held.stderr_tail(lines)))
 
-    def login(self, method: str | None = None, *, env: Mapping[str, str] | None = None) -> None:
+    def login(
+        self, method: str | None = None, *, env: Mapping[str, str] | None = None, meta: dict[str, Json] | None = None
+    ) -> None:
         """Log in by the method with this id, or by the agent's only method.
 
         A method with environment variables takes them from `env` or from our own environment, and the agent is
-        restarted with them. A terminal login runs at our terminal. Both need an agent that is a command. Raises
-        `AccordError` if the method is unknown, a variable is missing, or the login fails.
+        restarted with them. A terminal login runs at our terminal. Both need an agent that is a command. Any other
+        method is a request, which has `meta` as its `_meta`. Raises `AccordError` if the method is unknown, a variable
+        is missing, or the login fails.
         """
-        self._portal.wait(lambda: self._held.login(method, env=env), self._session)
+        self._portal.wait(lambda: self._held.login(method, env=env, meta=meta), self._session)
 
     def login_method(self, wanted: str | None = None) -> v1.AuthMethod:
         """The way to log in with this id, or the agent's only one; raises `AccordError`, with those that it offers."""
         return self._portal.read(lambda: self._held.login_method(wanted))
 
-    def logout(self) -> None:
-        """Log out; raises `CapabilityMissing` if the agent does not support it."""
-        self._portal.wait(self._held.logout, self._session)
+    def logout(self, *, meta: dict[str, Json] | None = None) -> None:
+        """Log out; raises `CapabilityMissing` if the agent does not support it. `meta` is the request's `_meta`."""
+        self._portal.wait(lambda: self._held.logout(meta=meta), self._session)
 
-    def auth_status(self) -> v1.AuthStatusResponse:
+    def auth_status(self, *, meta: dict[str, Json] | None = None) -> v1.AuthStatusResponse:
         """Ask whether the user is logged in, and to which accounts; raises `CapabilityMissing` without support for it.
 
         `state` is `authenticated`, `unauthenticated`, `not_required`, `unknown` or another word. The agent reports
         changes to a handler of `remote.on(v1.AuthStatusUpdateNotification)`.
         """
-        return self._portal.wait(self._held.auth_status, self._session)
+        return self._portal.wait(lambda: self._held.auth_status(meta=meta), self._session)
 
     def new_session(
         self,
@@ -1187,23 +1192,21 @@ class RemoteAgent(Face[remote_agent.RemoteAgent]):
         held = self._portal.read(lambda: self._held.suggestions(folder, repository=repository))
         return Suggestions(self._portal, held)
 
-    def providers(self) -> list[v1.ProviderInfo]:
+    def providers(self, *, meta: dict[str, Json] | None = None) -> list[v1.ProviderInfo]:
         """The providers of models that the client may configure."""
-        return self._portal.wait(self._held.providers, self._session)
+        return self._portal.wait(lambda: self._held.providers(meta=meta), self._session)
 
-    def set_provider(
-        self, provider_id: str, api_type: str, base_url: str, headers: Mapping[str, str] | None = None
-    ) -> None:
-        """Set the URL of a provider, the kind of API that it speaks, and the headers that are sent to it.
+    def set_provider(self, provider_id: str, endpoint: Endpoint, *, meta: dict[str, Json] | None = None) -> None:
+        """Set where the models of a provider are: the kind of API, its URL, and the headers that are sent to it.
 
-        It counts for sessions that are opened later, and is set again after a restart of the agent. Raises ValueError
-        for a kind of API that `providers` did not list.
+        It counts for sessions that are opened later, and is set again after a restart of the agent. `meta` is the
+        request's `_meta`. Raises ValueError for a kind of API that `providers` did not list.
         """
-        self._portal.wait(lambda: self._held.set_provider(provider_id, api_type, base_url, headers), self._session)
+        self._portal.wait(lambda: self._held.set_provider(provider_id, endpoint, meta=meta), self._session)
 
-    def disable_provider(self, provider_id: str) -> None:
+    def disable_provider(self, provider_id: str, *, meta: dict[str, Json] | None = None) -> None:
         """Forbid the agent to use a provider; raises ValueError for one that `providers` listed as required."""
-        self._portal.wait(lambda: self._held.disable_provider(provider_id), self._session)
+        self._portal.wait(lambda: self._held.disable_provider(provider_id, meta=meta), self._session)
 
     def request(
         self,
@@ -1231,10 +1234,18 @@ class RemoteAgent(Face[remote_agent.RemoteAgent]):
         """Send any request in plain JSON values; returns the result as it came."""
         return self._portal.wait(lambda: self._held.request_raw(method, params), self._session)
 
+    def notify_raw(self, method: str, params: Json = None) -> None:
+        """Send any notification in plain JSON values."""
+        self._portal.wait(lambda: self._held.notify_raw(method, params), self._session)
+
     def on(self, message: type[MessageT]) -> Registrar[MessageT]:
         """Handle this message from now on, also after the agent was restarted."""
         held = self._portal.do(lambda: self._held.on(message))
         return registrar_of(self._portal, held)
+
+    def closed(self) -> ConnectionClosed:
+        """Wait until the connection has ended and no restart of the agent follows; returns how it ended."""
+        return self._portal.wait(self._held.closed, self._session)
 
     def close(self) -> None:
         """End the connection, the agent's process if it has one, and the thread; does nothing the second time."""
