@@ -51,7 +51,7 @@ def test_a_changed_signature_or_docstring_makes_a_module_outdated(tmp_path):
 
 def test_the_names_of_accord_sync_are_these():
     of_clients = "ConnectionBlock OpenDocument RemoteAgent RemoteSession RemoteSubagent Reply SessionState Suggestion"
-    of_agents = "ElicitedUrl Login PlanDocument RemoteClient RemoteTerminal RunningCompaction SentMessage Session"
+    of_agents = "ElicitedUrl Hop Login Neighbour PlanDocument RemoteClient RemoteTerminal RunningCompaction SentMessage Session"
     names = [*of_clients.split(), "Suggestions", *of_agents.split(), "Subagent", "Task", "Tool", "Turn", "TurnPlan"]
     names = [*sorted(names), "connect", "open"]
     assert dir(accord.sync) == names
