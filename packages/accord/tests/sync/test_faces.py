@@ -51,8 +51,9 @@ def test_a_changed_signature_or_docstring_makes_a_module_outdated(tmp_path):
 
 def test_the_names_of_accord_sync_are_these():
     of_clients = "ConnectionBlock OpenDocument RemoteAgent RemoteSession RemoteSubagent Reply SessionState Suggestion"
-    of_agents = "ElicitedUrl Hop Login Neighbour PlanDocument RemoteClient RemoteTerminal RunningCompaction SentMessage Session"
-    names = [*of_clients.split(), "Suggestions", *of_agents.split(), "Subagent", "Task", "Tool", "Turn", "TurnPlan"]
+    of_agents = "ElicitedUrl Login PlanDocument RemoteClient RemoteTerminal RunningCompaction SentMessage Session"
+    others = "Hop Neighbour Subagent Suggestions Task Tool Turn TurnPlan"
+    names = [*of_clients.split(), *of_agents.split(), *others.split()]
     names = [*sorted(names), "connect", "open"]
     assert dir(accord.sync) == names
     assert all(getattr(accord.sync, name) for name in names)
