@@ -139,7 +139,7 @@ session = opened["sessionId"]
 for option in opened.get("configOptions", []):
     if option["type"] != "select":
         dies_of("dies of odd options")
-ask("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": "hello"}]})
+ask("session/prompt", {"sessionId": session, "idempotencyKey": "hello", "prompt": [{"type": "text", "text": "hello"}]})
 if FAULT != "takes the receipt for the end":
     while not idle.wait(0.2):  # a wait without an end would keep Python from handling SIGINT
         pass

@@ -77,7 +77,7 @@ def test_acplint_looks_for_camel_case_names_of_updates_and_we_for_those_of_the_s
 
 
 def test_acplint_demands_that_an_agent_streams_and_the_protocol_does_not():
-    assert ids(without("thought", "chunk", "picture")) == []
+    assert ids(without("thought", "chunk", "picture", "cursor", "cut", "cut/answer")) == []
 
 
 def test_acplint_passes_what_it_has_not_seen_and_we_say_that_it_was_not_exercised(tmp_path: Path):
