@@ -129,7 +129,7 @@ class SessionActions(ChatShell):
         point: RewindPoint | None = await self.ask_for(Picker("Go back to before this message", entries))
         if point is None:
             return
-        with_files = False
+        with_files: bool | None = False
         if point.files:
             names = _names(point.files, before)
             choices = [Entry("conversation only", False), Entry("conversation and files", True, names)]

@@ -329,8 +329,8 @@ class V2Methods:
         if receipt.answer is None:
             raise RequestError.cancelled()
         taken = self._lifecycle.sessions.get(request.session_id)
-        error = receipt.store_error
-        if taken is not None and error is not None and error.reason in ("taken", "gone"):
+        refusal = receipt.store_error
+        if taken is not None and refusal is not None and refusal.reason in ("taken", "gone"):
             await self._lifecycle.let_go(taken)
         return receipt.answer
 

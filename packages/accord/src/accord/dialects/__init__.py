@@ -13,7 +13,7 @@ A dialect makes values and sends nothing, so it needs no connection.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal
 
 import msgspec
@@ -73,6 +73,8 @@ class Dialect(ABC):
 
     tells_states: ClassVar[bool] = False
     """Whether what a session does is an update."""
+    plain_state: Callable[[Activity, str | None], bytes]
+    """If it is one: the JSON of a `state` that says nothing but the activity and the stop reason, as most do."""
 
     agent_chunk: type[Any]
     """The classes of chunks belong to the hot path, so each is one attribute away."""
@@ -100,11 +102,6 @@ class Dialect(ABC):
         `background` is None as long as the session has never had any; `end` is the end of the work before.
         """
         return None
-
-    @staticmethod
-    def plain_state(activity: Activity, stop_reason: str | None) -> bytes:
-        """The JSON of a `state` that says nothing but these words, as most do."""
-        raise NotImplementedError
 
     def terminal_begins(self, id: str, command: str, cwd: str) -> Any | None:  # noqa: A002, ARG002
         """The update that shows a command of the agent, which may be cancelled; None: it is shown as text."""

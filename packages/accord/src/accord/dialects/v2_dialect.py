@@ -35,6 +35,11 @@ def sendable() -> frozenset[type[Any]]:
     return known.difference(updates_that_need(v2.UpdateSessionNotification)) | {Unknown}
 
 
+@functools.lru_cache(maxsize=64)
+def _plain_state(activity: Activity, stop_reason: str | None) -> bytes:
+    return codec.encode(v2.SessionStateUpdate(activity, stop_reason))
+
+
 class V2Dialect(Dialect):
     """How a session speaks in version 2."""
 
@@ -44,6 +49,7 @@ class V2Dialect(Dialect):
     commands_come_with_answers = True
 
     def __init__(self) -> None:
+        self.plain_state = _plain_state
         self.agent_chunk = v2.AgentMessageChunk
         self.thought_chunk = v2.AgentThoughtChunk
         self.user_chunk = v2.UserMessageChunk
@@ -117,11 +123,6 @@ class V2Dialect(Dialect):
             return v2.TerminalUpdate(v2.TerminalId(id), capabilities=terminal)
         tool_call = v2.ToolCallCapabilities(v2.ToolCallCancelCapabilities()) if offered else None
         return v2.ToolCallProgress(v2.ToolCallId(id), capabilities=tool_call)
-
-    @staticmethod
-    @functools.lru_cache(maxsize=64)
-    def plain_state(activity: Activity, stop_reason: str | None) -> bytes:
-        return codec.encode(v2.SessionStateUpdate(activity, stop_reason))
 
     def state(
         self, activity: Activity, background: Sequence[Background] | None, end: End | None = None
