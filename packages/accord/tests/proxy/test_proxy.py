@@ -149,6 +149,42 @@ async def test_updates_are_changed_and_dropped(around, proxy):
     assert (await client.expect("session/update"))["params"]["update"] == {"sessionUpdate": "hologram", "depth": 3}
 
 
+@pytest.mark.parametrize("version", [1, 2])
+async def test_a_new_chunk_without_an_id_is_part_of_the_message_that_it_changes(around, proxy, version):
+    @proxy.updates
+    def shout(update):
+        return v1.AgentMessageChunk.of(update.content.text.upper())
+
+    client, agent = await around(proxy, version=version)
+    agent.tell("session/update", NEW_UPDATE)
+    changed = (await client.expect("session/update"))["params"]["update"]
+    assert changed == {**NEW_UPDATE["update"], "content": {"type": "text", "text": "X"}}
+
+
+async def test_a_wrong_return_of_an_updates_function_is_logged_with_what_to_return(around, proxy, caplog):
+    returns = iter(["text", True, v1.AgentMessageChunk.of("new"), None])
+
+    @proxy.updates
+    def wrong(update):
+        return next(returns)
+
+    client, agent = await around(proxy, version=2)
+    for _ in range(3):
+        agent.tell(
+            "session/update", {"sessionId": "s", "update": {"sessionUpdate": "state_update", "state": "running"}}
+        )
+    agent.tell("session/update", NEW_UPDATE)
+    agent.tell("_x/next")
+    await client.expect("_x/next")  # and none of the updates
+    errors = [str(it.exc_info[1]) for it in caplog.records if it.exc_info]
+    place = f"{wrong.__qualname__}() in {__file__}, line {wrong.__code__.co_firstlineno}, "
+    assert [error.removeprefix(place).partition(";")[0] for error in errors] == [
+        "must return an update of a session, or None to drop it, got str",
+        "must return an update of a session, or None to drop it, got bool",
+        "returned an update AgentMessageChunk without a message_id in place of SessionStateUpdate",
+    ]
+
+
 async def test_what_has_no_handler_passes_as_bytes(around, proxy):
     @proxy.updates
     def look(update):

@@ -27,6 +27,7 @@ from accord.errors import INTERNAL_ERROR, INVALID_PARAMS, REQUEST_CANCELLED, Acc
 from accord.jsonrpc import wire_messages
 from accord.jsonrpc.line_frames import RequestId
 from accord.jsonrpc.wire_messages import key_of
+from accord.mistakes import error_of_author
 from accord.proxy.hop import Hop, MessageHandlers, ProxyConnection, Side, other, run_steps
 from accord.proxy.link import Port
 from accord.proxy.switchboard import OwnRequest, RawPeerError
@@ -159,7 +160,7 @@ class HandledNotification:
 
     def _failed(self, error: BaseException) -> None:
         # What a handler could not look at does not pass: it may be there to keep something from the other side.
-        log.error("the handler of %s failed; the message was dropped", self.method, exc_info=error)
+        log.error("the handler of %s failed; the message was dropped", self.method, exc_info=error_of_author(error))
         pass_on(error)
 
 
@@ -333,7 +334,7 @@ class HandledRequest:
         elif cancelled or self.cancelled:
             self._answer_error(REQUEST_CANCELLED, "Request cancelled")
         else:
-            log.error("the handler of %s failed", self.method, exc_info=error)
+            log.error("the handler of %s failed", self.method, exc_info=error_of_author(error))
             is_public = isinstance(error, AccordError) and error.safe_to_tell
             self._answer_error(INTERNAL_ERROR, str(error) if is_public else "Internal error")
         pass_on(error)

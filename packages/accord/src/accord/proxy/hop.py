@@ -18,12 +18,12 @@ import msgspec
 
 from accord._internal.tasks import LightEvent, Tasks, is_awaitable
 from accord.errors import ConnectionClosed, DecodeError, ProtocolError
-from accord.mistakes import wrong_type
+from accord.mistakes import WrongReturn, wrong_type
 from accord.proxy.chain_mcp import ProxyLending, ProxyServers, RequestT, as_tool_server
 from accord.proxy.link import Link, Port
 from accord.proxy.switchboard import OwnRequest, Switchboard
-from accord.schema import codec, v1, v2
-from accord.schema.base import Notification, Request
+from accord.schema import codec, shared_updates as updates, v1, v2
+from accord.schema.base import Notification, Request, Shape, Unknown
 from accord.schema.methods import row_for
 from accord.transports import Transport
 
@@ -371,15 +371,37 @@ def prompt_filter(call: Step) -> Step:
     return _step(call, lambda request: request.prompt, finish)
 
 
-def update_filter(call: Step) -> Step:
-    """A step that lets the function change or drop an update."""
+def update_filter(call: Step, place: str) -> Step:
+    """A step that lets the function change or drop an update; an error names the function's place."""
 
     def finish(notification: Any, update: Any) -> Any:
-        if update is notification.update:
+        old = notification.update
+        if update is old:
             return notification
-        return None if update is None else msgspec.structs.replace(notification, update=update)
+        if update is None:
+            return None
+        if not _is_update(update):
+            raise WrongReturn(
+                f"{place}, must return an update of a session, or None to drop it, got {type(update).__name__}; "
+                "for other text, return v1.AgentMessageChunk.of(text)"
+            )
+        if isinstance(update, updates.ContentChunk) and update.message_id is None:  # part of the same message
+            update = msgspec.structs.replace(update, message_id=getattr(old, "message_id", None))
+            if update.message_id is None and isinstance(notification, v2.UpdateSessionNotification):
+                name = type(update).__name__
+                raise WrongReturn(
+                    f"{place}, returned an update {name} without a message_id in place of {type(old).__name__}; "
+                    f"in version 2, write {name}.of(text, message_id)"
+                )
+        return msgspec.structs.replace(notification, update=update)
 
     return _step(call, lambda notification: notification.update, finish)
+
+
+def _is_update(value: Any) -> bool:
+    return isinstance(value, Unknown) or (
+        isinstance(value, Shape) and value.__struct_config__.tag_field == "sessionUpdate"
+    )
 
 
 def permission_filter(call: Step) -> Step:

@@ -29,7 +29,7 @@ from accord.errors import RequestError
 from accord.jsonrpc import wire_messages
 from accord.jsonrpc.line_frames import RequestId
 from accord.jsonrpc.wire_messages import RequestFrame, parse
-from accord.mistakes import check_callable, check_text, wrong_type
+from accord.mistakes import check_callable, check_text, place_of, wrong_type
 from accord.program import OWNER, Unwritable, explain_at_a_terminal, run_until_the_end
 from accord.proxy import plain_hop
 from accord.proxy.chain_mcp import OPENING
@@ -166,7 +166,8 @@ class Proxy(Generic[StateT]):
 
         It returns the update, changed or not; None drops it.
         """
-        step = update_filter(plain_hop.author_step("@proxy.updates", function, is_request=False))
+        step = plain_hop.author_step("@proxy.updates", function, is_request=False)
+        step = update_filter(step, place_of(function))
         notifications = (v1.SessionNotification, v2.UpdateSessionNotification)
         self._filter("agent", notifications, step, suspends=is_async(function))
         return function
