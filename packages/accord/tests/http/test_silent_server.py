@@ -107,3 +107,19 @@ async def test_a_404_names_the_path_that_was_asked_for_and_the_usual_one(server,
     hint = "(no agent is served at the path /agents/mine; agents are usually served at /acp)"
     assert "the server answered 404" in str(raised.value)
     assert str(raised.value).endswith(hint)
+
+
+@pytest.mark.parametrize("scheme", ["ws", "http"])
+async def test_a_redirect_says_to_give_the_url_of_the_agent(scheme):
+    async def redirect(reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 307 Elsewhere\r\nLocation: /agents/\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(redirect, "127.0.0.1", 0) as server, asyncio.timeout(DEADLINE):
+        port = server.sockets[0].getsockname()[1]
+        with pytest.raises(accord.ConnectionClosed) as raised:
+            async with accord.connect(f"{scheme}://127.0.0.1:{port}/agents"):
+                pass
+    hint = "(redirects are not followed, so give the agent's own URL; agents are usually served at /acp)"
+    assert str(raised.value).endswith(f"the server answered 307 {hint}")

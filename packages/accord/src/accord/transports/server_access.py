@@ -413,9 +413,13 @@ def no_answer(received: bytes, *, tls: bool) -> str:
 
 
 def not_found(url: str, status: int) -> str:
-    """What to add to the refusal of a connection, if it says that there is nothing at this URL."""
-    if status != 404:
-        return ""
+    """What to add to the refusal of a connection, if it says that there is no agent at this URL."""
     path = urlsplit(url).path or "/"
+    if status == 404:
+        problem = f"no agent is served at the path {path}"
+    elif status in (301, 302, 303, 307, 308):
+        problem = "redirects are not followed, so give the agent's own URL"
+    else:
+        return ""
     usual = "" if path == USUAL_PATH else f"; agents are usually served at {USUAL_PATH}"
-    return f" (no agent is served at the path {path}{usual})"
+    return f" ({problem}{usual})"
