@@ -53,6 +53,18 @@ async def test_an_agent_that_debugs_tells_the_client_what_was_raised() -> None:
     assert "was told only" not in error.stderr
 
 
+async def test_an_agent_that_ends_at_its_start_is_a_connection_closed_by_its_public_name() -> None:
+    program = "import sys; print('no key was given', file=sys.stderr); sys.exit(4)"
+    with pytest.raises(accord.ConnectionClosed) as raised:
+        async with accord.connect([sys.executable, "-c", program]):
+            pass
+    error = raised.value
+    assert type(error) is accord.ConnectionClosed
+    assert str(error).endswith("ended before it answered (exit code 4): no key was given")
+    assert (error.reason, error.exit_code, error.stderr) == ("died_at_start", 4, "no key was given\n")
+    assert notes_of(error) == "the last lines of the agent's standard error:\n  no key was given"
+
+
 async def test_each_line_of_standard_error_is_passed_on_as_it_is() -> None:
     lines: list[str] = []
     async with accord.connect(COMMAND, on_stderr=lines.append) as remote:

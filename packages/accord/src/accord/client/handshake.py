@@ -37,7 +37,6 @@ from accord.errors import (
     PeerError,
     ProtocolError,
     Timeout,
-    add_note,
     keep_stderr,
 )
 from accord.mistakes import wrong_type
@@ -142,23 +141,13 @@ def _explained(
             what = "ended before it answered" if error.reason == "died_at_start" else f"closed its {target.way_out}"
             said = _said(pollution, error.stderr or stderr)
             hint = "; does the program call agent.run()?" if code == 0 and not said else ""
-            text = f"{target.name} {what}{how}{said}{hint}"
-            return _Explained(text, error)
+            explained = ConnectionClosed(error.reason, exit_code=code, stderr=error.stderr)
+            explained.args = (f"{target.name} {what}{how}{said}{hint}",)
+            return explained
         case ProtocolError():
             return ProtocolError(f"{target.name}: {error}")
         case _:
             return error
-
-
-class _Explained(ConnectionClosed):
-    """How the connection ended, in a text of our own."""
-
-    def __init__(self, text: str, end: ConnectionClosed) -> None:
-        Exception.__init__(self, text)
-        self.reason = end.reason
-        self.exit_code = end.exit_code
-        self.stderr = end.stderr
-        add_note(self, end.stderr)
 
 
 def _said(pollution: Sequence[str], stderr: str) -> str:
