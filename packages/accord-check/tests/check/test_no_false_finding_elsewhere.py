@@ -29,8 +29,7 @@ pytestmark = pytest.mark.timeout(300)
 ROOT = Path(__file__).parents[4]
 FULL = replace(PATIENT, profile="full", quiet=0.3)
 MEMORY_ONLY = ("note", "lint.load.after-restart")
-SUGGESTIONS = CURSORS = ("fail", "capabilities.agent-omitted-is-unsupported")
-OF_ANOTHER_CLIENT = [SUGGESTIONS, CURSORS, ("fail", "config.boolean.only-when-advertised")]
+OF_ANOTHER_CLIENT = [("fail", "config.boolean.only-when-advertised")]
 """A shared agent is told what its first client can do, and a later one of the checker's can do less."""
 
 SERVED: dict[str, tuple[list[str], Prompts, int, str, list[tuple[str, str]]]] = {
@@ -38,7 +37,7 @@ SERVED: dict[str, tuple[list[str], Prompts, int, str, list[tuple[str, str]]]] = 
     "demo over WebSocket, in version 2": (["-m", "accord", "demo"], DEMO, 2, "ws", [MEMORY_ONLY]),
     "lasting over HTTP, in version 2": (["examples/lasting_agent.py"], Prompts(), 2, "http", []),
     "demo shared over HTTP": (["-m", "accord", "demo"], DEMO, 1, "http", OF_ANOTHER_CLIENT),
-    "demo shared over WebSocket, in version 2": (["-m", "accord", "demo"], DEMO, 2, "ws", [SUGGESTIONS]),
+    "demo shared over WebSocket, in version 2": (["-m", "accord", "demo"], DEMO, 2, "ws", []),
     "careful editor over WebSocket": (["examples/careful_editor.py"], Prompts(), 1, "ws", [MEMORY_ONLY]),
 }
 """By name: the arguments of Python, the prompts, the version, the way, and the reviewed findings."""

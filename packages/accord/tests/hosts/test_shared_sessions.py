@@ -363,7 +363,31 @@ def test_the_agent_is_told_only_what_all_clients_can_do():
     offered = {"fs": {"readTextFile": True}, "terminal": True, "elicitation": {"form": {}}}
     params = {"protocolVersion": 1, "clientCapabilities": offered}
     ((_, sent),) = talk.say(1, id=0, method="initialize", params=params)
-    assert sent["params"]["clientCapabilities"] == {"elicitation": {"form": {}}}
+    shown = {"cursors": {}, "promptSuggestions": {}, "notices": {}}
+    assert sent["params"]["clientCapabilities"] == {"elicitation": {"form": {}}, "session": shown}
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize(
+    ("declared", "update"),
+    [
+        ("notices", {"sessionUpdate": "notice", "severity": "info", "title": "Look"}),
+        ("promptSuggestions", {"sessionUpdate": "prompt_suggestions_update", "suggestions": []}),
+        ("cursors", {"sessionUpdate": "cursor_update", "cursorId": "c", "anchor": {"type": "message", "id": "m"}}),
+    ],
+)
+def test_each_client_gets_only_updates_that_it_declared(version, declared, update):
+    talk = Talk(version=version)
+    talk.begin(1)
+    name = "clientCapabilities" if version == 1 else "capabilities"
+    for client in (2, 3):
+        offered = {name: {"session": {declared: {}}}} if client == 2 else {}
+        talk.shared.joined(client)
+        talk.say(client, id=0, method="initialize", params={"protocolVersion": version, **offered})
+    talk.open(2)
+    assert [receiver for receiver, _ in talk.update(**update)] == [2]
+    kinds = [message["params"]["update"]["sessionUpdate"] for _, message in talk.open(3) if "params" in message]
+    assert update["sessionUpdate"] not in kinds
 
 
 def test_a_prompt_of_version_1_waits_for_the_turn_before_it_and_is_shown_to_the_others():

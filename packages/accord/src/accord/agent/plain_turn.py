@@ -1171,12 +1171,12 @@ class Turn(Elicits, Generic[StateT]):
         """The prompts that the user has sent since the turn began, with `Agent(second_prompt="steer")`."""
         return self._portal.iterate(self._held.prompts)
 
-    def say(self, content: str | v1.ContentBlock, *, meta: dict[str, Json] | None = None) -> None:
+    def say(self, content: str | v1.ContentBlock, meta: dict[str, Json] | None = None) -> None:
         """Say something to the user: text, in Markdown, or any other content.
 
         What is said with nothing between is one message. `meta` is the `_meta` of this part of it.
         """
-        self._portal.wait(lambda: self._held.say(content, meta=meta))
+        self._portal.wait(lambda: self._held.say(content, meta))
 
     def message(self, *content: str | v1.ContentBlock, meta: dict[str, Json] | None = None) -> SentMessage:
         """Say this as a separate message, with this `_meta`; what is returned replaces it or takes it back."""

@@ -55,6 +55,8 @@ class SharedConversation:
         self.out: list[tuple[int, bytes]] = []
         self._clients: dict[int, bool] = {}
         """The attached clients, and whether each has been initialized."""
+        self._shows: dict[int, frozenset[str]] = {}
+        """Which of the updates that not every client shows each client does."""
         self._sessions: dict[str, SharedSession] = {}
         self._asked: dict[int, SharedRequest] = {}
         self._numbers = count(1)
@@ -63,7 +65,9 @@ class SharedConversation:
         self._initializing: list[Waiting] = []
         self._version = 1
         self._questions = SharedQuestions(self._numbers, self.out)
-        self._opens = SharedOpens(self._clients, self._sessions, self._questions, self._forward, self._send)
+        self._opens = SharedOpens(
+            self._clients, self._sessions, self._questions, self._forward, self._send, self._send_update
+        )
 
     @property
     def version(self) -> int | None:
@@ -77,6 +81,11 @@ class SharedConversation:
 
     def _send(self, receiver: int, frame: bytes) -> None:
         self.out.append((receiver, frame))
+
+    def _send_update(self, clients: Iterable[int], frame: bytes) -> None:
+        """Send an update to those of these clients that show it."""
+        tag = shared_messages.only_for(frame)
+        self._send_all((it for it in clients if tag is None or tag in self._shows.get(it, ())), frame)
 
     def _send_all(self, clients: Iterable[int], frame: bytes) -> None:
         self.out += [(client, frame) for client in clients]
@@ -93,6 +102,7 @@ class SharedConversation:
     def left(self, client: int) -> None:
         """A client has ended its connection. Its turns go on."""
         self._clients.pop(client, None)
+        self._shows.pop(client, None)
         self._questions.left(client)
         for session in self._sessions.values():
             session.clients.pop(client, None)
@@ -182,6 +192,7 @@ class SharedConversation:
                 self._send(AGENT, shared_messages.cancel_request(number))
 
     def _begin(self, client: int, call: RequestFrame) -> None:
+        self._shows[client] = shared_messages.shown_by(members(call.params))
         if self._initialized is not None:
             self._clients[client] = True
             self._send(client, shared_messages.answered(self._initialized, call.id))
@@ -233,14 +244,14 @@ class SharedConversation:
         session = self._session(named)
         if session is None:
             self._early.add(named, frame)
-            self._send_all(self._all(), frame)
+            self._send_update(self._all(), frame)
             return
         if session.is_watched and shared_messages.ends_watching(frame):
             self._opens.watch_ended(session, frame)
             return
         if not shared_messages.ends_replay(frame):
             session.note([frame])
-        self._send_all(session.receivers, frame)
+        self._send_update(session.receivers, frame)
         if shared_messages.may_change_answers(frame):
             session.changed(shared_messages.update_of(members(tell.params)))
         if self._version > 1 and (state := shared_messages.state_in(frame, session.name)) is not None:

@@ -96,12 +96,35 @@ def client_capabilities(params: bytes) -> Capabilities:
         return Capabilities()
 
 
+ONLY_FOR = {"cursor_update": "cursors", "prompt_suggestions_update": "promptSuggestions", "notice": "notices"}
+"""Updates that only clients get which declared this of sessions in `initialize`, by their tags."""
+
+
+def shown_by(params: dict[str, Any]) -> frozenset[str]:
+    """What of `ONLY_FOR` a client shows, by its params of `initialize`, in either version."""
+    declared = [body_of(body_of(params.get(name)).get("session")) for name in ("clientCapabilities", "capabilities")]
+    return frozenset(
+        tag for tag, name in ONLY_FOR.items() if any(body.get(name) not in (None, False) for body in declared)
+    )
+
+
+def only_for(frame: bytes) -> str | None:
+    """The tag of this update if only some clients get it."""
+    return next((tag for tag in ONLY_FOR if tag.encode() in frame and is_update(frame, tag)), None)
+
+
 def shared_initialize(params: dict[str, Any]) -> bytes:
-    """The params of `initialize` without what only one client could do for the agent."""
+    """The params of `initialize` without what only one client could do for the agent.
+
+    The agent is asked for all updates of `ONLY_FOR`: a client that joins later may show what the first does not.
+    """
     for name in ("clientCapabilities", "capabilities"):
         if name in params:
             offered = body_of(params[name])
-            params = {**params, name: {key: offered[key] for key in offered if key in KEPT_CAPABILITIES}}
+            kept = {key: offered[key] for key in offered if key in KEPT_CAPABILITIES}
+            session = body_of(kept.get("session"))
+            shown: dict[str, Any] = {it: session.get(it) or {} for it in ONLY_FOR.values()}
+            params = {**params, name: {**kept, "session": {**session, **shown}}}
     return codec.encode(params)
 
 

@@ -241,12 +241,14 @@ class SharedOpens:
         questions: SharedQuestions,
         forward: Callable[[int, RequestFrame, str, bytes | None], int],
         send: Callable[[int, bytes], None],
+        send_update: Callable[[Iterable[int], bytes], None],
     ) -> None:
         self._clients = clients
         self._sessions = sessions
         self._questions = questions
         self._forward = forward
         self._send = send
+        self._send_update = send_update
         self.agent_watches = False
         """Whether the agent can watch sessions."""
         self.version: Version = 1
@@ -309,14 +311,14 @@ class SharedOpens:
         past, later = session.past(self.version, self.capabilities)
         if shared_messages.wants_replay(call.method, params):
             for update in past:
-                self._send(client, update)
+                self._send_update([client], update)
             if self.version == 2:  # session/load of version 1 ends with its answer
                 self._send(client, shared_messages.replay_complete(session.name))
         if self.version == 2:  # schema, session/resume: the state comes before the answer
             self._send(client, session.state or shared_messages.idle(session.name))
         self._send(client, wire_messages.encode_response(call.id, shared_messages.written(session.result)))
         for update in later:
-            self._send(client, update)
+            self._send_update([client], update)
         self._enter(session, client, watches=shared_messages.watches(params))
 
     def _enter(self, session: SharedSession, client: int, *, watches: bool) -> None:
