@@ -103,9 +103,7 @@ ONLY_FOR = {"cursor_update": "cursors", "prompt_suggestions_update": "promptSugg
 def shown_by(params: dict[str, Any]) -> frozenset[str]:
     """What of `ONLY_FOR` a client shows, by its params of `initialize`, in either version."""
     declared = [body_of(body_of(params.get(name)).get("session")) for name in ("clientCapabilities", "capabilities")]
-    return frozenset(
-        tag for tag, name in ONLY_FOR.items() if any(body.get(name) not in (None, False) for body in declared)
-    )
+    return frozenset(tag for tag, name in ONLY_FOR.items() if any(it.get(name) not in (None, False) for it in declared))
 
 
 def only_for(frame: bytes) -> str | None:
