@@ -40,6 +40,7 @@ REVIEWED: dict[str, list[tuple[str, str, str]]] = {
     ],
     "codex-acp in version 2": [
         ("fail", "config.category.own-underscore", "session-config-options: collaboration_mode lacks the underscore"),
+        ("note", "lint.replay.messages-cleared", "session-setup: a replay adds to a message that the client has"),
     ],
     "gemini-cli": [DROPS_BAD_JSON, ODD_METHOD],
     "opencode-ai": [ANY_CURSOR, DROPS_BAD_JSON, ODD_METHOD],

@@ -37,7 +37,7 @@ async def test_a_real_agent_changes_its_model(agent, model, name, tmp_path):
     home, work = tmp_path / "home", repository(tmp_path / "work")
     home.mkdir()
     with ModelServer() as server:
-        talk = Conversation(command(agent, home), agent, work, environment(agent, server.url, home))
+        talk = Conversation(command(agent, home), agent, work, environment(agent, server.url, home), 1)
         async with talk.connect() as remote:
             session = await remote.new_session(work)
             offered = [it.model_id for it in session.state.models]

@@ -166,7 +166,7 @@ def test_a_real_agent_in_the_chat(agent, size, start, tmp_path):
         except Unavailable as missing:
             pytest.skip(str(missing))
         it = start(size, tokens, **variables)
-        it.sees("enter send", "shift+tab mode")
+        it.sees("enter send", "shift+tab allow")
         if agent.mode is not None:
             it.sees("Default")  # its settings are in the heading: the session is open
             it.press("C-g")
@@ -200,7 +200,7 @@ def test_a_real_agent_in_the_chat(agent, size, start, tmp_path):
         it.press("C-q")
         wait_until(it.has_ended)
         it = start(size, tokens, **variables)
-        it.sees("enter send", "shift+tab mode")
+        it.sees("enter send", "shift+tab allow")
         it.press("C-s")
         it.sees("Sessions", "Say hello.")
         it.write("Say hello")
