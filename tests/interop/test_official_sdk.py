@@ -34,7 +34,9 @@ def test_the_sdk_s_own_tests_pass_on_our_engine_but_for_those_with_a_reason(rele
     except Unavailable as missing:
         pytest.skip(str(missing))
     unexplained = {name for name in ours.failed if reason_of(name) is None}
-    if unexplained:  # some allow a program two seconds to start, which a busy machine does not keep
+    if unexplained:  # some count every warning, also of what tests before them left for the collector of garbage
+        unexplained -= run_tests(release, tmp_path, only=unexplained).passed
+    if unexplained:  # some allow a program a second or two to start, which a busy machine does not keep
         unexplained -= run_tests(release, tmp_path, on_ours=False).failed
     assert unexplained == set()
     assert len(ours.passed) >= {"0.12.1": 170, "1.0.0rc3": 350}[release]
