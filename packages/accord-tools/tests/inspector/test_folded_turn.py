@@ -162,7 +162,7 @@ def test_a_change_of_an_earlier_turn_says_what_it_changes_and_where_that_began(r
     last = recording.update("s1", "agent_message", messageId="m2", content=[{"type": "text", "text": "New"}])
     index = indexed(recording)
     message, tool, new = items(index, last)[1:]
-    first = index.turn_of(began).number
+    first = index.turn_of(began).prompt
     assert (summary(message), message["beganAt"], message["beganIn"]) == (("agent", "Final"), began, first)
     assert (tool["call"]["title"], tool["call"]["status"], tool["beganAt"]) == ("Build", "completed", call)
     assert "beganAt" not in new

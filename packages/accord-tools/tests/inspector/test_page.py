@@ -35,12 +35,29 @@ def has(page, text, selector="#main"):
     page.until(f"document.querySelector({json.dumps(selector)}).innerText.includes({json.dumps(text)})")
 
 
+def test_the_page_opens_with_who_spoke_to_whom_and_what_they_agreed_on(page):
+    has(page, "They agreed on version 1 of the protocol.")
+    assert page.texts(".parties section") == [
+        "Client\n\neditor 2\n\ndeclared no capabilities",
+        "Agent\n\ngives no name\n\nloadSession",
+    ]
+    assert page.text(".overview table").split() == ["session", "turns", "messages", "s1", "2", "27"]
+    has(page, "No message is chosen", "#detail")
+    page.click(".overview table button")
+    has(page, "Turn 1 of 2")
+    assert page.evaluate("document.querySelector('.conversation').scrollTop") == 0
+    page.press("]")
+    has(page, "Turn 2 of 2")
+    is_quiet(page)
+
+
 def test_the_conversation_is_shown_as_of_the_last_message(page):
+    page.press("G")
     has(page, "Turn ended")
     shown = page.text("#main")
     for text in (
         "Change them again",
-        "edit Edit notes.md",
+        "Edit notes.md",
         "completed",
         "answered after 2.00 s",
         "I have changed the notes.",
@@ -49,11 +66,12 @@ def test_the_conversation_is_shown_as_of_the_last_message(page):
         assert text in shown
     assert page.texts(".diff .line")[:2] == ["- one", "+ two"]
     assert page.texts(".option.chosen") == ["Allow"]
-    assert "Turn 3 of 3" in shown
+    assert "Turn 2 of 2" in shown
     is_quiet(page)
 
 
 def test_the_conversation_goes_back_in_time(page):
+    page.press("G")
     has(page, "Turn ended")
     slide(page, 20)
     page.until("document.querySelector('.status').innerText === 'pending'")
@@ -61,7 +79,7 @@ def test_the_conversation_goes_back_in_time(page):
     assert "Turn ended" not in page.text("#main")
     page.press("[")
     has(page, "Change the notes")
-    has(page, "Turn 2 of 3")
+    has(page, "Turn 1 of 2")
     is_quiet(page)
 
 
@@ -160,6 +178,10 @@ def test_a_search_shows_what_it_finds(page):
     page.press("Escape")
     page.until("document.querySelectorAll('.message').length > 10")
     assert [text for text in page.problems() if "400" not in text] == []
+    page.press("/")
+    page.type("no such words")
+    has(page, "No message fits no such words")
+    assert page.text("#search output") == "no match"
 
 
 def test_what_the_checks_find_is_shown_beside_its_message(show, recording):
@@ -256,9 +278,10 @@ def test_a_lent_command_shows_its_output_and_its_exit_code(show, recording):
     )
     recording.stop(2)
     page = show(recording.path)
-    page.press("1")
+    page.press("G")
     has(page, "1 failed")
     has(page, "terminal t1, exit code 2")
+    assert page.texts(".status") == ["pending", "exit code 2"]
     is_quiet(page)
 
 
@@ -268,24 +291,60 @@ def test_a_table_in_markdown_is_a_table(show, recording):
     recording.says("s1", "These:\n| name | cost |\n|---|--:|\n| `a` | 1 |\n| b \\| c | 2 |\n\nThat is all.")
     recording.stop(2)
     page = show(recording.path)
-    page.press("1")
+    page.press("G")
     has(page, "That is all.")
     assert page.texts(".markdown table td") == ["a", "1", "b | c", "2"]
     assert page.texts(".markdown table th") == ["name", "cost"]
     is_quiet(page)
 
 
-def test_every_turn_is_drawn_however_many_there_are(show, recording):
+def test_every_turn_is_shown_however_many_there_are(show, recording, tmp_path):
     recording.opening()
     for number in range(2, 2_302):
         recording.prompt(number, f"Prompt {number}")
         recording.stop(number)
-    page = show(recording.path)
+    other = Recording(tmp_path / "other.jsonl")
+    other.opening()
+    page = show(recording.path, other.path)
+    has(page, "2,300 turns", "#status")
     page.press("2")
     has(page, "Whole time")
     turns = "import('./source.js').then((it) => it.allTurns(document.querySelector('#traces').value))"
-    assert page.evaluate(f"{turns}.then((it) => it.at(-1).number)") == 2_300
+    assert page.evaluate(f"{turns}.then((it) => it.map((turn) => turn.prompt))") == list(range(2_301))
+    page.press("G")
+    page.until("document.querySelector('.row.chosen .turn span')?.innerText === '2,300'")
+    has(page, "turn 2,300", "#detail")
+    page.press("5")
+    has(page, "The first 200 of 2,300 turns.")
+    for shown in ("400", "800", "1,600", "2,300"):
+        page.click(".compare p button")
+        page.until(
+            f"[...document.querySelectorAll('.compare th')].at(-1).innerText === 'turn {shown.replace(',', '')}'"
+        )
+    assert page.texts(".compare p button") == []
     is_quiet(page)
+
+
+def test_only_new_turns_are_asked_for_when_a_trace_grows(show, recording):
+    recording.opening()
+    recording.turn(2)
+    page = show(recording.path)
+    turns = "import('./source.js').then((it) => it.allTurns(document.querySelector('#traces').value))"
+    assert page.evaluate(f"{turns}.then((it) => it.length)") == 2
+    page.evaluate("window.asked = []; window.real = fetch; 0")
+    page.evaluate("window.fetch = (url, ...more) => (asked.push(url), real(url, ...more)); 0")
+    recording.turn(3)
+    has(page, "2 turns", "#status")
+    assert page.evaluate(f"{turns}.then((it) => it.map((turn) => turn.stop))") == ["", "end_turn", "end_turn"]
+    asked = page.evaluate("asked.filter((url) => url.includes('/turns?'))")
+    assert all("from=2" in url or "from=3" in url for url in asked)
+
+
+def test_the_help_opens_at_its_top(page):
+    page.press("?")
+    page.until("document.querySelector('#help').open")
+    assert page.evaluate("document.querySelector('#help').scrollTop") == 0
+    assert page.evaluate("document.activeElement.innerText") == "Close"
 
 
 def test_the_views_are_tabs_of_a_list_that_holds_nothing_else(page):
@@ -297,5 +356,9 @@ def test_a_narrow_page_has_the_message_below_the_view(page):
     page.call("Emulation.setDeviceMetricsOverride", width=390, height=800, deviceScaleFactor=1, mobile=False)
     page.until("document.querySelector('#main').clientWidth === 390")
     assert page.evaluate("document.documentElement.scrollWidth") == 390
-    below = "document.querySelector('#detail').offsetTop >= document.querySelector('#main').offsetTop + 100"
-    assert page.evaluate(below)
+    assert page.evaluate("getComputedStyle(document.querySelector('#detail')).display") == "none"  # nothing is chosen
+    page.press("G")
+    page.until("document.querySelector('#detail').offsetTop >= document.querySelector('#main').offsetTop + 100")
+    has(page, "turn 2", "#detail")
+    page.click("#detail .narrow")
+    page.until("document.querySelector('#detail').offsetParent === null")

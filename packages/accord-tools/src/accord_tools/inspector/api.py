@@ -225,6 +225,7 @@ def _row(trace: OpenTrace, params: Params) -> int:
 def _turns(trace: OpenTrace, params: Params) -> Any:
     first, count = params.number("from", 0), params.number("n", 200, MOST_TURNS)
     return {
+        "generation": trace.generation,
         "total": len(trace.index.turns),
         "turns": [turn.plain() for turn in trace.index.turns[first : first + count]],
     }
@@ -257,15 +258,16 @@ def conversation_at(index: TraceIndex, folds: Folds, row: int, session: int = 0)
     """The turn at a message, folded up to and with it; `session` is for messages of no session."""
     number = index.columns.session[row] or session or _session_before(index, row)
     if not 0 < number < len(index.sessions):
-        return {"session": 0, "turn": None, "turns": [], "items": [], "leftOut": 0, "settings": {}}
+        return {"session": 0, "turn": None, "before": None, "after": None, "items": [], "leftOut": 0, "settings": {}}
     rows = index.sessions[number]
-    turn = rows.turn_at(row)
+    turn, place = rows.turn_at(row), rows.place_at(row)
     return {
         "session": number,
         "name": rows.name,
         "row": row,
         "turn": None if turn is None else turn.plain(),
-        "turns": [it.number for it in rows.turns],
+        "before": rows.turns[place - 1].number if place > 0 else None,
+        "after": rows.turns[place + 1].number if place + 1 < len(rows.turns) else None,
         **folds.at(number, turn, row + 1).plain(),
         "settings": settings_at(index, number, row + 1),
     }

@@ -171,7 +171,7 @@ class FoldedTurn:
         if row is None or row >= self._first:
             return {}
         turn = index.sessions[self._session].turn_at(row)
-        return {"beganAt": row, "beganIn": None if turn is None else turn.number}
+        return {"beganAt": row, "beganIn": 0 if turn is None else turn.prompt}
 
     def _add_request(self, row: int, method: str, message: dict[str, Any], params: dict[str, Any]) -> None:
         if method == PROMPT:

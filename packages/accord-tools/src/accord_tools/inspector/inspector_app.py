@@ -92,6 +92,8 @@ class InspectorApp:
         await self.library.close()
 
     async def _handle(self, scope: Event, receive: Receive, send: Send) -> None:
+        if self._is_closed.is_set():
+            raise Refusal(503, "the inspector has ended")
         headers = headers_of(scope)
         self._access.check_sender(headers)
         if scope["method"] != "GET":

@@ -144,13 +144,15 @@ TurnKind = Literal["opening", "prompt", "replay"]
 
 
 class Turn:
-    """The part of a session from one prompt to the next."""
+    """The part of a session from one prompt to the next. People count those with a prompt: turn 1 is the first."""
 
-    __slots__ = ("begin", "end", "ended_at", "error", "first", "kind", "number", "session", "stop")
+    __slots__ = ("begin", "end", "ended_at", "error", "first", "kind", "number", "prompt", "session", "stop")
 
-    def __init__(self, number: int, session: int, kind: TurnKind, first: int, begin: float) -> None:
+    def __init__(self, number: int, session: int, kind: TurnKind, first: int, begin: float, prompt: int) -> None:
         self.number = number
-        """Its place among all turns of the trace."""
+        """Its place among all parts of the trace."""
+        self.prompt = prompt
+        """Its number among the turns with a prompt, of all sessions, from 1 on; 0 without a prompt."""
         self.session = session
         self.kind: TurnKind = kind
         self.first = first
@@ -172,6 +174,7 @@ class Turn:
         """The turn as the page gets it."""
         return {
             "number": self.number,
+            "prompt": self.prompt,
             "session": self.session,
             "kind": self.kind,
             "first": self.first,
@@ -214,14 +217,18 @@ class SessionRows:
         self.turns.append(turn)
         self._firsts.append(turn.first)
 
+    def place_at(self, row: int) -> int:
+        """The place among the session's turns of the one that a row belongs to; -1 before the first."""
+        return bisect_right(self._firsts, row) - 1
+
     def turn_at(self, row: int) -> Turn | None:
         """The turn that a row belongs to; None before the first."""
-        place = bisect_right(self._firsts, row) - 1
+        place = self.place_at(row)
         return self.turns[place] if place >= 0 else None
 
     def next_turn(self, turn: Turn) -> Turn | None:
         """The turn after this one."""
-        place = bisect_right(self._firsts, turn.first)
+        place = self.place_at(turn.first) + 1
         return self.turns[place] if place < len(self.turns) else None
 
     def note_setting(self, update: str, row: int) -> None:
@@ -238,7 +245,12 @@ class SessionRows:
 
     def plain(self) -> dict[str, Any]:
         """The session as the page gets it."""
-        return {"number": self.number, "name": self.name, "count": self.count, "turns": len(self.turns)}
+        return {
+            "number": self.number,
+            "name": self.name,
+            "count": self.count,
+            "turns": sum(1 for turn in self.turns if turn.prompt),
+        }
 
 
 SLICE = 1024 * 1024
@@ -273,6 +285,8 @@ class TraceIndex:
         self.sessions: list[SessionRows] = [SessionRows(0, "")]
         """By their numbers; number 0 stands for messages of no session."""
         self.turns: list[Turn] = []
+        self.prompts = 0
+        """How many turns have a prompt."""
         self.problem: str | None = None
         """Why the rest of the file is not read; None while all is well."""
         self.initialized: tuple[int, int] | None = None
@@ -496,7 +510,8 @@ class TraceIndex:
             self.initialized = (self.columns.pair[row], row)
 
     def _begin_turn(self, session: SessionRows, kind: TurnKind, row: int, time: float) -> Turn:
-        turn = Turn(len(self.turns), session.number, kind, row, time)
+        self.prompts += kind == "prompt"
+        turn = Turn(len(self.turns), session.number, kind, row, time, self.prompts if kind == "prompt" else 0)
         self.turns.append(turn)
         session.add_turn(turn)
         return turn

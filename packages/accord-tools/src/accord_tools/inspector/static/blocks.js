@@ -45,10 +45,16 @@ function picture(value) {
 }
 
 /** What a lent command has written, and how it ended. */
-function terminal(id, { output, exitCode, signal } = {}) {
-  const ended = signal ? `ended by ${text(signal)}` : exitCode === undefined ? "" : `exit code ${exitCode}`;
-  return el("div", {}, el("p", {}, `▣ terminal ${id}`, ended && el("span", { class: exitCode === 0 ? "" : "category-error" }, `, ${ended}`)), output ? el("pre", {}, output) : null);
+export function terminal(id, { output, exitCode, signal } = {}) {
+  const ended = ending({ exitCode, signal });
+  return el("div", {}, el("p", {}, `▣ terminal ${id}`, ended && el("span", { class: exitCode === 0 ? "" : "category-error" }, `, ${ended}`)), output ? el("pre", { class: "output" }, output) : null);
 }
+
+/** How a command ended, in words; nothing while it runs. */
+const ending = ({ exitCode, signal }) => (signal ? `ended by ${text(signal)}` : Number.isInteger(exitCode) ? `exit code ${exitCode}` : "");
+
+/** Badges of the commands of a tool call that failed, whatever status the agent gave the call. */
+export const failures = (terminals = {}) => Object.values(terminals).filter((it) => it.signal || it.exitCode > 0).map((it) => el("span", { class: "status failed" }, ending(it)));
 
 /** What a tool call has produced; `terminals` has the output of lent commands by their ids. */
 export function toolContent(parts, terminals = {}) {
@@ -59,6 +65,10 @@ export function toolContent(parts, terminals = {}) {
     return tree(part, 1);
   });
 }
+
+/** What a tool call does, and its kind unless its title begins with it. */
+export const toolTitle = ({ title, kind, id, toolCallId }) => [
+  el("b", {}, text(title) || text(id ?? toolCallId)), text(kind) && !text(title).toLowerCase().startsWith(kind) && el("span", { class: "category-quiet" }, ` ${kind}`)];
 
 /** The status of a tool call as a badge. */
 export const statusBadge = (status) => el("span", { class: `status ${/^[a-z_]+$/.test(status) ? status : ""}` }, text(status).replaceAll("_", " "));

@@ -63,12 +63,12 @@ export class Commands {
     const dialog = byId("help");
     const rows = this.table.flatMap((command) => [el("dt", {}, command.keys.map((key) => [el("kbd", {}, named(key)), " "])), el("dd", {}, command.name)]);
     dialog.replaceChildren(
-      el("h2", {}, "Keys"), el("dl", {}, rows, el("dt", {}, el("kbd", {}, "Ctrl-K")), el("dd", {}, "All commands")),
+      el("button", { type: "button", class: "close", onclick: () => dialog.close() }, "Close"), el("h2", {}, "Keys"), el("dl", {}, rows, el("dt", {}, el("kbd", {}, "Ctrl-K")), el("dd", {}, "All commands")),
       el("h2", {}, "Search"),
       el("p", {}, "All have to hold; a minus before one negates it."),
-      el("dl", {}, (get().summary?.filters ?? []).map(([example, shows]) => [el("dt", {}, el("code", {}, example)), el("dd", {}, shows)])),
-      el("button", { type: "button", onclick: () => dialog.close() }, "Close"));
+      el("dl", {}, (get().summary?.filters ?? []).map(([example, shows]) => [el("dt", {}, el("code", {}, example)), el("dd", {}, shows)])));
     dialog.showModal();
+    dialog.scrollTop = 0;
   }
 }
 

@@ -6,7 +6,8 @@ import { flat, frames } from "./frames.js";
 import { allTurns, askTrace } from "./source.js";
 import { get, look, set, watch } from "./store.js";
 
-const MOST = 200;
+const MOST = 200; // members that differ
+const SHOWN = 200; // turns that are drawn at first, and more with each click
 const MATTERS = new Set(["protocol", "failed turns"]); // two traces always differ in the other facts
 
 export class Compare {
@@ -16,6 +17,7 @@ export class Compare {
     this.node = el("div", { class: "compare", tabindex: 0 }, this.messages, this.traces);
     main.append(this.node);
     this.other = null;
+    this.shown = SHOWN;
     this.stop = watch((changed) => {
       if (changed.has("trace")) this.load();
       if (["row", "marked", "trace"].some((name) => changed.has(name))) this.loadMessages();
@@ -27,7 +29,7 @@ export class Compare {
   /** The marked message beside the one that is looked at. */
   async loadMessages() {
     const { marked, trace, row, status, summary } = get();
-    if (!marked || !status?.count) {
+    if (!marked || !status?.count || row < 0) {
       this.messages.replaceChildren(el("p", { class: "category-quiet" }, "Two messages: press m at one of them, look at the other one, also in another trace, then press d."));
       return;
     }
@@ -69,19 +71,24 @@ export class Compare {
       this.other = select.value;
       this.load();
     });
-    const sides = await Promise.all([trace, this.other].map((id) => this.side(id)));
-    this.names = sides.map(({ summary }) => summary.name);
-    this.traces.replaceChildren(el("div", {}, el("p", {}, "Compared with ", select), this.overview(sides), this.declared(sides), this.turns(sides)));
+    this.sides = await Promise.all([trace, this.other].map((id) => this.side(id)));
+    this.names = this.sides.map(({ summary }) => summary.name);
+    this.drawTraces(select);
+  }
+
+  drawTraces(select) {
+    const { sides } = this;
+    this.traces.replaceChildren(el("div", {}, el("p", {}, "Compared with ", select), this.overview(sides), this.declared(sides), this.turns(sides, select)));
   }
 
   async side(id) {
     const summary = await askTrace(id, "");
     const turns = await allTurns(id);
-    return { summary, turns: turns.filter((turn) => turn.kind === "prompt") };
+    return { summary, turns: turns.filter((turn) => turn.prompt) };
   }
 
   table(title, heads, rows) {
-    return el("table", {}, el("caption", { class: "hidden" }, title), el("tr", {}, heads.map((head) => el("th", {}, head))), rows);
+    return el("table", {}, el("caption", { class: "hidden" }, title), el("tr", {}, heads.map((head) => el(head ? "th" : "td", {}, head))), rows);
   }
 
   row(name, left, right, matters = true) {
@@ -111,8 +118,9 @@ export class Compare {
     return this.table("Declared", ["declared differently", a.summary.name, b.summary.name], parts.slice(0, MOST));
   }
 
-  turns([a, b]) {
-    const count = Math.min(Math.max(a.turns.length, b.turns.length), MOST);
+  turns([a, b], select) {
+    const all = Math.max(a.turns.length, b.turns.length);
+    const count = Math.min(all, this.shown);
     const text = (turn) => (turn ? `${turn.error ? "error" : turn.stop || "goes on"}, ${turn.end === null ? "" : duration(turn.end - turn.begin)}` : "—");
     const rows = Array.from({ length: count }, (_, at) => {
       const [left, right] = [a.turns[at], b.turns[at]];
@@ -120,6 +128,12 @@ export class Compare {
       const button = left && right ? el("button", { type: "button", class: "plain", title: "Compare the last messages of both", onclick: () => this.chooseTurn(left, right) }, `turn ${at + 1}`) : `turn ${at + 1}`;
       return el("tr", { class: isSame ? "" : "other" }, el("th", {}, button), el("td", {}, text(left)), el("td", {}, text(right)));
     });
-    return [this.table("Turns", ["turn by turn", a.summary.name, b.summary.name], rows), a.turns.length > MOST && el("p", {}, `The first ${plural(MOST, "turn")}.`)];
+    return [this.table("Turns", ["turn by turn", a.summary.name, b.summary.name], rows), all > count && el("p", {}, `The first ${whole(count)} of ${plural(all, "turn")}. `, el("button", { type: "button", onclick: () => this.drawMore(select) }, `${whole(Math.min(all - count, this.shown))} more`))];
+  }
+
+  /** Draw twice as many turns. */
+  drawMore(select) {
+    this.shown *= 2;
+    this.drawTraces(select);
   }
 }

@@ -1,8 +1,9 @@
 // The conversation: what one turn of a session amounts to, as of the message that is looked at.
 
-import { blocks, plan, statusBadge, toolContent } from "./blocks.js";
+import { blocks, failures, plan, statusBadge, toolContent, toolTitle } from "./blocks.js";
 import { el } from "./dom.js";
 import { clock, duration, plural, whole } from "./format.js";
+import { overview } from "./overview.js";
 import { allTurns, askTrace } from "./source.js";
 import { get, look, watch } from "./store.js";
 import { tree } from "./tree.js";
@@ -14,7 +15,7 @@ export class Conversation {
     this.session = 0;
     this.stop = watch((changed) => {
       if (changed.has("row") || changed.has("trace") || changed.has("generation")) this.load();
-      else if (changed.has("status") && !this.shown) this.load();
+      else if (changed.has("status") && (!this.shown || get().row < 0)) this.load();
     });
     this.load();
   }
@@ -29,6 +30,11 @@ export class Conversation {
     this.request?.abort();
     if (!trace || !status?.count) {
       this.node.replaceChildren(el("p", { class: "empty" }, "The trace has no messages yet."));
+      return;
+    }
+    if (row < 0) {
+      this.shown = undefined;
+      this.drawOverview();
       return;
     }
     this.request = new AbortController();
@@ -53,40 +59,46 @@ export class Conversation {
   }
 
   async turn(by) {
-    const turns = this.shown?.turns ?? [];
-    const at = turns.indexOf(this.shown?.turn?.number) + by;
-    if (at < 0 || at >= turns.length) return;
-    const { turns: [found] } = await askTrace(get().trace, "turns", { from: turns[at], n: 1 });
-    const row = by > 0 || found.last === null ? (found.last ?? found.first) : found.last;
-    look(row);
+    const number = by > 0 ? this.shown?.after : this.shown?.before;
+    if (number === null || number === undefined) return;
+    const { turns: [found] } = await askTrace(get().trace, "turns", { from: number, n: 1 });
+    this.read(found);
+  }
+
+  /** Show a whole turn, from its beginning on. */
+  read(turn) {
+    this.fromTop = true;
+    look(turn.last ?? turn.first);
   }
 
   draw() {
     const { items, leftOut, settings } = this.shown;
-    const parts = [this.bar()];
-    if (!this.shown.session) parts.push(this.sessions());
-    parts.push(this.settings(settings));
+    if (!this.shown.session) {
+      this.drawOverview();
+      return;
+    }
+    const parts = [this.bar(), this.settings(settings)];
     if (leftOut) parts.push(el("p", { class: "empty" }, `${whole(leftOut)} earlier items of this turn are left out: move to an earlier message to see them.`));
     const { row } = get();
     parts.push(...items.map((item) => this.item(item, row)));
     this.node.replaceChildren(...parts);
     const chosen = this.node.querySelector(".item.chosen");
-    if (chosen) chosen.scrollIntoView({ block: "nearest" });
+    if (this.fromTop) this.node.scrollTop = 0;
+    else if (chosen) chosen.scrollIntoView({ block: "nearest" });
+    this.fromTop = false;
   }
 
   bar() {
-    const { turn, turns, session } = this.shown;
-    if (!session) return el("div", { class: "bar" }, "This message belongs to no session.");
+    const { turn, before, after } = this.shown;
     const { row, status } = get();
     const [first, last] = [turn?.first ?? 0, turn?.last ?? status.count - 1];
     const slider = el("input", { type: "range", min: first, max: Math.max(last, row), "aria-label": "Message", title: "The state as of this message" });
     slider.value = String(row); // after its bounds, which would cut it
     slider.addEventListener("input", () => look(Number(slider.value)));
-    const at = turns.indexOf(turn?.number);
     return el("div", { class: "bar" },
-      el("button", { type: "button", title: "Previous turn ([)", disabled: at <= 0, onclick: () => this.turn(-1) }, "‹"),
-      el("span", {}, turn?.kind === "prompt" ? `Turn ${at + 1} of ${turns.length}` : turn?.kind === "replay" ? "Replay" : "Opening"),
-      el("button", { type: "button", title: "Next turn (])", disabled: at >= turns.length - 1, onclick: () => this.turn(1) }, "›"),
+      el("button", { type: "button", title: "Previous turn ([)", "aria-label": "Previous turn", disabled: before === null, onclick: () => this.turn(-1) }, "‹"),
+      el("span", {}, turn?.prompt ? `Turn ${whole(turn.prompt)} of ${whole(status.turns)}` : turn?.kind === "replay" ? "Replay" : "Opening"),
+      el("button", { type: "button", title: "Next turn (])", "aria-label": "Next turn", disabled: after === null, onclick: () => this.turn(1) }, "›"),
       this.picker(),
       slider,
       el("span", { class: "mono" }, `as of #${whole(row)}`),
@@ -104,15 +116,13 @@ export class Conversation {
 
   async openSession(number) {
     const turns = await allTurns(get().trace);
-    const turn = turns.find((it) => it.session === number);
+    const turn = turns.find((it) => it.session === number && it.prompt) ?? turns.find((it) => it.session === number);
     this.session = number;
-    if (turn) look(turn.last ?? turn.first);
+    if (turn) this.read(turn);
   }
 
-  sessions() {
-    const sessions = get().summary?.sessionList ?? [];
-    return el("div", {}, sessions.length ? el("p", {}, "Sessions of this trace:") : el("p", { class: "empty" }, "The trace has no session."),
-      sessions.map((it) => el("p", {}, el("button", { type: "button", onclick: () => this.openSession(it.number) }, it.name), ` ${plural(it.turns, "turn")}, ${plural(it.count, "message")}`)));
+  drawOverview() {
+    this.node.replaceChildren(overview(get(), (number) => this.openSession(number)));
   }
 
   settings(settings) {
@@ -143,13 +153,12 @@ export class Conversation {
   /** What changes here, where it began in an earlier turn. */
   beginning(item) {
     if (item.beganAt === undefined) return null;
-    const turn = this.shown.turns.indexOf(item.beganIn) + 1;
-    return el("button", { type: "button", class: "plain", title: "Show where it began", onclick: () => look(item.beganAt) }, turn ? `changes turn ${turn}` : "changes an earlier turn");
+    return el("button", { type: "button", class: "plain", title: "Show where it began", onclick: () => look(item.beganAt) }, item.beganIn ? `changes turn ${whole(item.beganIn)}` : "changes an earlier turn");
   }
 
   title(item) {
     if (item.type === "message") return [el("b", {}, { user: "User", agent: "Agent", thought: "Thought" }[item.speaker] ?? item.speaker)];
-    if (item.type === "tool") return [el("b", {}, `${item.call.kind} ${item.call.title || item.call.id}`), statusBadge(item.call.status)];
+    if (item.type === "tool") return [...toolTitle(item.call), statusBadge(item.call.status), ...failures(item.terminals)];
     if (item.type === "permission") return [el("b", {}, "Permission"), el("span", {}, item.answer === undefined ? "waiting for the user" : `answered after ${duration(item.took)}`)];
     if (item.type === "question") return [el("b", {}, "Question"), el("span", {}, item.answer === undefined ? "waiting for the user" : item.answer)];
     if (item.type === "request") return [el("b", {}, item.method), el("span", { class: item.failed ? "category-error" : "" }, `${item.detail}${item.answer === undefined ? " …" : item.answer ? ` → ${item.answer}` : ""}`)];

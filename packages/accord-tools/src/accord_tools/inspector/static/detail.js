@@ -1,8 +1,8 @@
 // The pane beside the views: one message, rendered, as a tree, and raw.
 
-import { block, blocks, plan, statusBadge, toolContent } from "./blocks.js";
+import { block, blocks, plan, statusBadge, terminal, toolContent, toolTitle } from "./blocks.js";
 import { byId, el } from "./dom.js";
-import { bytes, clock, duration, whole } from "./format.js";
+import { bytes, clock, duration, turnName, whole } from "./format.js";
 import { ANSWER, ERROR, kindWord } from "./kinds.js";
 import { asPython, asTest } from "./code.js";
 import { badge } from "./messages.js";
@@ -26,7 +26,10 @@ export class Detail {
   async load(whole = false) {
     const { trace, row, status } = get();
     this.request?.abort();
-    if (!trace || !status?.count) return;
+    document.body.classList.toggle("nothing-chosen", row < 0);
+    if (row < 0) this.drawNothing();
+    if (!trace || !status?.count || row < 0) return;
+    if (matchMedia("(max-width: 720px)").matches) document.body.classList.remove("no-detail");
     this.request = new AbortController();
     this.found = status.findings;
     try {
@@ -36,6 +39,14 @@ export class Detail {
     } catch (error) {
       if (error.name !== "AbortError") this.node.replaceChildren(el("p", { class: "empty" }, error.message));
     }
+  }
+
+  drawNothing() {
+    this.message = undefined;
+    this.node.replaceChildren(el("div", { class: "empty" },
+      el("h2", {}, "No message is chosen"),
+      el("p", {}, "Click on a row, on a part of the conversation, or on the time above: the message behind it is shown here, rendered, as a tree and raw."),
+      el("p", {}, el("kbd", {}, "j"), " ", el("kbd", {}, "k"), " next and previous, ", el("kbd", {}, "/"), " search, ", el("kbd", {}, "?"), " all keys.")));
   }
 
   show(form) {
@@ -89,7 +100,7 @@ export class Detail {
       message.hop,
       bytes(message.size),
       message.latency !== null && `took ${duration(message.latency)}`,
-      message.turn !== null && `turn ${message.turn + 1}`,
+      message.turn > 0 && turnName({ prompt: message.turn }),
       message.session && get().summary?.sessionList?.[message.session - 1]?.name,
     ];
     const forms = Object.entries(FORMS).map(([form, name]) => el("button", { type: "button", "aria-pressed": String(form === this.form), onclick: () => this.show(form) }, name));
@@ -100,7 +111,8 @@ export class Detail {
         el("div", { class: "facts" }, facts.filter(Boolean).map((fact) => el("span", {}, fact))),
         el("div", { class: "actions" }, forms, pair, el("button", { type: "button", title: "Copy the message (y)", onclick: () => this.copy() }, "Copy"),
           el("button", { type: "button", title: "Copy a program that sends it (Y)", onclick: () => this.copyCode(false) }, "Python"),
-          el("button", { type: "button", title: "Copy a test that sends it (T)", onclick: () => this.copyCode(true) }, "Test")),
+          el("button", { type: "button", title: "Copy a test that sends it (T)", onclick: () => this.copyCode(true) }, "Test"),
+          el("button", { type: "button", class: "narrow", onclick: () => document.body.classList.add("no-detail") }, "Close")),
         el("div", { class: "said", role: "status" }),
       ),
       el("div", { class: "detail-body", tabindex: 0 }, this.findings(message), this.body(message)),
@@ -144,7 +156,7 @@ function rendered(message, value) {
   }
   if (value?.error) return [el("p", { class: "category-error" }, `${value.error.code ?? ""} ${value.error.message ?? ""}`), value.error.data !== undefined && tree(value.error.data, 2)];
   if (typeof value?.result?.content === "string") return el("pre", { class: "output" }, value.result.content);
-  if (typeof value?.result?.output === "string") return el("pre", { class: "output" }, value.result.output);
+  if (typeof value?.result?.output === "string") return terminal("", { output: value.result.output, ...value.result.exitStatus });
   if (typeof params.content === "string") return [el("p", {}, String(params.path ?? "")), el("pre", { class: "output" }, params.content)];
   return tree(value?.params ?? value?.result ?? value, 4);
 }
@@ -159,7 +171,7 @@ function renderedUpdate(update) {
 
 function toolCall(call) {
   return el("div", {},
-    el("p", {}, el("b", {}, `${call.kind ?? ""} ${call.title ?? call.toolCallId ?? ""}`), " ", call.status && statusBadge(String(call.status))),
+    el("p", {}, toolTitle(call), " ", call.status && statusBadge(String(call.status))),
     Array.isArray(call.locations) && el("p", {}, call.locations.map((location) => el("code", {}, `${location?.path ?? ""}${location?.line ? `:${location.line}` : ""} `))),
     toolContent(call.content),
     call.rawInput !== undefined && el("details", {}, el("summary", {}, "input"), tree(call.rawInput, 2)),

@@ -29,5 +29,8 @@ export function bytes(count) {
   return `${(count / 1e9).toFixed(2)} GB`;
 }
 
+/** A turn by the number that it has everywhere; what comes before the first prompt has none. */
+export const turnName = (turn) => (turn.prompt ? `turn ${whole(turn.prompt)}` : turn.kind);
+
 export const whole = (number) => number.toLocaleString("en");
-export const plural = (count, noun) => `${whole(count)} ${noun}${count === 1 ? "" : "s"}`;
+export const plural = (count, noun, several = `${noun}s`) => `${whole(count)} ${count === 1 ? noun : several}`;

@@ -17,7 +17,7 @@ export class Latency {
     this.chosen = -1; // of the methods; -1 means all
     this.canvas = el("canvas", { tabindex: 0, "aria-label": "Latency over time" });
     this.tip = el("div", { class: "tip", hidden: true });
-    this.table = el("div", { class: "latencies" });
+    this.table = el("div", { class: "latencies", tabindex: 0 });
     this.node = el("div", { class: "latency", tabindex: 0 }, el("div", { class: "chart" }, this.canvas, this.tip), this.table);
     main.append(this.node);
     this.canvas.addEventListener("pointermove", (event) => this.point(event));
@@ -87,7 +87,7 @@ export class Latency {
       return;
     }
     const slowest = Math.max(...this.methods.map((it) => it.max), 1e-6);
-    const heads = ["method", "answers", "errors", "half within", "95 % within", "slowest", "in all", "each answer, fast to slow"];
+    const heads = ["method", "answers", "errors", "p50", "p95", "max", "total", "each answer, fast to slow"];
     const rows = this.methods.map((it, at) => el("tr", { class: at === this.chosen ? "chosen" : "", onclick: () => this.move((at === this.chosen ? -1 : at) - this.chosen) },
       el("td", {}, el("i", { class: `back-${kindOfMethod(it.method)}` }), it.method),
       [whole(it.count), it.errors ? whole(it.errors) : "", duration(it.p50), duration(it.p95), duration(it.max), duration(it.total)].map((text) => el("td", { class: "figure" }, text)),
@@ -95,7 +95,7 @@ export class Latency {
     this.table.replaceChildren(
       el("p", { class: "category-quiet" }, "j and k choose a method, ] and [ go through its requests, the slowest first. A click does both."),
       el("table", {}, el("tr", {}, heads.map((head) => el("th", {}, head))), rows),
-      this.leftOut ? el("p", { class: "category-quiet" }, `${plural(this.leftOut, "more method")}, with less time in all.`) : "");
+      this.leftOut ? el("p", { class: "category-quiet" }, `${plural(this.leftOut, "more method")}, with a smaller total.`) : "");
     this.table.querySelector(".chosen")?.scrollIntoView({ block: "nearest" });
   }
 

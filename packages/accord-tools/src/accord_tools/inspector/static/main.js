@@ -19,12 +19,13 @@ const TABS = { conversation: ["Conversation", Conversation], timeline: ["Timelin
 
 let view = null;
 let following = null;
+let growing = false; // whether the trace has grown since it was first read whole
 
 function drawTabs() {
   const { tab, view: rows, query } = get();
   const buttons = Object.entries(TABS).map(([name, [title]]) => el("button", { type: "button", role: "tab", id: `tab-${name}`, "aria-selected": String(name === tab), onclick: () => set({ tab: name }) }, title));
-  const shows = { runs: "runs as one row", all: "every message" }[rows] ?? `found: ${query}`;
-  byId("tabs").replaceChildren(el("div", { role: "tablist", "aria-label": "Views" }, buttons), el("span", { class: "right" }, shows, el("button", { type: "button", title: "C", onclick: toggleRuns }, rows === "runs" ? "Every message" : "Runs")));
+  const shows = { runs: "chunks grouped", all: "every message" }[rows] ?? `found: ${query}`;
+  byId("tabs").replaceChildren(el("div", { role: "tablist", "aria-label": "Views" }, buttons), el("span", { class: "right" }, el("span", {}, shows), el("button", { type: "button", title: "C", onclick: toggleRuns }, rows === "runs" ? "Every message" : "Group chunks")));
 }
 
 function openTab() {
@@ -44,7 +45,7 @@ function drawStatus(problem = null) {
   const share = status.size ? Math.floor((status.read / status.size) * 100) : 100;
   const marked = get().marked;
   const parts = [
-    plural(status.count, "message"), plural(status.sessions, "session"), plural(status.turns, "turn"), `${whole(status.errors)} errors and notes`, status.findings > 0 && plural(status.findings, "finding"), status.open > 0 && plural(status.open, "open request"),
+    plural(status.count, "message"), plural(status.sessions, "session"), plural(status.turns, "turn"), plural(status.errors, "error or note", "errors and notes"), status.findings > 0 && plural(status.findings, "finding"), status.open > 0 && plural(status.open, "open request"),
     clock(status.end - (summary?.begin ?? 0)), bytes(status.size), share < 100 && `${share} % read`, marked && `marked #${whole(marked.row)}${marked.trace === trace ? "" : ` of ${marked.name}`}`,
   ];
   byId("status").replaceChildren(...parts.filter(Boolean).map((part) => el("span", {}, part)), (problem || status.problem) ? el("span", { class: "problem" }, problem?.message ?? status.problem) : "");
@@ -52,11 +53,10 @@ function drawStatus(problem = null) {
   byId("badge").replaceChildren(found?.live ? el("span", { class: "live" }, "● live ") : "", `${found?.peer || summary?.header?.peer || ""}`);
 }
 
-/** The newest message is looked at until the reader chooses another. */
-function followEnd(status) {
-  if (get().following && status.count && status.read >= status.size) {
-    set({ row: status.count - 1 });
-  }
+/** A page opens at the beginning. Once the trace grows, its newest message is looked at until the reader chooses one. */
+function followEnd(before, status) {
+  if (before?.read >= before?.size && status.count > before.count) growing = true;
+  if (growing && get().following && status.read >= status.size) set({ row: status.count - 1 });
 }
 
 async function take(status, problem) {
@@ -67,8 +67,8 @@ async function take(status, problem) {
   const before = get().status;
   const isOther = before && before.generation !== status.generation;
   if (!get().summary?.begin || before?.sessions !== status.sessions || isOther) set({ summary: await askTrace(get().trace, "") });
-  set({ status, generation: status.generation, ...(isOther ? { row: 0, view: "runs" } : {}) });
-  followEnd(status);
+  set({ status, generation: status.generation, ...(isOther ? { row: -1, view: "runs" } : {}) });
+  followEnd(before, status);
   drawStatus();
 }
 
@@ -77,10 +77,10 @@ async function openTrace(id) {
   following = new AbortController();
   const { signal } = following;
   const summary = await askTrace(id, "");
+  growing = false;
   document.title = `${summary.name} · Accord inspector`;
-  set({ trace: id, summary, status: summary, row: 0, time: undefined, range: null, following: true, generation: summary.generation });
+  set({ trace: id, summary, status: summary, row: -1, time: undefined, range: null, following: true, generation: summary.generation });
   byId("traces").value = id;
-  followEnd(summary);
   drawStatus();
   source.live(id, (status, problem) => !signal.aborted && take(status, problem), signal);
 }
@@ -99,12 +99,12 @@ function move(by) {
 
 function ends(isLast) {
   if (isLast) return look(get().status.count - 1);
-  return view?.length === undefined ? look(0) : move(-view.length);
+  return view?.length === undefined ? look(0) : move(-view.length - 1);
 }
 
 function mark() {
   const { trace, row, summary } = get();
-  set({ marked: { trace, row, name: summary.name } });
+  if (row >= 0) set({ marked: { trace, row, name: summary.name } });
 }
 
 function toggleTheme() {
@@ -143,7 +143,7 @@ async function start() {
     { name: "Show errors", keys: ["e"], run: () => search.search("status:error") },
     { name: "Show what the checks found", keys: ["h"], run: () => search.search("has:finding") },
     { name: "Show permissions", keys: ["a"], run: () => search.search("method:request_permission") },
-    { name: "Every message, or runs as one row", keys: ["c"], run: toggleRuns },
+    { name: "Every message, or chunks grouped", keys: ["c"], run: toggleRuns },
     { name: "Conversation", keys: ["1"], run: () => set({ tab: "conversation" }) },
     { name: "Timeline", keys: ["2", "t"], run: () => set({ tab: "timeline" }) },
     { name: "Sequence", keys: ["3"], run: () => set({ tab: "sequence" }) },

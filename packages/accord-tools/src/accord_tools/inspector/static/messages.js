@@ -24,7 +24,9 @@ export class RowList {
         look(row[NUMBER]);
       },
     });
-    this.place = 0;
+    this.place = -1;
+    this.note = el("p", { class: "empty", role: "status", hidden: true });
+    this.nodes = [this.note, this.list.node];
     this.stop = watch((changed) => this.changed(changed));
     this.start();
   }
@@ -47,15 +49,25 @@ export class RowList {
     return view === "all" ? (status?.count ?? 0) : (found ?? 0);
   }
 
+  /** Say why there are no rows. */
+  drawNote() {
+    const { view, query, isSearched } = get();
+    this.note.hidden = this.total() > 0;
+    this.note.textContent = ["runs", "all"].includes(view) ? "The trace has no messages yet."
+      : isSearched ? `No message fits ${query}. Escape in the search box shows all messages again; ? lists the filters.` : "Searching …";
+  }
+
   async start() {
     this.list.clear(this.total());
+    this.drawNote();
     await this.follow();
   }
 
   async changed(changed) {
     if (changed.has("trace") || changed.has("view") || changed.has("generation")) await this.start();
     else if (changed.has("row")) await this.follow();
-    else if (changed.has("status") || changed.has("found")) {
+    else if (["status", "found", "isSearched"].some((name) => changed.has(name))) {
+      this.drawNote();
       const total = this.total();
       if (get().status.findings !== this.findings) this.list.refresh(); // rows show what the checks find
       this.findings = get().status.findings;
@@ -66,7 +78,7 @@ export class RowList {
   /** Show the message that is looked at. */
   async follow() {
     const { trace, view, row } = get();
-    if (!trace || !this.total()) return;
+    if (!trace || !this.total() || row < 0) return;
     const loaded = this.list.pages.get(Math.floor(this.place / 100))?.[this.place % 100];
     if (loaded?.[NUMBER] !== row) {
       const { place } = await askTrace(trace, "place", { row, view });
@@ -96,7 +108,7 @@ export class Messages {
   constructor(main) {
     this.rows = new RowList((row) => this.draw(row), "Messages");
     const heads = el("div", { class: "heads" }, ...["#", "time", "", "", "what", "what it says", "size", "took"].map((name) => el("span", {}, name)));
-    main.append(heads, this.rows.list.node);
+    main.append(heads, ...this.rows.nodes);
   }
 
   close() {

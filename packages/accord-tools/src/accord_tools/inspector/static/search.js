@@ -67,10 +67,10 @@ export class SearchBox {
       for (let isDone = false, isFirst = true; !isDone; isFirst = false) {
         const found = await askTrace(get().trace, "search", { q: query }, this.request.signal);
         isDone = found.done;
-        this.output.textContent = `${whole(found.count)}${isDone ? "" : " …"}`;
+        this.output.textContent = found.count || !isDone ? `${whole(found.count)}${isDone ? "" : " …"}` : "no match";
         this.output.title = plural(found.count, "message");
         const tab = isNew && isFirst && !["messages", "sequence"].includes(get().tab) ? "messages" : get().tab;
-        set({ view: found.key, found: found.count, query, tab });
+        set({ view: found.key, found: found.count, isSearched: isDone, query, tab });
       }
     } catch (error) {
       if (error.name !== "AbortError") {

@@ -10,7 +10,7 @@ export class Sequence {
   constructor(main) {
     this.heads = el("div", { class: "columns" });
     this.rows = new RowList((row) => this.draw(row), "Sequence");
-    main.append(this.heads, this.rows.list.node);
+    main.append(this.heads, ...this.rows.nodes);
     this.stop = watch((changed) => {
       if (changed.has("summary")) this.drawHeads();
     });

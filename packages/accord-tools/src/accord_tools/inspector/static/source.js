@@ -69,12 +69,22 @@ export const askTrace = (trace, name, params, signal) =>
 
 const PAGE = 2000; // turns that one answer holds
 
-/** All turns of a trace, however many there are. */
+const known = new Map(); // by trace: its generation, and its turns as they were told last
+
+/** All turns of a trace, however many there are: only those that are new, or had not ended, are asked for. */
 export async function allTurns(trace) {
-  const found = [];
+  const kept = known.get(trace) ?? { turns: [] };
+  const open = kept.turns.findIndex((turn) => turn.end === null);
+  const found = open < 0 ? [...kept.turns] : kept.turns.slice(0, open);
   for (;;) {
-    const { total, turns } = await askTrace(trace, "turns", { from: found.length, n: PAGE });
+    const { total, turns, generation } = await askTrace(trace, "turns", { from: found.length, n: PAGE });
+    if (generation !== kept.generation && kept.turns.length) {
+      known.delete(trace);
+      return allTurns(trace);
+    }
     found.push(...turns);
-    if (!turns.length || found.length >= total) return found;
+    if (turns.length && found.length < total) continue;
+    known.set(trace, { generation, turns: found });
+    return found;
   }
 }

@@ -7,7 +7,7 @@ const state = {
   status: null, // how far it is read
   tab: "conversation",
   view: "runs", // runs, all, or the key of a search
-  row: 0, // the message that is looked at
+  row: -1, // the message that is looked at; -1 while none is chosen
   query: "",
   marked: null, // the message to compare with: its trace and row, and the name of the trace
   range: null, // the part of the time that is zoomed into: [from, to]

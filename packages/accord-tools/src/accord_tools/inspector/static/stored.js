@@ -82,9 +82,9 @@ export class Stored {
 
   /** The turn as it was at its end, without what began after this message. */
   ask_conversation(data, { row }) {
-    const number = data.frames[row].turn ?? data.turns.findLast((turn) => turn.first <= row)?.number;
+    const number = data.frames[row].part ?? data.turns.findLast((turn) => turn.first <= row)?.number;
     const found = data.conversations[number];
-    if (!found) return { session: 0, turn: null, turns: [], items: [], leftOut: 0, settings: {} };
+    if (!found) return { session: 0, turn: null, before: null, after: null, items: [], leftOut: 0, settings: {} };
     return { ...found, row, items: found.items.filter((item) => item.rows[0] <= row) };
   }
 

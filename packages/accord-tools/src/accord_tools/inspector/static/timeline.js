@@ -1,7 +1,7 @@
 // The timeline: lanes for each session, and a table of turns that says where the time of each went.
 
 import { colour, el, fitted, sessionColour } from "./dom.js";
-import { clock, duration, whole } from "./format.js";
+import { clock, duration, turnName, whole } from "./format.js";
 import { VirtualList } from "./list.js";
 import { allTurns, askTrace } from "./source.js";
 import { get, look, set, watch } from "./store.js";
@@ -47,6 +47,7 @@ export class Timeline {
         this.spans.clear();
         this.start();
       } else if (changed.has("status")) this.start(true);
+      else if (changed.has("row")) this.chooseTurn();
       else if (changed.has("range")) this.load();
       else if (changed.has("time") || changed.has("theme")) this.draw();
     });
@@ -70,7 +71,7 @@ export class Timeline {
   async start(grown = false) {
     const { trace, status } = get();
     if (!trace) return;
-    const total = status?.turns ?? 0;
+    const total = status?.parts ?? 0;
     if (grown && total === this.list.total && this.lastEnd === status.end) return;
     this.lastEnd = status?.end;
     if (grown) this.list.grow(total);
@@ -78,6 +79,16 @@ export class Timeline {
     this.turns = await allTurns(trace);
     for (const turn of this.turns) if (turn.end === null) this.spans.delete(turn.number);
     await this.load();
+    this.chooseTurn();
+  }
+
+  /** Choose the turn of the message that is looked at. */
+  chooseTurn() {
+    const { row } = get();
+    const turn = (this.turns ?? []).findLast((it) => it.first <= row && row <= (it.last ?? Infinity));
+    if (!turn || turn.number === this.list.chosen) return;
+    this.list.choose(turn.number);
+    this.list.show(turn.number);
   }
 
   async loadTurns(from, count, signal) {
@@ -185,7 +196,7 @@ export class Timeline {
     });
     for (const turn of this.visible().filter((it) => it.session === session)) {
       this.bar(context, turn.begin, turn.end ?? get().status.end, y, turn.error ? "error" : turn.kind === "prompt" ? "accent" : "faint", {
-        row: turn.first, label: `turn ${turn.number + 1}: ${turn.stop || (turn.error ? "error" : turn.end === null ? "goes on" : turn.kind)}, ${duration((turn.end ?? get().status.end) - turn.begin)}`,
+        row: turn.first, label: `${turnName(turn)}: ${turn.stop || (turn.error ? "error" : turn.end === null ? "goes on" : turn.kind)}, ${duration((turn.end ?? get().status.end) - turn.begin)}`,
       });
       for (const [kind, label, begin, end, row, status] of this.spans.get(turn.number)?.spans ?? []) {
         const lane = kind === "wait" ? "tool" : kind;
@@ -258,7 +269,7 @@ export class Timeline {
 
   drawTurn(turn) {
     const node = el("div", { class: "turn" },
-      el("span", {}, whole(turn.number + 1)),
+      el("span", {}, turn.prompt ? whole(turn.prompt) : ""),
       el("span", { class: "dot", style: { background: sessionColour(turn.session) } }),
       el("span", { class: "prompt" }, turn.kind === "prompt" ? "…" : turn.kind),
       el("span", { class: "shares" }),
