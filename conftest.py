@@ -18,12 +18,11 @@ import gc
 import os
 import shutil
 import signal
-import sys
 import tempfile
 
 import pytest
 from hypothesis import HealthCheck, settings
-from tests import ROOT
+from tests import set_environment
 
 # A shared machine that checks a change should find the same examples each time; at home there are new ones every time.
 # No example is refused because it took long: a busy machine is no fault.
@@ -31,12 +30,7 @@ settings.register_profile("home", deadline=None, suppress_health_check=[HealthCh
 settings.register_profile("ci", settings.get_profile("home"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "home")
 
-# Programs that tests start are modules of the package `tests`, too.
-os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-
-# Programs that tests start read the bytecode of earlier ones, whatever the environment says: that halves a start.
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-sys.dont_write_bytecode = False
+set_environment()
 
 # Commands read what the user has set and remember what they did: tests have folders of their own for both.
 OWN = tempfile.mkdtemp(prefix="accord-tests-")

@@ -5,7 +5,7 @@
     python -m tests --part rest --share commit/5    a fifth of what `make test` leaves out, chosen by the commit
     python -m tests --marker links         the tests with a marker that is left out otherwise
     python -m tests packages/accord/tests/http -k quota    a folder or file, with options of pytest
-    python -m tests --record               run all, and write down what each test costs
+    python -m tests --record [FILE ...]    run all of them, and write down what each test costs
     python -m tests --unsteady 20          run the tests of tests/unsteady.txt that often beside two busy loops
 
 Each process runs a few files of one folder, and is a fork of this one, which has imported pytest. So the first verdict
@@ -40,14 +40,14 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, NoReturn
 
-from tests import FOLDERS, ROOT, SOURCES
+from tests import FOLDERS, ROOT, SOURCES, fork_server, set_environment
 from tests.selection import function_of
 
 COSTS = ROOT / "tests" / "costs.json"
 REST = ROOT / "tests" / "rest.txt"
 UNSTEADY = ROOT / "tests" / "unsteady.txt"
 
-SHARD = 12.0
+SHARD = 8.0
 """Seconds of tests that one process is given."""
 UNKNOWN = 0.5
 """Seconds that a file takes of which nothing is recorded."""
@@ -149,8 +149,17 @@ class Pytest:
 PROCESSES: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
 
 
-def import_pytest() -> None:
-    """Import what each process of pytest needs. The plugins themselves are left to pytest, which rewrites them."""
+def become_fresh() -> None:
+    """Start again as an interpreter with the environment that tests give to programs, and with room for others."""
+    if fork_server.POSSIBLE and os.environ.pop(fork_server.ROOM, None) is None:
+        set_environment()
+        os.execve(sys.executable, [sys.executable, "-m", "tests", *sys.argv[1:]], fork_server.with_room(os.environ))
+
+
+def import_all() -> None:
+    """Import what the processes of pytest and their programs need, but not the plugins: pytest rewrites them."""
+    if fork_server.POSSIBLE:
+        fork_server.warm()
     for name in ("pytest", "hypothesis", *PLUGINS):
         importlib.import_module(name)
     for name in PLUGINS:
@@ -165,9 +174,11 @@ def become_pytest(words: list[str], output: Path) -> NoReturn:
         descriptor = os.open(target, (os.O_WRONLY | os.O_CREAT | os.O_APPEND) if stream else os.O_RDONLY, 0o600)
         os.dup2(descriptor, stream)
         os.close(descriptor)
-    sys.stdin = sys.__stdin__ = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
     atexit._clear()  # what the runner has to do at its end
-    for name in [it for it in sys.modules if it == "tests" or it.startswith("tests.")]:
+    if fork_server.POSSIBLE:
+        fork_server.prepare()
+    sys.stdin = sys.__stdin__ = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    for name in [it for it in sys.modules if it.startswith("tests.") and it != fork_server.__name__]:
         del sys.modules[name]
     import pytest
 
@@ -325,7 +336,7 @@ def run_unsteady(times: int) -> bool:
 
 
 def record(rows: Iterable[dict[str, Any]]) -> None:
-    """Write what each file costs, and which tests `make test` leaves out.
+    """Write what each file of these rows costs, and which of its tests `make test` leaves out.
 
     What a shared fixture costs is divided among the tests of the file that use it. A function keeps its cheap cases;
     if it has none, it keeps its cheapest, unless that is dear, too.
@@ -362,12 +373,23 @@ def record(rows: Iterable[dict[str, Any]]) -> None:
         for case in base:
             seconds[file][case["id"] not in kept] += max(case["cpu"], min(case["wall"], 2 * case["cpu"] + 30))
             seconds[file][2] += case["children"]
-    costs = {file: [*(round(it, 1) for it in its[:2]), its[2] > 0.1] for file, its in sorted(seconds.items())}
-    COSTS.write_text(
-        "{\n" + ",\n".join(f"  {json.dumps(it)}: {json.dumps(costs[it])}" for it in costs) + "\n}\n", "utf-8"
+    others = {file: cost for file, cost in recorded_costs().items() if file not in seconds and (ROOT / file).exists()}
+    costs = others | {file: [*(round(it, 1) for it in its[:2]), its[2] > 0.1] for file, its in seconds.items()}
+    rows = ",\n".join(f"  {json.dumps(file)}: {json.dumps(costs[file])}" for file in sorted(costs))
+    COSTS.write_text(f"{{\n{rows}\n}}\n", "utf-8")
+    left_out += (
+        line
+        for line in (REST.read_text("utf-8").splitlines() if REST.exists() else ())
+        if line.removeprefix("but ").partition("::")[0] in others
     )
     note = "# What `make test` leaves out because cheaper tests show the same; made by `python -m tests --record`.\n"
-    REST.write_text(note + "".join(f"{it}\n" for it in left_out), "utf-8")
+    lines = sorted(left_out, key=lambda line: line.removeprefix("but "))
+    REST.write_text(note + "".join(f"{it}\n" for it in lines), "utf-8")
+
+
+def recorded_costs() -> dict[str, list[Any]]:
+    """Return what is written down of each file's costs."""
+    return json.loads(COSTS.read_text("utf-8")) if COSTS.exists() else {}
 
 
 def room_of(folder: str) -> str:
@@ -408,7 +430,8 @@ def main() -> int:
     parser.add_argument("--notes", type=Path, default=UNSTEADY, metavar="FILE", help="where unsteady tests are noted")
     parser.add_argument("--unsteady", type=int, metavar="TIMES", help="run the tests of tests/unsteady.txt so often")
     arguments, options = parser.parse_known_args()
-    import_pytest()
+    become_fresh()
+    import_all()
     if arguments.unsteady:
         return 0 if run_unsteady(arguments.unsteady) else 1
     named = [it for it in options if not it.startswith("-") and (ROOT / it.partition("::")[0]).exists()]
@@ -424,9 +447,7 @@ def main() -> int:
     share = share_of(arguments.share)
     if share:
         options += ["--share", f"{share[0]}/{share[1]}"]
-    costs = {
-        name: FileCost(*cost) for name, cost in (json.loads(COSTS.read_text("utf-8")) if COSTS.exists() else {}).items()
-    }
+    costs = {name: FileCost(*cost) for name, cost in recorded_costs().items()}
     files = sorted(
         str(path.relative_to(ROOT))
         for place in named or FOLDERS

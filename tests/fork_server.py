@@ -42,7 +42,7 @@ import sys
 import threading
 import types
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -84,8 +84,8 @@ READ_BY_FORKS = {"PYTHONASYNCIODEBUG", "PYTHONUNBUFFERED", "PYTHONWARNINGS"}
 OURS = ("accord", "accord_adapters", "accord_check", "accord_tools", "tests")
 """The packages whose modules run as forks. Others, such as pytest, change how Accord is imported."""
 
-ROOM = 64 * 1024
-"""Bytes of environments that /proc can show of forks, beside the server's own."""
+ROOM, ROOM_SIZE = "ROOM_FOR_ENVIRONMENTS", 64 * 1024
+"""A variable of a server, and its bytes: /proc shows the environments of forks in this place."""
 
 SIZE = 8
 """Bytes of a number in a message to the server and in its answer."""
@@ -254,12 +254,12 @@ def become(message: dict[str, Any], streams: list[int]) -> Callable[[], object]:
     os.environ.update(message["environment"])
     show_environment(message["environment"])
     if message["name"] == "accord" or not message["new_session"]:
-        serve_programs_of_this_process()
+        forked_server().use()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     unbuffered = message["unbuffered"] or bool(os.environ.get("PYTHONUNBUFFERED"))
-    sys.stdin = sys.__stdin__ = standard_stream(sys.stdin, 0, "<stdin>", unbuffered)
-    sys.stdout = sys.__stdout__ = standard_stream(sys.stdout, 1, "<stdout>", unbuffered)
-    sys.stderr = sys.__stderr__ = standard_stream(sys.stderr, 2, "<stderr>", unbuffered)
+    sys.stdin = sys.__stdin__ = standard_stream(sys.__stdin__, 0, "<stdin>", unbuffered)
+    sys.stdout = sys.__stdout__ = standard_stream(sys.__stdout__, 1, "<stdout>", unbuffered)
+    sys.stderr = sys.__stderr__ = standard_stream(sys.__stderr__, 2, "<stderr>", unbuffered)
     sys.orig_argv = message["words"]
     sys.argv = [message["name"], *message["arguments"]]
     sys.warnoptions = [*filter(None, os.environ.get("PYTHONWARNINGS", "").split(",")), *message["warnings"]]
@@ -287,8 +287,8 @@ def show_environment(environment: dict[str, str]) -> None:
     ctypes.memmove(start, shown.ljust(end - start, b"\0")[: end - start], end - start)
 
 
-def serve_programs_of_this_process() -> None:
-    """Fork a server for the programs that this process is going to start, while it is as clean as the server."""
+def forked_server() -> Starter:
+    """Fork a server for the programs that this process is going to start, while it is as clean as a server."""
     ours, theirs = socket.socketpair()
     if os.fork() == 0:
         os.dup2(theirs.fileno(), 3)
@@ -296,7 +296,7 @@ def serve_programs_of_this_process() -> None:
         os.closerange(4, os.sysconf("SC_OPEN_MAX"))
         run(serve(socket.socket(fileno=3)))
     theirs.close()
-    Starter(ours).use()
+    return Starter(ours)
 
 
 def standard_stream(servers: Any, number: int, name: str, unbuffered: bool) -> Any:
@@ -329,22 +329,28 @@ def run(program: Callable[[], object] | None) -> NoReturn:
     """Run a fork's program as the last thing of this process."""
     if program is None:
         os._exit(0)
-    sys.excepthook = show_error
     code = 0
     try:
         program()
     except SystemExit as end:
-        if isinstance(end.code, str):
-            raise
-        code = int(end.code or 0)
+        match end.code:
+            case None | int():
+                code = int(end.code or 0)
+            case words:
+                print(words, file=sys.stderr)
+                code = 1
+    except BaseException as error:
+        show_error(error)
+        code = -signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1
     leave(code)
 
 
-def show_error(kind: type[BaseException], error: BaseException, trace: types.TracebackType | None) -> None:
-    """Print an error that ended the program, without the calls of this module."""
+def show_error(error: BaseException) -> None:
+    """Print an error that ended the program, without the calls that this process was in before."""
+    trace = error.__traceback__
     while trace and trace.tb_frame.f_code.co_filename in {__file__, "<string>"}:
         trace = trace.tb_next
-    sys.__excepthook__(kind, error.with_traceback(trace), trace)
+    sys.excepthook(type(error), error.with_traceback(trace), trace)
 
 
 def leave(code: int) -> NoReturn:
@@ -353,42 +359,63 @@ def leave(code: int) -> NoReturn:
     atexit._run_exitfuncs()
     sys.modules["__main__"].__dict__.clear()
     gc.collect()
-    try:
-        for stream in filter(None, (sys.stdout, sys.stderr)):
-            stream.flush()
-    except (OSError, ValueError):
-        sys.exit(code)  # the interpreter knows what to say
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream and not stream.closed:
+                stream.flush()
+        except OSError as error:
+            if stream is sys.stdout:
+                print(f"Exception ignored in: {stream!r}\n{type(error).__name__}: {error}", file=sys.stderr, flush=True)
+            code = 120
+    if code == -signal.SIGINT:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
     os._exit(code & 0xFF)
 
 
-def main() -> NoReturn:
-    connection = socket.socket(fileno=int(sys.argv[1]))
+def warm() -> None:
+    """Import what programs of Accord need."""
     commands = [f"accord_tools.cli.{found.name}" for found in pkgutil.iter_modules(accord_tools.cli.__path__)]
     for name in (*WARM, *commands):
         with contextlib.suppress(ImportError):  # of an extra that is not installed
             importlib.import_module(name)
+
+
+def main() -> NoReturn:
+    connection = socket.socket(fileno=int(sys.argv[1]))
+    warm()
     run(serve(connection))
 
 
 POSSIBLE = CLONE is not None and hasattr(subprocess, "_fork_exec")
 
 
-@functools.cache
+_servers: list[Starter] = []
+
+
+def prepare() -> None:
+    """Fork the server of this process now, as it has imported nothing of its own yet."""
+    _servers.append(forked_server())
+
+
 def server() -> Starter:
-    """The fork server of this process; it ends with us."""
-    ours, theirs = socket.socketpair()
-    with theirs:
-        process = subprocess.Popen(
-            [sys.executable, "-c", "from tests.fork_server import main; main()", str(theirs.fileno())],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            pass_fds=[theirs.fileno()],
-            env={**os.environ, "ROOM_FOR_ENVIRONMENTS": " " * ROOM},
-        )
+    """The fork server of this process, which ends with us. It is started by the first call, if none is prepared."""
+    if not _servers:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            process = subprocess.Popen(
+                [sys.executable, "-c", "from tests.fork_server import main; main()", str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                env=with_room(os.environ),
+            )
+        atexit.register(process.wait)
+        atexit.register(ours.close)
+        _servers.append(Starter(ours))
+    return _servers[0]
 
-    def end() -> None:
-        ours.close()
-        process.wait()
 
-    atexit.register(end)
-    return Starter(ours)
+def with_room(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment with room for those that /proc shows of forks."""
+    return {**environment, ROOM: " " * ROOM_SIZE}

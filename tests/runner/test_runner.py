@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -104,6 +105,13 @@ def test_the_cost_of_a_shared_fixture_is_divided_among_its_tests(recorded):
         row("f.py::test_c", 0.01),
     ]
     assert recorded(fixture, *rows) == ["f.py::test_a", "f.py::test_b"]
+
+
+def test_a_record_of_some_files_leaves_that_of_the_others(recorded):
+    here, gone = str(Path(__file__).relative_to(runner.ROOT)), "tests/gone.py"
+    recorded(*(row(f"{file}::test_a", 3.0) for file in (here, gone)))
+    assert recorded(row("f.py::test_a", 3.0)) == ["f.py::test_a", f"{here}::test_a"]
+    assert list(runner.recorded_costs()) == ["f.py", here]
 
 
 def run(tmp_path, *options, **environment):
