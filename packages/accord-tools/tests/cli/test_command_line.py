@@ -207,7 +207,7 @@ def test_help_and_version_load_no_event_loop_no_schema_and_no_settings():
     script = (
         "import sys; from accord_tools.cli import main\n"
         "try: main(sys.argv[1:])\n"
-        "finally: print('loaded', *{'asyncio', 'json', 'msgspec', 'hashlib'} & sys.modules.keys())"
+        "finally: print('loaded', *{'asyncio', 'json', 'logging', 'msgspec', 'hashlib'} & sys.modules.keys())"
     )
     for words in (["run", "--help"], ["--version"]):
         done = subprocess.run([sys.executable, "-c", script, *words], check=False, capture_output=True, text=True)

@@ -15,8 +15,6 @@ author reads begins with their own function and ends with the error.
 
 from __future__ import annotations
 
-import linecache
-import logging
 import re
 import warnings
 from collections.abc import Callable, Collection, Generator, Iterable
@@ -35,12 +33,15 @@ MOST_SHOWN = 5
 
 _WARNING = re.compile(r"coroutine '(?P<name>.*)' was never awaited")
 _OWN = __file__.removesuffix("mistakes.py")
-log = logging.getLogger("accord")
 
 
 @contextmanager
 def forgotten_awaits_are_logged() -> Generator[None]:
     """While this block runs, Python's warning about a coroutine that was never awaited is a line of our log."""
+    import linecache  # here and not above: `accord --version` needs none of them
+    import logging
+
+    log = logging.getLogger("accord")
     usual = warnings.showwarning
 
     def show(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import traceback
 from collections.abc import Sequence
 
 from accord import AccordError
@@ -19,7 +18,6 @@ COMPLETE = "__complete"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the result is the process's exit code."""
-    clean_last_resort()
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         code = _run(given)
@@ -34,6 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print_error(f"accord: {one_line(error)}")
         return exit_code(error)
     except Exception:  # our bug; its text may quote an agent
+        import traceback
+
         print_error(traceback.format_exc().rstrip())
         return FAILED
     return code
@@ -49,12 +49,14 @@ def _run(arguments: Sequence[str]) -> int:
         if not arguments:
             from accord_tools.cli.home import show_home
 
+            clean_last_resort()
             return show_home()
         options = _options(arguments)
         if options.command is None:
             options.parser.print_help()
             return WRONG_USAGE
         command = f"accord {options.command}"
+        clean_last_resort()
         code: int = options.run_command(options)
     except OutputLost as error:
         drop_output()

@@ -6,7 +6,6 @@ What is printed is harmless on a terminal, unchanged in a pipe, and never lost w
 from __future__ import annotations
 
 import errno
-import logging
 import os
 import stat
 import sys
@@ -130,15 +129,17 @@ def has_user() -> bool:
         return False
 
 
-class PrintableLog(logging.Formatter):
-    """Formats log lines so that a peer's text in them cannot act on the terminal."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        return for_people(super().format(record))
-
-
 def clean_last_resort() -> None:
-    """Clean the lines of `logging.lastResort`, which prints records without a handler to standard error."""
+    """Clean the lines of `logging.lastResort`, so that a peer's text in them cannot act on the terminal.
+
+    It prints records without a handler to standard error.
+    """
+    import logging
+
+    class PrintableLog(logging.Formatter):
+        def format(self, record: logging.LogRecord) -> str:
+            return for_people(super().format(record))
+
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(PrintableLog())
 

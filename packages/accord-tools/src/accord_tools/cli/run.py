@@ -17,7 +17,6 @@ thread of its own, which a read that never returns does not keep alive.
 from __future__ import annotations
 
 import argparse
-import logging
 import os
 import stat
 import threading
@@ -256,6 +255,8 @@ def run(options: argparse.Namespace) -> int:
 
     if not options.debug:
         # The one line on stderr says what matters; the library's warnings would repeat it.
+        import logging
+
         logging.getLogger("accord").addHandler(logging.NullHandler())
         logging.getLogger("accord").propagate = False
     try:
