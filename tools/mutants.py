@@ -1,12 +1,12 @@
 """Which small faults do the tests find? Puts mutants into a copy of the checkout, and runs the tests that reach each.
 
-    python tools/mutants.py [--number 300] [--seed 1] [--jobs 2] [--folder FOLDER]
+    python tools/mutants.py [--number 300] [--seed 1] [--jobs 2] [--folder FOLDER] [--fast]
 
 A mutant is a flipped condition, a shifted bound, a number that is one too large, a call that is left out, or an
-`await` that is left out. All are in one copy, and a variable of the environment chooses the one that is active. A
-first run of the whole suite records which tests reach which mutant, also through the programs that they start. Then
-each mutant runs the cheapest tests of `make test` that reach it, until one fails; if none does, those of
-`make test-all`. The last lines count, for each room, what killed the mutants, and list those that live.
+`await` that is left out. All are in one copy, and a variable of the environment chooses the one that is active. A run
+of `make test` records which tests reach which mutant, also through the programs that they start, and each mutant runs
+the cheapest of them until one fails. What lives does the same with the tests that `make test` leaves out, which takes
+longer: `--fast` does without. The last lines count, for each room, what killed the mutants, and list those that live.
 """
 
 from __future__ import annotations
@@ -18,19 +18,15 @@ import os
 import random
 import re
 import subprocess
-import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
-
-from tests.selection import Rest  # noqa: E402
-
 PACKAGES = Path("packages")
 SWITCH = "accord_mutants"
 REACHED, ACTIVE = "ACCORD_MUTANTS_REACHED", "ACCORD_MUTANT"
@@ -61,6 +57,9 @@ def active(number):
     return number == _active
 """
 
+PARTS = {"fast": "make test", "rest": "the rest"}
+"""The parts of the suite in the order in which they are asked, and what the table calls them."""
+
 RARE = {"number": 4, "bound": 3, "await": 2, "call": 1, "condition": 0}
 """Which kind a line gets when it could have several: the one that is found least often."""
 SHIFTED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
@@ -82,6 +81,9 @@ class Mutant:
         _, _, _, package, *inside = self.file.parts
         room = inside[0] if len(inside) > 1 else "(root)"
         return room if package == "accord" else f"{package}/{room}"
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line} {self.kind}"
 
     def replacement(self, number: int) -> str:
         switch, text = f"{SWITCH}.active({number})", self.text
@@ -181,23 +183,39 @@ def copy(folder: Path, mutants: Sequence[Mutant]) -> None:
     )
 
 
-def record(folder: Path, jobs: int) -> tuple[dict[int, set[str]], dict[str, float]]:
-    """Run all tests; return those that reach each mutant, and what each test that passed costs."""
-    reached, rows = folder / "reached.tsv", folder / "rows.json"
-    environment = {**os.environ, REACHED: str(reached)}
-    command = [".venv/bin/python", "-m", "tests", "-n", str(jobs), "--part", "all", "--rows", str(rows)]
-    subprocess.run([*command, "-m", "not links"], cwd=folder, env=environment, check=False)
-    costs = {
-        row["id"]: row["own"] + row["children"] + row["wall"] / 10
-        for row in json.loads(rows.read_text("utf-8"))
-        if row.get("outcome") == "passed" and not row["id"].startswith(NOT_ASKED)
-    }
-    by_mutant: dict[int, set[str]] = defaultdict(set)
-    for line in reached.read_text("utf-8").splitlines():
-        number, test = line.split("\t", 1)
-        if test in costs:
-            by_mutant[int(number)].add(test)
-    return by_mutant, costs
+@dataclass(frozen=True)
+class Recording:
+    """Which tests of a part of the suite reach each mutant, and what each test that passed costs."""
+
+    reached: dict[int, set[str]]
+    costs: dict[str, float]
+
+    @classmethod
+    def of(cls, folder: Path, part: str, jobs: int) -> Recording:
+        """Run the part, or read what an earlier run of it has left in the folder."""
+        reached, rows = folder / f"reached-{part}.tsv", folder / f"rows-{part}.json"
+        if not rows.exists():
+            reached.write_text("", "utf-8")
+            command = [".venv/bin/python", "-m", "tests", "-n", str(jobs), "--part", part, "--rows", str(rows)]
+            environment = {**os.environ, REACHED: str(reached)}
+            subprocess.run([*command, "-m", "not links"], cwd=folder, env=environment, check=False)
+        costs = {
+            row["id"]: row["own"] + row["children"] + row["wall"] / 10
+            for row in json.loads(rows.read_text("utf-8"))
+            if row.get("outcome") == "passed" and not row["id"].startswith(NOT_ASKED)
+        }
+        by_mutant: dict[int, set[str]] = defaultdict(set)
+        for line in reached.read_text("utf-8").splitlines():
+            number, test = line.split("\t", 1)
+            if test in costs:
+                by_mutant[int(number)].add(test)
+        return cls(by_mutant, costs)
+
+    def killers(self, folder: Path, numbers: Sequence[int], jobs: int) -> Iterator[tuple[int, str | None]]:
+        """Give each of these mutants with the test that it fails, if there is one."""
+        with ThreadPoolExecutor(jobs) as pool:
+            chosen = (cheapest(sorted(self.reached.get(number, ())), self.costs) for number in numbers)
+            yield from zip(numbers, pool.map(killer, repeat(folder), numbers, chosen), strict=True)
 
 
 def cheapest(tests: Sequence[str], costs: dict[str, float]) -> list[str]:
@@ -246,38 +264,35 @@ def main() -> None:
     parser.add_argument("--number", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--folder", type=Path, help="keep the copy here, and use the recording that it has")
+    parser.add_argument("--folder", type=Path, help="keep the copy here, and use the recordings that it has")
+    parser.add_argument("--fast", action="store_true", help="run no test that `make test` leaves out")
     arguments = parser.parse_args()
     mutants = choose(arguments.number, arguments.seed)
     folder = arguments.folder or Path(tempfile.mkdtemp(prefix="accord-mutants-"))
     folder.mkdir(parents=True, exist_ok=True)
-    recording = folder / "recording.json"
-    if not recording.exists():
+    if not (folder / "packages").exists():
         copy(folder, mutants)
-        by_mutant, costs = record(folder, arguments.jobs)
-        recording.write_text(json.dumps([{k: sorted(v) for k, v in by_mutant.items()}, costs]), "utf-8")
-    reaching, costs = json.loads(recording.read_text("utf-8"))
-    rest = Rest((ROOT / "tests" / "rest.txt").read_text("utf-8").splitlines())
-
-    def judge(number: int) -> tuple[str, str | None]:
-        tests = reaching.get(str(number), [])
-        fast = killer(folder, number, cheapest([it for it in tests if it not in rest], costs))
-        if fast:
-            return "make test", fast
-        slow = killer(folder, number, cheapest([it for it in tests if it in rest], costs))
-        return ("the rest", slow) if slow else ("nothing" if tests else "not reached", None)
-
+    killed: dict[int, tuple[str, str]] = {}
+    reached: set[int] = set()
+    for part, by in PARTS.items():
+        if part == "rest" and arguments.fast:
+            continue
+        living = [number for number in range(1, len(mutants) + 1) if number not in killed]
+        recording = Recording.of(folder, part, arguments.jobs)
+        reached |= recording.reached.keys()
+        for number, test in recording.killers(folder, living, arguments.jobs):
+            mutant = mutants[number - 1]
+            print(f"[{number}/{len(mutants)}] {mutant}: {f'killed by {test}' if test else 'lives'}", flush=True)
+            if test:
+                killed[number] = by, test
     table: dict[str, Counter[str]] = defaultdict(Counter)
     lines: list[str] = []
-    with ThreadPoolExecutor(arguments.jobs) as pool:
-        numbers = range(1, len(mutants) + 1)
-        for number, mutant, (by, test) in zip(numbers, mutants, pool.map(judge, numbers), strict=True):
-            table[mutant.room][by] += 1
-            place = f"{mutant.file}:{mutant.line}"
-            print(f"[{number}/{len(mutants)}] {place} {mutant.kind}: {by} {test or ''}", flush=True)
-            if by != "make test":
-                lines.append(f"{by}: {place} {mutant.kind} {mutant.text!r} {test or ''}")
-    columns = ("make test", "the rest", "nothing", "not reached")
+    for number, mutant in enumerate(mutants, 1):
+        by, test = killed.get(number, ("nothing" if number in reached else "not reached", ""))
+        table[mutant.room][by] += 1
+        if by != PARTS["fast"]:
+            lines.append(f"{by}: {mutant} {mutant.text!r} {test}")
+    columns = (*PARTS.values(), "nothing", "not reached")
     print(f"\n| room | mutants | {' | '.join(columns)} |\n|---|{'---:|' * (len(columns) + 1)}")
     total: Counter[str] = Counter()
     for counts in table.values():
