@@ -12,13 +12,14 @@ from the sources, so the pages are the same with every version of Python. The ty
 from __future__ import annotations
 
 import ast
+import copy
 import importlib
 import inspect
 import re
 import sys
 import textwrap
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Mapping
 from functools import cache
 from itertools import groupby
 from pathlib import Path
@@ -33,6 +34,8 @@ PUBLIC_MODULES = ROOT / "packages" / "accord" / "public-modules.toml"
 MOST_NAMES = 40
 """Names that a row of a module shows."""
 WIDTH = 100
+LONGEST_ALIAS = 120
+"""Characters of a type that is written out where its name is private."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -128,6 +131,11 @@ def public_names() -> Iterator[Public]:
                 yield Public(f"{prefix}.{name}", value, value.__module__)
 
 
+@cache
+def public_ids() -> frozenset[int]:
+    return frozenset(id(it.value) for it in public_names())
+
+
 def topic_of(public: Public) -> Topic:
     parts = (public.name if public.name.startswith("accord.sync.") else public.home).split(".")[1:]
     return next((it for it in TOPICS if parts[:1] == [it.homes[0]] or parts[0] in it.homes), TOPICS[-1])
@@ -140,7 +148,8 @@ def topic_of(public: Public) -> Topic:
 def tree_of(module: str) -> ast.Module:
     path = importlib.import_module(module).__file__
     assert path is not None
-    return ast.parse(Path(path).read_text())
+    tree: ast.Module = at_home(ast.parse(Path(path).read_text()), module)
+    return tree
 
 
 def definition(module: str, name: str) -> ast.ClassDef | Function:
@@ -385,8 +394,102 @@ def annotation(node: ast.expr | None) -> str:
 
 
 def source(node: ast.AST) -> str:
-    text = ast.unparse(node)
+    """The node as a reader can understand it without our sources: without the names of our constants and aliases."""
+    text = ast.unparse(Spelled().visit(copy.deepcopy(node)))
     return text if '"' in text else text.replace("'", '"')
+
+
+class Spelled(ast.NodeTransformer):
+    """Writes out our constants and aliases, and remembers the classes that are left."""
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        home, name = defined_at(getattr(node, "home", ""), node.id)
+        if not home.startswith("accord") or home.startswith("accord.schema.v"):
+            return node
+        value = getattr(importlib.import_module(home), name, None)
+        if value is not None and (id(value) in public_ids() or getattr(accord.updates, name, None) is value):
+            return node
+        if isinstance(value, bool | int | float | str | bytes | tuple):
+            return ast.parse(literal(value), mode="eval").body
+        assigned = assignment(home, name)
+        if isinstance(assigned, ast.Constant) and isinstance(assigned.value, str):
+            assigned = at_home(ast.parse(assigned.value, mode="eval"), home).body
+        if isinstance(assigned, ast.Call) or inspect.isfunction(value):
+            return node  # a type variable, a mark for what was not given, or what makes a default
+        if assigned is not None and not home.startswith("accord.schema"):
+            spelled = self.visit(copy.deepcopy(assigned))
+            if len(ast.unparse(spelled)) <= LONGEST_ALIAS:
+                return spelled
+        left.add((home, name))
+        return node
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        """Leave the name of a generic alias: what it is an alias of has parameters."""
+        if isinstance(node.value, ast.Name):
+            home, name = defined_at(getattr(node.value, "home", ""), node.value.id)
+            if home.startswith("accord"):
+                left.add((home, name))
+        else:
+            node.value = self.visit(node.value)
+        node.slice = self.visit(node.slice)
+        return node
+
+
+left: set[tuple[str, str]] = set()
+"""The classes and aliases of ours in the signatures of a page, by module and name."""
+
+
+def literal(value: object) -> str:
+    """A constant as a reader would write it."""
+    if type(value) is int and value >= 1 << 20 and value % (1 << 20) == 0:
+        return f"{value >> 20} * 1024 * 1024"
+    if type(value) is int and value >= 1 << 12 and value % (1 << 10) == 0:
+        return f"{value >> 10} * 1024"
+    return f"{value:_}" if type(value) is int else repr(value)
+
+
+def at_home(tree: Any, module: str) -> Any:
+    """The same tree, whose names are those of this module."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            node.home = module  # type: ignore[attr-defined]
+    return tree
+
+
+@cache
+def imports_of(module: str) -> dict[str, tuple[str, str]]:
+    """The names that a module imports, also only for types, and where each comes from."""
+    return {
+        alias.asname or alias.name: (node.module or "", alias.name)
+        for node in ast.walk(tree_of(module))
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+
+
+def defined_at(module: str, name: str) -> tuple[str, str]:
+    """The module that defines what this name is in a module, and its name there; no module for a builtin."""
+    if not module.startswith("accord"):
+        return module, name
+    defined = {it.name for it in tree_of(module).body if isinstance(it, ast.ClassDef | Function)}
+    if name in defined or assignment(module, name) is not None:
+        return module, name
+    return defined_at(*imports_of(module)[name]) if name in imports_of(module) else ("", name)
+
+
+@cache
+def assignment(module: str, name: str) -> ast.expr | None:
+    """What a module assigns to this name."""
+    for node in ast.walk(tree_of(module)):
+        match node:
+            case ast.Assign(targets=[*targets], value=value):
+                assigned = {it.id for target in targets for it in ast.walk(target) if isinstance(it, ast.Name)}
+                if name in assigned and node in tree_of(module).body:
+                    return value
+            case ast.AnnAssign(target=ast.Name(id), value=ast.expr() as value):
+                if id == name and node in tree_of(module).body:
+                    return value
+    return None
 
 
 def fenced(name: str, arguments: list[str], after: str) -> str:
@@ -443,15 +546,71 @@ def cell(text: str) -> str:
 
 def generated() -> dict[Path, str]:
     names = list(public_names())
-    pages = {PAGES / f"{it.file}.md": page(it, [name for name in names if topic_of(name) is it]) for it in TOPICS}
-    return {PAGES / "README.md": index(names), PAGES / "modules.md": module_page(), **pages}
+    places: dict[object, str] = {it.value: topic_of(it).file for it in names}
+    pages: dict[Path, str] = {}
+    by_topic: dict[Topic, list[Public]] = {}
+    for topic in TOPICS:
+        own = [name for name in names if topic_of(name) is topic]
+        pages[PAGES / f"{topic.file}.md"], by_topic[topic] = page(topic, own, places)
+    return {PAGES / "README.md": index(by_topic), PAGES / "modules.md": module_page(), **pages}
 
 
 NOTICE = "<!-- Generated by tools/reference.py from docstrings and signatures; do not edit. -->\n"
 
 
-def page(topic: Topic, names: list[Public]) -> str:
-    return f"{NOTICE}\n# {topic.title}\n\n{topic.about}\n\n" + "\n".join(map(entry, names)).rstrip() + "\n"
+def page(topic: Topic, names: list[Public], pages: dict[object, str]) -> tuple[str, list[Public]]:
+    """The page of these names, and its names: these, and those of the classes that their users hold.
+
+    `pages` is the page of each value that has one; what is new here is added.
+    """
+    left.clear()
+    names, entries = list(names), list(map(entry, names))
+    while more := sorted(held(entries, pages), key=lambda it: it.name.lower()):
+        pages |= {it.value: topic.file for it in more}
+        entries += map(entry, more)
+        names += more
+    text = "\n".join(entries).rstrip()
+    return f"{NOTICE}\n# {topic.title}\n\n{topic.about}\n\n{text}\n{others(topic, text, pages)}", names
+
+
+def held(entries: list[str], shown: Container[object]) -> Iterator[Public]:
+    """The classes without an entry that attributes and results are of: users hold such objects."""
+    types = [it for text in entries for it in re.findall(r"^\| `\w+` \| `(.+?)` \||\) -> (.+)$", text, re.MULTILINE)]
+    words = set(re.findall(r"\w+", str(types)))
+    for home, name in left:
+        value = getattr(importlib.import_module(home), name)
+        if name in words and isinstance(value, type) and value not in shown and value.__module__ == home:
+            yield Public(name, value, home)
+
+
+def others(topic: Topic, text: str, pages: Mapping[object, str]) -> str:
+    """A table of the names in the signatures of these entries that have no entry here."""
+    words = {it for code in re.findall(r"```py\n.*?```|`[^`\n]+`", text, re.DOTALL) for it in re.findall(r"\w+", code)}
+    rows = []
+    for home, name in sorted(left, key=lambda it: it[1].lower()):
+        value = getattr(importlib.import_module(home), name)
+        elsewhere = pages.get(value) if isinstance(value, type) else None
+        if name in words and elsewhere != topic.file:
+            about = explanation(home, name).partition("\n")[0]
+            if not about:
+                raise SystemExit(f"tools/reference.py: {home}.{name} stands in a signature and needs a docstring")
+            shown = f"[`{name}`]({elsewhere}.md#{anchor(name)})" if elsewhere else f"`{name}`"
+            rows.append(f"| {shown} | `{home}` | {cell(about)} |\n")
+    return (
+        f"\n## Other names in these signatures\n\n| name | module | |\n|---|---|---|\n{''.join(rows)}" if rows else ""
+    )
+
+
+def explanation(home: str, name: str) -> str:
+    """The docstring of a class, or the one below an alias."""
+    body = tree_of(home).body
+    for index, node in enumerate(body):
+        match node:
+            case ast.ClassDef() if node.name == name:
+                return ast.get_docstring(node) or ""
+            case ast.Assign(targets=[ast.Name(id)]) | ast.AnnAssign(target=ast.Name(id)) if id == name:
+                return string_after(body, index)
+    return ""
 
 
 def module_page() -> str:
@@ -471,14 +630,13 @@ def names_in(module: str, tree: ast.Module) -> list[str]:
     return [it for it in listed or defined if not it.startswith("_")][:MOST_NAMES]
 
 
-def index(names: list[Public]) -> str:
+def index(names: Mapping[Topic, list[Public]]) -> str:
     about = "Every public name of `accord`, by topic. [Public modules](modules.md) are for tools of your own."
     lines = [NOTICE, "# Reference", "", about, ""]
     for topic in TOPICS:
         lines += [f"## [{topic.title}]({topic.file}.md)", "", "| name | |", "|---|---|"]
-        for it in names:
-            if topic_of(it) is topic:
-                lines.append(f"| [`{it.name}`]({topic.file}.md#{anchor(it.name)}) | {cell(first_line(it))} |")
+        for it in names[topic]:
+            lines.append(f"| [`{it.name}`]({topic.file}.md#{anchor(it.name)}) | {cell(first_line(it))} |")
         lines.append("")
     return "\n".join([*lines, "## The types of the protocol", "", SCHEMA])
 

@@ -80,6 +80,7 @@ class Mark(enum.Enum):
 
 
 Tolerant = Annotated[T, Mark.DEFAULT_ON_ERROR]
+"""A member that has its default where the other side's value is wrong."""
 ValidItems = Annotated[list[T], Mark.SKIP_INVALID_ITEMS]
 NullAsDefault = Annotated[T, Mark.DEFAULT_ON_NULL]
 ReadOpen = Annotated[T, Mark.READ_OPEN]

@@ -35,6 +35,7 @@ Known: TypeAlias = (
     | v1.BooleanPropertySchema
     | v1.MultiSelectPropertySchema
 )
+"""What a field of a form may be, in the schema."""
 
 
 class FormField(msgspec.Struct, frozen=True):
