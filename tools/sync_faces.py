@@ -101,7 +101,8 @@ PROXY_TWINS = (
 """What plain functions of a proxy hold."""
 
 LEFT_OUT = {
-    "RemoteAgent": {"peer"},  # coroutines everywhere; `request`, `notify` and `on` reach the low level
+    "RemoteAgent": {"peer", "extension"},  # coroutines everywhere; `request`, `notify` and `on` reach the low level
+    "RemoteSession": {"extension"},
     "SessionState": {  # what fills a state is for its connection
         "add", "add_all", "add_prompt", "end_turn", "cancel_unfinished", "set_modes", "set_config", "set_mode", "clear",
         "add_prompt_copy", "name_prompt", "drop_prompt", "refuse", "show_latest_plan", "forget", "drain",
@@ -109,7 +110,7 @@ LEFT_OUT = {
     "Turn": {"context"},  # the low level has coroutines everywhere
     "Login": {"context"},
     "McpServers": {"close", "run"},  # its session closes it; `call` shows what is run
-    "Session": {"permissions", "fold", "tool_call"},  # for the low level, and for services
+    "Session": {"permissions", "fold", "tool_call", "extension"},  # for the low level, and for services
 }  # fmt: skip
 
 SENDS = {"prompt", "on", "kill"}

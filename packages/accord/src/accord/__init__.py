@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from accord.schema import v1 as v1, v2 as v2
     from accord.schema.base import Model as Model, Notification as Notification, Request as Request, Unknown as Unknown
     from accord.schema.capabilities import Capabilities as Capabilities
+    from accord.schema.extension import Extension as Extension, MetaMember as MetaMember
     from accord.services.elicitation_service import (
         Elicitation as Elicitation,
         FormQuestion as FormQuestion,
@@ -153,6 +154,7 @@ _HOMES = homes_of(
         "schema": "v1: v2:",
         "schema.base": "Model Notification Request Unknown",
         "schema.capabilities": "Capabilities",
+        "schema.extension": "Extension MetaMember",
         "services.elicitation_service": "Elicitation FormQuestion LinkQuestion",
         "services.file_service": "Files",
         "services.permission_policy": "PermissionPolicy",

@@ -8,6 +8,7 @@ A plug-in is an entry point:
 | `accord.transports` | a URL's scheme | a function (url, **options) to a `Target` |
 | `accord.stores` | a URL's scheme | a function (url) to a `Store` |
 | `accord.commands` | a command's name | a command of `accord` |
+| `accord.extensions` | an extension's name | a class of `accord.Extension` |
 
 Listing plug-ins reads the metadata of every installed distribution, which takes tens of milliseconds. So it is read
 once, when a name turns up that Accord does not have itself: its own plug-ins are known without metadata, and no other
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 
 AGENTS, TRANSPORTS, STORES, COMMANDS = "accord.agents", "accord.transports", "accord.stores", "accord.commands"
+EXTENSIONS = "accord.extensions"
 
 OWN: Mapping[str, Mapping[str, str]] = {
     TRANSPORTS: dict.fromkeys(("http", "https", "ws", "wss"), "accord.http.client.url_target:url_target"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, cast, get_args, overload
 
@@ -49,6 +49,7 @@ from accord.store import IN_MEMORY, MemoryStore, Store
 from accord.transports import Transport
 
 if TYPE_CHECKING:
+    from accord.schema.extension import Extension, Extensions
     from accord.agent import plain_turn
     from accord.agent.agent_suggestions import SuggestionFunctions, Wish
     from accord.agent.skills import SkillFolders
@@ -84,6 +85,8 @@ class Agent(Generic[StateT]):
     `system_prompts` says what a client's system prompt may do to yours: `append` to it, or
     `override` it; see `session.system_prompt`. `skills` is a folder of skills, several, or a function of the session
     that names those of a session: each folder in it with a SKILL.md is offered as a command, see `turn.skills`.
+    `extensions` are additions to the protocol that clients are told of: classes of `Extension`, or the names of
+    installed ones; or a mapping from each to what it declares.
     `meta` is the `_meta` of the answer to `initialize`.
     """
 
@@ -109,6 +112,7 @@ class Agent(Generic[StateT]):
         keep_unknown: bool = False,
         system_prompts: Collection[Mode] = (),
         skills: SkillFolders | None = None,
+        extensions: Iterable[type[Extension[Any]] | str] | Extensions = (),
         meta: dict[str, Json] | None = None,
     ) -> None:
         check_text("Agent(name)", name)
@@ -145,6 +149,12 @@ class Agent(Generic[StateT]):
             skills=_skills(skills),
             meta=meta or {},
         )
+        if extensions:
+            from accord.schema.extension import chosen_extensions  # few agents have extensions
+
+            chosen = chosen_extensions("Agent(extensions=...)", extensions)
+            self._definition.extensions = chosen
+            self._definition.handlers.extensions = self._definition.second_handlers.extensions = chosen
         self._serving = 0
 
     def __repr__(self) -> str:

@@ -35,6 +35,7 @@ from accord.schema.v1 import StopReason
 from accord.store import Store
 
 if TYPE_CHECKING:
+    from accord.schema.extension import Extensions
     from accord.agent import plain_turn
     from accord.agent.agent_suggestions import (
         FocusedFunction,
@@ -96,6 +97,8 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
     """Services of this machine, for what a client does not lend."""
     meta: dict[str, Json] = msgspec.field(default_factory=dict[str, Json])
     """The author's `_meta` of the answer to `initialize`."""
+    extensions: Extensions = msgspec.field(default_factory=dict[Any, Any])
+    """The extensions of the protocol that clients are told of."""
     versions: tuple[Version, ...] = VERSIONS
     """The versions of the protocol that the author wants to serve."""
     second_prompt: SecondPrompt
@@ -177,6 +180,11 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
             has_providers=bool(self.providers),
             system_prompts=self.system_prompts,
         )
+        if self.extensions:
+            from accord.schema.extension import declarations, merged_meta
+
+            told = merged_meta(capabilities.meta, declarations(self.extensions, in_answer=False))
+            capabilities = msgspec.structs.replace(capabilities, meta=told or None)
         return capabilities if self.change_capabilities is None else self.change_capabilities(capabilities)
 
     @property
@@ -186,9 +194,14 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
         An author who loads or resumes sessions with a handler of his own does not serve watchers.
         """
         own = (v1.LoadSessionRequest, v1.ResumeSessionRequest)
+        meta = self.meta
+        if self.extensions:
+            from accord.schema.extension import declarations, merged_meta
+
+            meta = merged_meta(declarations(self.extensions, in_answer=True), meta)
         if any(self.handlers.handles(it) for it in own) or "session/resume" in self.second_handlers.methods:
-            return self.meta or None
-        return {**({WATCH: True} if self.declare().load_session else {}), **self.meta} or None
+            return meta or None
+        return {**({WATCH: True} if self.declare().load_session else {}), **meta} or None
 
     async def opened(self, session: Session) -> None:
         """Find the session's skills, and let the author prepare it, before the client has it."""

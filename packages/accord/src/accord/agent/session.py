@@ -40,6 +40,7 @@ from accord.session import SessionState, ToolCallState, updates
 from accord.session.updates import SessionId
 
 if TYPE_CHECKING:
+    from accord.schema.extension import ExtensionT
     from accord.agent.model_messages import Api
     from accord.agent.session_mcp import SessionServers
     from accord.schema import v2
@@ -447,6 +448,10 @@ class Session(Generic[StateT]):
         """
         check_update("session.send()", update)
         await self._updates.send(update)
+
+    def extension(self, extension: type[ExtensionT]) -> ExtensionT:
+        """This extension in this session: what it sends to the client; `offer` is what the client declared of it."""
+        return extension(self.client, self)
 
     async def notice(
         self,

@@ -196,7 +196,7 @@ class V2Methods:
     def _initialize(self, request: v2.InitializeRequest, context: Context) -> v2.InitializeResponse:
         self._client.info, self._client.meta = request.info, request.meta or {}
         declared = request.capabilities
-        context.peer.capabilities = Capabilities(declared, as_declared_in_version_1(declared))
+        context.peer.capabilities = Capabilities(declared, as_declared_in_version_1(declared), request.meta)
         context.peer.connection.let_handshake_be_repeated()
         methods = self._authentication.methods(context.peer.capabilities)
         told = [to_v2(method) for method in methods if not isinstance(method, v1.AuthMethodEnvVar)]

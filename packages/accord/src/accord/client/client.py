@@ -5,7 +5,7 @@ Its connections read it through its `ClientDefinition`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
@@ -24,6 +24,7 @@ from accord.services.permission_service import Permissions
 from accord.services.service import Service, SessionOf, handlers_of
 
 if TYPE_CHECKING:
+    from accord.schema.extension import Extension, Extensions
     from accord.services.elicitation_service import Fill
 
 
@@ -47,6 +48,8 @@ class Client:
     `prompt_suggestions` asks agents for prompts that the user may want to send next: `session.state.suggestions`.
     `skills` lets agents of version 2 list their skills in `session.state.commands`, as `v2.Skill`; a prompt names one
     with `v1.SkillReference(name)`.
+    `extensions` are additions to the protocol that agents are told of: classes of `Extension`, or the names of
+    installed ones; or a mapping from each to what it declares.
     """
 
     def __init__(
@@ -65,6 +68,7 @@ class Client:
         lend_as_mcp: bool = False,
         prompt_suggestions: bool = False,
         skills: bool = False,
+        extensions: Iterable[type[Extension[Any]] | str] | Extensions = (),
         meta: dict[str, Json] | None = None,
     ) -> None:
         check_text("Client(name)", name)
@@ -87,6 +91,11 @@ class Client:
             skills=skills,
             meta=meta,
         )
+        if extensions:
+            from accord.schema.extension import chosen_extensions  # few clients have extensions
+
+            self._definition.extensions = chosen_extensions("Client(extensions=...)", extensions)
+            self._definition.handlers.extensions = self._definition.extensions
 
     def __repr__(self) -> str:
         lent = [type(service).__name__ for service in self._definition.services]
@@ -199,6 +208,8 @@ class ClientDefinition:
     """Whether agents of version 2 list their skills."""
     meta: dict[str, Json] | None = None
     """The `_meta` of `initialize`."""
+    extensions: Extensions = field(default_factory=dict[Any, Any])
+    """The extensions of the protocol that agents are told of."""
     handlers: Handlers = field(default_factory=lambda: Handlers(author="@client"))
     """The handlers that the caller registered for all connections."""
 
@@ -225,6 +236,10 @@ class ClientDefinition:
             declared = msgspec.structs.replace(declared, session=session)
         for service in self.services:
             declared = service.declare(declared)
+        if self.extensions:
+            from accord.schema.extension import declarations, merged_meta
+
+            declared = msgspec.structs.replace(declared, meta=merged_meta(declared.meta, declarations(self.extensions)))
         return declared if self._change_capabilities is None else self._change_capabilities(declared)
 
     def handlers_for(self, session_of: SessionOf) -> Handlers:

@@ -228,7 +228,7 @@ async def negotiate(
 
     def take(result: Json) -> Agreed:
         agreed = read_answer(result, offer.versions)
-        peer.capabilities = Capabilities(agreed.declared, agreed.answer.agent_capabilities)
+        peer.capabilities = Capabilities(agreed.declared, agreed.answer.agent_capabilities, agreed.answer.meta)
         peer.handle(handlers_for(agreed.version))
         return agreed
 

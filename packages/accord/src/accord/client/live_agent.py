@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
+import msgspec
+
 from accord._internal.endpoint import Endpoint
 from accord._internal.tasks import Tasks, to_the_end
 from accord.client.client import ClientDefinition
@@ -30,7 +32,7 @@ from accord.engine.outgoing import PendingRequest
 from accord.engine.peer import Peer
 from accord.errors import AccordError, CapabilityMissing, ConnectionClosed, PeerError, keep_stderr
 from accord.mistakes import wrong_type
-from accord.schema import v1
+from accord.schema import codec, v1
 from accord.schema.base import Json, Notification, Request
 from accord.schema.capabilities import AgentOffers
 from accord.services.service import Service
@@ -38,10 +40,13 @@ from accord.trace import Observer
 from accord.transports import CommandTarget, Target
 
 if TYPE_CHECKING:
+    from msgspec import Raw
+
     from accord.client.lent_tools import EditorServer, Lending
     from accord.dialects.v2_requests import V2Agent
     from accord.engine.spans import Spans
     from accord.mcp.tool_server import ToolServer
+    from accord.schema.extension import Extensions
 
 
 ResultT = TypeVar("ResultT")
@@ -90,6 +95,7 @@ class LiveAgent:
         self.providers = Providers(providers)
         """Where the agent's models are, as the client wants it."""
         self._handlers = Handlers({1, *versions}, author="@remote")
+        self._handlers.extensions = client.extensions
         """The handlers that the caller registered for this agent."""
         self.interceptors = Interceptors()
         """The handlers of single sessions, also after a restart."""
@@ -120,6 +126,11 @@ class LiveAgent:
     def services(self) -> Sequence[Service]:
         """What the client lends."""
         return self._client.services
+
+    @property
+    def extensions(self) -> Extensions:
+        """The extensions that the client has."""
+        return self._client.extensions
 
     @property
     def peer(self) -> Peer:
@@ -191,7 +202,7 @@ class LiveAgent:
             spans=self._spans,
         )
         self.version, self.answer, declared_by_agent = agreed
-        self.capabilities = AgentOffers(declared_by_agent, self.answer.agent_capabilities)
+        self.capabilities = AgentOffers(declared_by_agent, self.answer.agent_capabilities, self.answer.meta)
         self._translated = None
         if self.version == 2:
             from accord.dialects.v2_requests import V2Agent
@@ -205,6 +216,25 @@ class LiveAgent:
             await self._peer.close()
             raise
 
+    def _arrived(self) -> Callable[[Any, bytes | Raw], None]:
+        """What takes the updates: the sessions; before them, the extensions that know an update in other words."""
+        arrived = self.sessions.arrived
+        translators = [it for it in self.extensions if it.translate is not None]
+        if not translators:
+            return arrived
+        from accord.schema.extension import translated
+
+        def translate(notification: Any, params: bytes | Raw) -> None:
+            said = translated(translators, notification.update)
+            if len(said) == 1 and said[0] is notification.update:
+                arrived(notification, params)
+                return
+            for update in said:
+                changed = msgspec.structs.replace(notification, update=update)
+                arrived(changed, codec.encode(changed))
+
+        return translate
+
     def _handlers_for(self, version: int) -> Handlers:
         """The handlers of a connection that speaks this version."""
         if version == 2:
@@ -215,13 +245,13 @@ class LiveAgent:
             handlers.interceptors.insert(0, self.interceptors)
             from accord.schema import v2
 
-            handlers.on_arrival(v2.UpdateSessionNotification, self.sessions.arrived)
+            handlers.on_arrival(v2.UpdateSessionNotification, self._arrived())
             return handlers
         handlers = self._client.handlers_for(self.sessions.find)
         handlers.typed.update(self._handlers.typed)
         handlers.raw.update(self._handlers.raw)
         handlers.interceptors.insert(0, self.interceptors)
-        handlers.on_arrival(v1.SessionNotification, self.sessions.arrived)
+        handlers.on_arrival(v1.SessionNotification, self._arrived())
         return handlers
 
     def kill(self) -> None:

@@ -38,6 +38,7 @@ from accord.schema.capabilities import WATCH, AgentOffers
 from accord.schema.sendable import check_meta, check_sendable
 
 if TYPE_CHECKING:
+    from accord.schema.extension import ExtensionT
     from accord.client.suggested_edits import Suggestions
     from accord.mcp.tool_server import ToolServer
 
@@ -423,6 +424,10 @@ class RemoteAgent:
     async def notify_raw(self, method: str, params: Json = None) -> None:
         """Send any notification in plain JSON values."""
         await self._live.notify_raw(method, params)
+
+    def extension(self, extension: type[ExtensionT]) -> ExtensionT:
+        """The calls of this extension that belong to no session; `offer` is what the agent declared of it."""
+        return extension(self._live)
 
     def on(self, message: type[MessageT]) -> Registrar[MessageT]:
         """Handle this message from now on, also after the agent was restarted."""

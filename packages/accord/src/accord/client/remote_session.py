@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from accord.client.live_agent import LiveAgent
     from accord.client.session_table import Sessions
     from accord.client.typed_answer import TypedReply
+    from accord.schema.extension import Extension, ExtensionT
 
 
 Content: TypeAlias = "str | Path | v1.ContentBlock"
@@ -50,6 +51,7 @@ Content: TypeAlias = "str | Path | v1.ContentBlock"
 T = TypeVar("T")
 ResultT = TypeVar("ResultT")
 
+_NONE: Mapping[Any, Any] = {}
 _SWITCH: Sequence[str | bool] = (True, False)
 
 
@@ -309,6 +311,14 @@ class RemoteSession:
         """
         return Registration(partial(self._live.remote.on_in_session, self.id, message))
 
+    def extension(self, extension: type[ExtensionT]) -> ExtensionT:
+        """This extension in this session: its calls, and what it has gathered of the session's updates.
+
+        It is the same object each time. With `Client(extensions=...)` it gathers from the session's beginning, else
+        from the first call of this method.
+        """
+        return self._live.extension(extension)
+
     # What the agent can change. Each method takes the `_meta` of its request, and returns that of the answer.
 
     async def set_mode(self, mode: str, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
@@ -465,6 +475,8 @@ class LiveSession:
         self._idle_waiters: list[asyncio.Future[None]] = []
         self.subagents = Subagents(self, remote, self._subagent_type)
         """The subagents that the session has started, and theirs."""
+        self._extensions: Mapping[type[Extension[Any]], Extension[Any]] = _NONE
+        """The objects of the extensions that were asked for."""
 
     @property
     def agent(self) -> str:
@@ -585,6 +597,16 @@ class LiveSession:
     async def restart_agent(self, why: str) -> None:
         """End the agent and start it again, with its sessions."""
         await self.remote.restart(why)
+
+    def extension(self, extension: type[ExtensionT]) -> ExtensionT:
+        """The object of this extension, which takes the updates from now on if it wants them."""
+        made = self._extensions.get(extension)
+        if made is None:
+            made = extension(self.remote, self)
+            self._extensions = {**self._extensions, extension: made}
+            if extension.folds():
+                self.on_change(made.fold)
+        return cast("ExtensionT", made)
 
     # Updates
 

@@ -273,6 +273,9 @@ class Sessions:
         if setup.editor is not None:
             setup.editor[0].belongs_to(live)
         live.subagents.belong_to(self._homes, self._early.take)
+        for extension in self._remote.extensions:
+            if extension.folds():
+                live.extension(extension)
         session = self._open[session_id] = TableEntry(live, self)
         return session
 

@@ -21,6 +21,7 @@ from accord.engine.routes import Route, Routes
 from accord.mistakes import check_handler
 from accord.schema import legacy
 from accord.schema.base import Json, Notification, Request
+from accord.schema.capabilities import check_declared
 from accord.schema.methods import is_spoken, methods, version_of
 
 ResultT = TypeVar("ResultT")
@@ -76,6 +77,8 @@ class Handlers:
     def __init__(self, versions: Collection[int] | None = None, *, author: str = "") -> None:
         self._author = author
         """What an author calls these handlers, as `@agent`: then their functions are checked; empty for our own."""
+        self.extensions: Collection[type] = ()
+        """The extensions that the author's side declares: their messages may be handled."""
         self.versions = versions
         """The versions of the protocol that the peer may speak; None if that is not known here."""
         self.typed: dict[tuple[str, bool], tuple[type[Request[Any] | Notification], Callable[..., Any]]] = {}
@@ -101,6 +104,7 @@ class Handlers:
 
         def register(handler: Callable[..., Any]) -> None:
             if self._author:
+                check_declared(f"{self._author}.on({message.__name__})", cls, self.extensions)
                 check_handler(f"{self._author}.on({message.__name__})", handler)
             self.typed[_key_of(cls)] = (cls, handler)
 

@@ -346,7 +346,7 @@ class Peer:
                 f"the agent answered with version {response.protocol_version} of the protocol; "
                 f"only version {request.protocol_version} was offered"
             )
-        self.capabilities = Capabilities(declared_in(response))
+        self.capabilities = Capabilities(declared_in(response), handshake_meta=response.meta)
         return response
 
     async def close(self) -> None:

@@ -92,7 +92,7 @@ class RouteMaker:
 
         def call(request: Any, incoming: IncomingRequest) -> Any:
             if handshake:
-                peer.capabilities = Capabilities(declared_in(request))
+                peer.capabilities = Capabilities(declared_in(request), handshake_meta=request.meta)
             meta = getattr(request, "meta", None)  # what has an unknown tag has no fields
             if meta is not None and (trace := trace_in(meta)):
                 result = carrying(trace, functools.partial(handle, request, incoming))

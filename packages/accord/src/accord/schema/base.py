@@ -239,8 +239,9 @@ class Shape(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, met
     """Fields in an object; the few types of the protocol that have no `_meta` are only this."""
 
     __unstable__: ClassVar[bool] = False
-    __needs__: ClassVar[str | None] = None
-    """The capability that the other side must have declared, as a path: `session_capabilities.fork`."""
+    __needs__: ClassVar[Any] = None
+    """What the other side must have declared: a capability, as a path (`session_capabilities.fork`), or an `Extension`.
+    """
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: Any, _handler: Callable[[Any], Any]) -> Any:

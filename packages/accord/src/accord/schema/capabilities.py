@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from accord.errors import CapabilityMissing
 from accord.installation import mcp_is_installed
 from accord.schema import v1
-from accord.schema.base import Mark, Notification, Request, Shape, unknown_members
+from accord.schema.base import Json, Mark, Notification, Request, Shape, unknown_members
 from accord.schema.type_tree import Tagged, fields_of
+
+if TYPE_CHECKING:
+    from accord.schema.extension import Extension
 
 Path = str
 """A capability, by its place in the declared object: `session_capabilities.fork`."""
+Needed: TypeAlias = "Path | type[Extension[Any]]"
+OfferT = TypeVar("OfferT")
 
 WATCH = "accord.dev/watch"
 """The key of `_meta` with which a server says that sessions can be watched, and a client asks to watch one."""
@@ -40,7 +46,7 @@ def mcp_capabilities() -> v1.McpCapabilities:
 def updates_that_need(stream: type[Notification]) -> dict[type, Path]:
     """The kinds of update in a stream that the client must have asked for, each with the capability that does so."""
     shapes = (cls for cls in updates_of(stream) if issubclass(cls, Shape))
-    return {cls: cls.__needs__ for cls in shapes if cls.__needs__ is not None}
+    return {cls: cls.__needs__ for cls in shapes if isinstance(cls.__needs__, str)}
 
 
 def updates_of(stream: Any) -> frozenset[type]:
@@ -64,30 +70,40 @@ class Capabilities:
     True
     """
 
-    __slots__ = ("_known", "_view", "declared")
+    __slots__ = ("_handshake_meta", "_known", "_view", "declared")
 
     def __init__(
         self,
         declared: v1.AgentCapabilities | v1.ClientCapabilities | Any = None,
         view: v1.AgentCapabilities | v1.ClientCapabilities | None = None,
+        handshake_meta: dict[str, Json] | None = None,
     ) -> None:
         self.declared = declared
         """What the other side declared in `initialize`; None before that, when it counts as having no capability."""
         self._view = declared if view is None else view
         """The same in the words of version 1, by which all questions are answered."""
-        self._known: dict[Path, bool] = {}
+        self._handshake_meta = handshake_meta
+        self._known: dict[Needed, bool] = {}
 
-    def has(self, path: Path) -> bool:
+    def extension(self, extension: type[Extension[OfferT]]) -> OfferT | None:
+        """What the other side declared of this extension; None if it did not declare it."""
+        meta = getattr(self.declared, "meta", None)
+        return extension.declared_in({**(self._handshake_meta or {}), **(meta or {})})
+
+    def has(self, path: Needed) -> bool:
         """Whether this capability was declared, by its place in the declared object: `fs.read_text_file`.
 
-        A member that the protocol does not have goes by its name on the wire: `example.com/colours`.
+        A member that the protocol does not have goes by its name on the wire: `example.com/colours`. An `Extension` is
+        asked for by its class.
         """
         known = self._known.get(path)
         if known is None:
             known = self._known[path] = self._look_up(path)
         return known
 
-    def _look_up(self, path: Path) -> bool:
+    def _look_up(self, path: Needed) -> bool:
+        if not isinstance(path, str):
+            return self.extension(path) is not None
         found = (_at(path, self._view), None if self.declared is self._view else _at(path, self.declared))
         # A capability is a boolean, or an object whose presence says yes.
         return any(value is not None and value is not False for value in found)
@@ -97,10 +113,10 @@ class Capabilities:
         needed = getattr(value, "__needs__", None)
         return needed is None or self.has(needed)
 
-    def require(self, path: Path, action: str) -> None:
+    def require(self, path: Needed, action: str) -> None:
         """Raises CapabilityMissing unless this capability was declared; `action` names what needs it."""
         if not self.has(path):
-            raise CapabilityMissing(path, action)
+            raise CapabilityMissing(path if isinstance(path, str) else path.place(), action)
 
     def require_for(self, value: object, action: str) -> None:
         """Raises CapabilityMissing unless this message or update may be sent; `action` names what needs it."""
@@ -155,8 +171,8 @@ class CapabilityGuard:
             if message.update.__class__ in self.updates:
                 capabilities.require(self.updates[message.update.__class__], f"{message.update.__class__.__name__}")
             return
-        if self._needs is not None and not capabilities.has(self._needs):
-            raise CapabilityMissing(self._needs, self._method)
+        if self._needs is not None:
+            capabilities.require(self._needs, self._method)
         if self._unstable and not unstable:
             raise CapabilityMissing("unstable=True", self._method)
         for name, default, needed, proposed in self._fields:
@@ -164,6 +180,16 @@ class CapabilityGuard:
                 continue
             if getattr(message, name) != (default() if default is not None else None):
                 capabilities.require(needed or "unstable=True", f"{name} in {self._method}")
+
+
+def check_declared(place: str, message: type[Any], extensions: Iterable[type]) -> None:
+    """Raise ValueError for a handler of a message whose extension this side does not declare."""
+    needed = getattr(message, "__needs__", None)
+    if isinstance(needed, type) and needed not in extensions:
+        raise ValueError(
+            f"{place}: {message.__name__} belongs to the extension {needed.__name__}, which is not declared; "
+            f"write extensions=[{needed.__name__}]"
+        )
 
 
 class AgentOffers(Capabilities):

@@ -1,0 +1,289 @@
+"""`Extension`: an addition to the protocol that programs agree on, declared once and used by both sides.
+
+An extension is one class. It names its messages, its kinds of update, its members of `_meta`, and what a side declares
+of itself. The rest of Accord then treats it like a built-in part of the protocol:
+
+    Agent(extensions=[Clock]) ──▶ `_meta` of the capabilities ──▶ `Capabilities.extension(Clock)` of the other side
+    request(TellTime(...))    ──▶ CapabilityMissing, unless the other side declared Clock
+    @agent.on(TellTime)       ──▶ ValueError, unless this side declares Clock
+    session.extension(Clock)  ──▶ an object of the class, with its calls and with what it has folded of the session
+
+Nothing of it is on the way of a message: a message class knows the extension that it needs as it knows a capability,
+and a client without extensions reads its updates as before.
+
+Extensions differ in where they are declared. `declaration` and `declared_in` are the two halves of that, and an
+extension that follows somebody else's convention overrides both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, cast, get_args, get_origin
+
+from accord.errors import DecodeError
+from accord.installation import EXTENSIONS, load_plugin, plugins
+from accord.mistakes import check_sequence, wrong_type
+from accord.schema import codec
+from accord.schema.base import Json, Notification, Request, Unknown, tag_of
+
+if TYPE_CHECKING:
+    from accord.schema.capabilities import Capabilities
+    from accord.schema.shared_updates import Notice
+
+T = TypeVar("T")
+OfferT = TypeVar("OfferT")
+ResultT = TypeVar("ResultT")
+ExtensionT = TypeVar("ExtensionT", bound="Extension[Any]")
+
+
+class OtherSide(Protocol):
+    """The other side of a connection: the agent of a client, or the client of an agent."""
+
+    @property
+    def capabilities(self) -> Capabilities: ...
+    async def request(self, request: Request[ResultT], /) -> ResultT: ...
+    async def notify(self, notification: Notification, /) -> None: ...
+
+
+class MetaMember(Generic[T]):
+    """A member of `_meta` with its type; more than one name is the way through objects in it.
+
+    >>> zone = MetaMember(str, "example.com/zone")
+    >>> zone.meta("UTC"), zone.of({"example.com/zone": "UTC"}), zone.of({"example.com/zone": 7})
+    ({'example.com/zone': 'UTC'}, 'UTC', None)
+    """
+
+    def __init__(self, type: type[T], *path: str) -> None:  # noqa: A002
+        self._type = type
+        self.path = path
+        """The names that lead to it."""
+
+    def of(self, said: object) -> T | None:
+        """Read it from the `meta` of this object, or from this `_meta`; None if it is not there or of another type.
+
+        A wrong type is no error, as for the optional members of the protocol itself.
+        """
+        value: Any = said if isinstance(said, dict) else getattr(said, "meta", None)
+        for name in self.path:
+            value = cast("dict[str, Any]", value).get(name) if isinstance(value, dict) else None
+        if value is None:
+            return None
+        try:
+            return codec.convert(value, self._type)
+        except DecodeError:
+            return None
+
+    def meta(self, value: T) -> dict[str, Json]:
+        """The `_meta` that has this value, for the `meta=` of a call; None as the value removes it."""
+        made = codec.plain(value)
+        for name in reversed(self.path):
+            made = {name: made}
+        return made
+
+
+class Extension(Generic[OfferT]):
+    """An addition to the protocol: its messages, updates and members of `_meta`, and what is declared of it.
+
+    >>> class Time(Model):
+    ...     now: str
+    >>> class TellTime(Request[Time], method="_example.com/time"):
+    ...     session_id: str
+    >>> class Clock(Extension[dict[str, str]], name="example.com/clock"):
+    ...     messages = (TellTime,)
+    ...
+    ...     async def now(self) -> str:
+    ...         return (await self.request(TellTime(self.session_id))).now
+
+    The type argument is what a side declares; its value without arguments is what it declares if it says nothing else.
+    Wrong types are answered as in the protocol: -32602 for params, `ProtocolError` for a result. An object of the class
+    belongs to one session or one connection; `session.extension(Clock)` gives it.
+    """
+
+    name: ClassVar[str]
+    """Its name, and the key in the `_meta` of capabilities that declares it."""
+    messages: ClassVar[Sequence[type[Request[Any] | Notification]]] = ()
+    """The requests and notifications that only it has."""
+    updates: ClassVar[Sequence[type[Any]]] = ()
+    """The kinds of session updates that only it has: classes with the tag field `sessionUpdate`."""
+    is_in_answer: ClassVar[bool] = False
+    """Whether an agent declares it in the `_meta` of its answer to `initialize`, not of its capabilities."""
+    _offer_type: ClassVar[Any] = dict
+
+    def __init_subclass__(cls, *, name: str | None = None, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        for base in cls.__dict__.get("__orig_bases__", ()):
+            if get_args(base) and not isinstance(get_args(base)[0], TypeVar):
+                cls._offer_type = get_args(base)[0]
+        if name is None:
+            return
+        cls.name = name
+        for message in cls.messages:
+            if not message.__method__.startswith("_"):
+                raise ValueError(
+                    f"{cls.__name__}: the method of {message.__name__} must begin with an underscore, "
+                    f"got {message.__method__!r}"
+                )
+            message.__needs__ = cls
+        for update in cls.updates:
+            if update.__struct_config__.tag_field != "sessionUpdate":
+                raise TypeError(f"{cls.__name__}: write class {update.__name__}(..., tag_field='sessionUpdate', tag=...)")
+
+    def __init__(self, other: OtherSide, session: Any = None) -> None:
+        self._other = other
+        self._session = session
+
+    # What is declared
+
+    @classmethod
+    def declaration(cls, offer: OfferT) -> dict[str, Json]:
+        """The `_meta` with which a side declares this."""
+        return {cls.name: codec.plain(offer)}
+
+    @classmethod
+    def declared_in(cls, meta: Mapping[str, Json]) -> OfferT | None:
+        """What the other side declared, from its `_meta`; None if it declared nothing that fits."""
+        said = {} if meta.get(cls.name) is True else meta.get(cls.name)
+        try:
+            return None if said is None or said is False else codec.convert(said, cls._offer_type)
+        except DecodeError:
+            return None
+
+    @classmethod
+    def place(cls) -> str:
+        """What it is called in errors: where the other side would declare it."""
+        return f'_meta["{cls.name}"]'
+
+    # What a client reads
+
+    @classmethod
+    def read(cls, update: object) -> Any:
+        """An update of a kind that only this extension has, as a value of its class; None for any other update."""
+        for known in cls.updates if isinstance(update, Unknown) else ():
+            if tag_of(known) == update.tag:
+                try:
+                    return codec.convert(update.raw, known)
+                except DecodeError:
+                    return None
+        return None
+
+    translate: ClassVar[Callable[[Any], Sequence[Any] | None] | None] = None
+    """A static method that takes an update and returns the updates of `accord.updates` that say the same.
+
+    It returns None for an update that stays as it is. A client that has the extension reads the result.
+    """
+
+    @classmethod
+    def notice(cls, update: Any) -> Notice | None:  # noqa: ARG003
+        """What a user should read about this update, for programs that show any extension; None for nothing."""
+        return None
+
+    def fold(self, update: Any) -> None:
+        """Take an update of the session into this object. A client calls it if the class overrides it."""
+
+    @classmethod
+    def folds(cls) -> bool:
+        """Whether an object of a session takes its updates."""
+        return cls.fold is not Extension.fold
+
+    # What both sides use
+
+    @property
+    def offer(self) -> OfferT | None:
+        """What the other side declared of this extension; None if it did not declare it."""
+        return self._other.capabilities.extension(type(self))
+
+    @property
+    def session_id(self) -> str:
+        """The id of the session; raises TypeError for the object of a whole connection."""
+        if self._session is None:
+            raise TypeError(f"{self.name}: take it from a session, as session.extension({type(self).__name__})")
+        return str(self._session.id)
+
+    async def request(self, request: Request[ResultT]) -> ResultT:
+        """Send a request of this extension; raises `CapabilityMissing` if the other side did not declare it."""
+        return await self._other.request(request)
+
+    async def notify(self, notification: Notification) -> None:
+        """Send a notification of this extension; raises `CapabilityMissing` if the other side did not declare it."""
+        await self._other.notify(notification)
+
+    async def send(self, update: Any) -> None:
+        """Send an update of a kind that only this extension has, from an agent; it is kept with the session."""
+        self._other.capabilities.require(type(self), f"sending {type(update).__name__}")
+        await self._session.send(Unknown(tag_of(type(update)) or "", codec.plain(update)))
+
+
+Extensions = Mapping[type[Extension[Any]], Any]
+"""The extensions that a side has, each with what it declares."""
+
+
+def chosen_extensions(call: str, given: Iterable[type[Extension[Any]] | str] | Extensions) -> dict[type, Any]:
+    """The extensions that an author chose: classes, or the names of installed ones, with what each declares."""
+    check_sequence(call, "extensions", list(cast("Iterable[Any]", given)))
+    offers = cast("Mapping[Any, Any]", given) if isinstance(given, Mapping) else {}
+    chosen: dict[type, Any] = {}
+    for it in cast("Iterable[Any]", given):
+        extension: Any = installed_extensions(it)[0] if isinstance(it, str) else it
+        if not isinstance(extension, type) or not issubclass(extension, Extension) or not hasattr(extension, "name"):
+            raise wrong_type(call, "classes of accord.Extension with a name", it)
+        made: Any = get_origin(extension._offer_type) or extension._offer_type
+        chosen[extension] = offers[it] if it in offers else made()
+    return chosen
+
+
+def installed_extensions(*names: str) -> list[type[Extension[Any]]]:
+    """The extensions of installed distributions by the names of their entry points, or all of them.
+
+    Raises PluginError for one that cannot be loaded, and ValueError for a name that no distribution registers.
+    """
+    known = plugins(EXTENSIONS)
+    for name in names:
+        if name not in known:
+            raise ValueError(f"no extension {name!r} is installed; known are {', '.join(known)}")
+    return [load_plugin(known[name]) for name in names or known]
+
+
+def declarations(extensions: Extensions, *, in_answer: bool | None = None) -> dict[str, Json]:
+    """The `_meta` that declares these extensions: in an agent's answer to `initialize`, in capabilities, or anywhere."""
+    declared: dict[str, Json] = {}
+    for extension, offer in extensions.items():
+        if in_answer is None or extension.is_in_answer is in_answer:
+            declared = merged_meta(declared, extension.declaration(offer))
+    return declared
+
+
+def merged_meta(one: Mapping[str, Json] | None, other: Mapping[str, Json] | None) -> dict[str, Json]:
+    """Both `_meta` in one: objects of the same name are merged, and lists joined.
+
+    >>> merged_meta({"a": {"b": [1]}, "c": 1}, {"a": {"b": [2], "d": 3}})
+    {'a': {'b': [1, 2], 'd': 3}, 'c': 1}
+    """
+    merged: dict[str, Any] = dict(one or {})
+    for name, value in (other or {}).items():
+        known = merged.get(name)
+        if isinstance(known, dict) and isinstance(value, dict):
+            merged[name] = merged_meta(cast("dict[str, Any]", known), cast("dict[str, Any]", value))
+        elif isinstance(known, list) and isinstance(value, list):
+            items = cast("list[Any]", known)
+            merged[name] = [*items, *(it for it in cast("list[Any]", value) if it not in items)]
+        else:
+            merged[name] = value
+    return merged
+
+
+def translated(extensions: Iterable[type[Extension[Any]]], update: Any) -> Sequence[Any]:
+    """The updates that say the same as this one in the words of `accord.updates`, as these extensions know them."""
+    said: Sequence[Any] = (update,)
+    for extension in extensions:
+        if (translate := extension.translate) is not None:
+            said = [new for old in said for new in _or_itself(translate(old), old)]
+    return said
+
+
+def _or_itself(made: Sequence[Any] | None, old: Any) -> Sequence[Any]:
+    return (old,) if made is None else made
+
+
+def notice_of(extensions: Iterable[type[Extension[Any]]], update: Any) -> Notice | None:
+    """What the user should read about this update, from the first of these extensions that says something."""
+    return next((said for it in extensions if (said := it.notice(update)) is not None), None)
