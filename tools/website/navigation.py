@@ -80,7 +80,7 @@ SECTIONS: tuple[Section, ...] = (
         ),
     ),
     Section("Examples", ("examples/index.md", "examples/*")),
-    Section("Comparison", ("comparison.md", "performance.md", "interop.md")),
+    Section("Comparison", ("performance.md", "interop.md")),
     Section(
         "Contributing",
         ("contributing.md", "design/index.md", "design/decisions.md", "design/*", "reporting.md", "all-pages.md"),

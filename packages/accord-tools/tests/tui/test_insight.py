@@ -89,7 +89,7 @@ async def test_the_goal_of_the_agent_is_on_the_screen(chat):
 
     async with chat(agent) as it:
         await it.send("go")
-        await it.sees("Goal All tests pass", "active")
+        await it.sees("Goal All tests pass", "(active)")
         assert "\x1b" not in it.screen()
 
 
@@ -116,11 +116,11 @@ async def test_the_goal_of_the_agent_is_set_paused_and_cleared(chat):
         await it.send("/goal ")
         await it.sees("No goal", "The agent offers: set, clear.")
         await it.send("/goal all tests pass")
-        await it.sees("Goal all tests pass  active")
+        await it.sees("Goal all tests pass (active)")
         await it.send("/goal pause")
         await it.sees("cannot pause a goal; it offers set, clear")
         await it.send("/goal clear")
-        await it.sees_no("Goal all tests pass  active")
+        await it.sees_no("Goal all tests pass (active)")
     assert asked == ["set", "clear"]
 
 

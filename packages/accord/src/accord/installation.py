@@ -41,12 +41,20 @@ if TYPE_CHECKING:
 AGENTS, TRANSPORTS, STORES, COMMANDS = "accord.agents", "accord.transports", "accord.stores", "accord.commands"
 EXTENSIONS = "accord.extensions"
 
+_CONVENTIONS = """
+AsyncTasks BackgroundSubagents CommandTitles DiffPatches DisplayTerminals Goals NativeSubagents RateLimits RewindFiles
+SessionFailures SessionIndex Steering
+"""
+
 OWN: Mapping[str, Mapping[str, str]] = {
     TRANSPORTS: dict.fromkeys(("http", "https", "ws", "wss"), "accord.http.client.url_target:url_target"),
     STORES: {
         "memory": "accord.store.store_url:memory_store",
         "sqlite": "accord.store.store_url:sqlite_store",
         **dict.fromkeys(("postgres", "postgresql"), "accord.store.postgres_store:PostgresStore"),
+    },
+    EXTENSIONS: {
+        re.sub("(?<=[a-z])(?=[A-Z])", "-", name).lower(): f"accord.extensions:{name}" for name in _CONVENTIONS.split()
     },
 }
 """The plug-ins of Accord itself, by group and name."""

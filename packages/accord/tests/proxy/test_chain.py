@@ -94,3 +94,58 @@ def test_what_is_no_component_is_refused():
         accord.chain()
     with pytest.raises(TypeError, match=r"accord.chain\(\) as component 2 takes an Agent, a Proxy, a command, a URL"):
         accord.chain(shouting(), 5)
+
+
+def named(name):
+    agent = accord.Agent(name)
+
+    @agent.on_prompt
+    async def reply(turn):
+        await turn.say(name)
+
+    return agent
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_the_components_are_chosen_from_the_first_request_of_each_client(version):
+    seen = []
+
+    def by_client(request: v1.InitializeRequest):
+        seen.append((request.client_info.name, request.client_capabilities.fs.read_text_file))
+        loud = [shouting()] if request.client_info.name == "loud" else []
+        return [*loud, named(f"for {request.client_info.name}")]
+
+    chain = accord.chain(by_client)
+    for name, answer in (("loud", "FOR LOUD!"), ("quiet", "for quiet")):
+        client = accord.Client(name, files=True)
+        async with accord.connect(chain, client, versions=(version,)) as remote:
+            session = await remote.new_session("/")
+            assert (await session.prompt("go")).text == answer
+    assert seen == [("loud", version == 1), ("quiet", version == 1)]  # version 2 lends no files
+
+
+async def test_a_function_that_chooses_may_refuse_a_client():
+    def nobody(request):
+        raise accord.RequestError(-32050, f"no agent for {request.client_info.name}")
+
+    with pytest.raises(accord.PeerError, match=r"no agent for me \[-32050\]"):
+        async with accord.connect(accord.chain(nobody), accord.Client("me")):
+            pass
+
+
+@pytest.mark.parametrize("chosen", [[], None, "gemini", [7]])
+async def test_a_function_that_chooses_no_components_fails_the_connection_and_is_named_in_the_log(chosen, caplog):
+    def choose_badly(_):
+        return chosen
+
+    with pytest.raises(accord.PeerError, match="the components of the chain are unknown"):
+        async with accord.connect(accord.chain(choose_badly)):
+            pass
+    assert "accord.chain()" in caplog.text
+
+
+def test_a_chain_takes_components_or_a_function():
+    with pytest.raises(ValueError, match="not both"):
+        accord.chain(lambda request: [], named("a"))
+    chain = accord.chain(lambda request: [])
+    assert "chosen by" in chain.program

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
 
-from accord import updates
-from accord.client.extensions import goal_of
+from accord import Extension, RemoteSession, updates
 from accord.printable import label
 from accord.session import SessionState, choices_of
 from accord_tools.presentation.appearance import FRAMES
@@ -122,13 +121,14 @@ def plan(state: SessionState, *, is_open: bool) -> list[Paragraph]:
     return lines
 
 
-def goal(state: SessionState) -> Row | None:
-    """The goal that the agent works towards over several turns; None if it has told of none."""
-    found = goal_of(state.meta)
-    if found is None:
-        return None
-    status = ((f"  {label(found.status, 30)}", "dim"),) if found.status else ()
-    return ((" Goal ", "accent"), (label(found.objective, 300), ""), *status)
+def extensions(session: RemoteSession | None, shown: Iterable[type[Extension[Any]]]) -> list[Paragraph]:
+    """What extensions of the protocol say about the session, such as its goal: one line each."""
+    told = {} if session is None else {it.label or it.name: session.extension(it).summary for it in shown}
+    return [
+        Paragraph([(label(said, 300), "")], ((f" {label(name, 30)} ", "accent"),), wrap="cut")
+        for name, said in told.items()
+        if said
+    ]
 
 
 def attached(files: Sequence[Path]) -> Row | None:

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from accord import AccordError, Outcome, PeerError, RemoteSession, Reply, Terminal, updates, v1
-from accord.client.extensions import DisplayTerminal, DisplayTerminals, can_steer, steer
 from accord.errors import AUTH_REQUIRED
+from accord.extensions import DisplayTerminal, DisplayTerminals, Steering, notice_of
 from accord.printable import printable
 from accord.project.git import FolderNotTrusted
 from accord.project.project import Project
@@ -76,7 +76,7 @@ class ConversationTerminals:
 
     def updated(self, update: object, state: SessionState) -> None:
         """Take what an update says about terminals."""
-        self._changed.update(self._display.add(update))
+        self._changed.update(self._display.fold(update))
         if state.terminals and isinstance(changed := getattr(update, "terminal_id", None), str):
             self._changed.add(changed)
 
@@ -207,11 +207,16 @@ class Conversation:
         self._terminals.updated(update, self.state)
         if len(self.state.notices) > self._notices:
             self._show_notices()
+        self._show_notice(notice_of(self.connection.shown_extensions, update))
         self.tell()
+
+    def _show_notice(self, notice: updates.Notice | None) -> None:
+        if notice is not None:
+            self.note(notice.title, notice.description or "", SEVERITIES.get(notice.severity, "accent"))
 
     def _show_notices(self) -> None:
         for notice in self.state.notices[self._notices :]:
-            self.note(notice.title, notice.description or "", SEVERITIES.get(notice.severity, "accent"))
+            self._show_notice(notice)
         self._notices = len(self.state.notices)
 
     def note(self, title: str, text: str = "", style: str = "dim", symbol: str = "•") -> None:
@@ -355,6 +360,7 @@ class Conversation:
             reply = self._reply = session.prompt(prompt.text, *prompt.files, *parts, mentions=True)
             self.tell()
             outcome = self.last = await reply
+            self._show_notice(notice_of(self.connection.shown_extensions, outcome))
             if (said := _ENDINGS.get(outcome.stop_reason)) is not None:
                 self.note(said, "", "warning")
             elif outcome.stop_reason not in ("end_turn", "unknown"):
@@ -427,13 +433,13 @@ class Conversation:
 
     async def steer(self, text: str) -> bool:
         """Send a message into the running turn; returns False if the agent cannot take it, so that it is queued."""
-        remote = self.connection.remote
-        if remote is None or self.session is None or not self.is_busy or not can_steer(remote):
+        steering = None if self.session is None else self.session.extension(Steering)
+        if steering is None or not self.is_busy or steering.offer is None:
             self.submit(text)
             return False
         self._sent.append((len(self.state), time.time()))
         try:
-            outcome = await steer(remote, self.session.id, text)
+            outcome = await steering.steer(text)
         except AccordError:
             outcome = "failed"
         if outcome in ("failed", "promptRequired"):

@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol, cast
 
 from accord import (
@@ -22,6 +23,7 @@ from accord import (
     Client,
     ConnectionClosed,
     Elicitation,
+    Extension,
     Files,
     FormQuestion,
     LinkQuestion,
@@ -39,8 +41,8 @@ from accord import (
     connect,
 )
 from accord.client.connect import Where
-from accord.client.extensions import with_display_terminals
 from accord.errors import AUTH_REQUIRED
+from accord.extensions import DisplayTerminals, installed_extensions
 from accord.installation import own_command
 from accord.mistakes import ForgottenAwaits
 from accord.redaction import mask_urls
@@ -194,6 +196,12 @@ class AgentConnection:
 
     # What the agent may use
 
+    @cached_property
+    def shown_extensions(self) -> list[type[Extension[Any]]]:
+        """The installed extensions of the protocol that say something to the user."""
+        parts = ("notice", "summary", "translate")
+        return [it for it in installed_extensions() if any(map(it.overrides, parts))]
+
     def _client(self) -> Client:
         return Client(
             name="accord",
@@ -201,7 +209,7 @@ class AgentConnection:
             terminals=Guarded(Terminals(on_open=self._opened), self.consent),
             permissions=self.consent,
             elicitation=Elicitation(self._fill, self._visit),
-            capabilities=with_display_terminals,
+            extensions=[DisplayTerminals, *self.shown_extensions],
             prompt_suggestions=True,
         )
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from accord import AccordError, RemoteSession, Unknown, updates
-from accord.client.extensions import rewind_files
+from accord.extensions import RewindFiles
 from accord.services import AgentWrite
 from accord.session import Entry, Message, SessionCursor, SessionState, ToolCallState
 
@@ -137,9 +137,9 @@ async def restore_files(conversation: Conversation, point: RewindPoint, *, overw
     restored = [it for it in dict.fromkeys(change.path for change in point.changes) if it not in left]
     if not point.others or session is None:
         return RestoredFiles(restored, left, [])
-    remote = await connection.ready()
+    await connection.ready()
     cursor = None if point.cursor is None else point.cursor.id
-    done = await rewind_files(remote, session.id, cursor, overwrite=overwrite)
+    done = await session.extension(RewindFiles).rewind(cursor, overwrite=overwrite)
     if done is not None:
         restored += map(Path, done.restored)
         left += map(Path, done.left)

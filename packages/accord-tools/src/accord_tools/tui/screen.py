@@ -37,7 +37,7 @@ class ChatScreen(App[int]):
     CSS = """
     Screen { layers: base over; background: $background; }
     #conversations { height: 1fr; }
-    #tabs, #work, #attached, #suggested, #goal, #plan, #question, #list { height: auto; }
+    #tabs, #work, #attached, #suggested, #told, #plan, #question, #list { height: auto; }
     #list { max-height: 8; }
     #foot { height: 1; }
     #top { height: 1; }
@@ -79,7 +79,7 @@ class ChatScreen(App[int]):
         yield Lines(id="top")
         yield Lines(id="tabs")
         yield Container(id="conversations")
-        yield Lines(id="goal")
+        yield Lines(id="told")
         yield Lines(id="plan")
         yield Lines(id="work")
         yield QuestionBar(self.options.clock)
@@ -169,7 +169,8 @@ class ChatScreen(App[int]):
         screen.query_one("#top", Lines).show_row(bars.top(conversation, width))
         many = len(self.conversations) > 1
         screen.query_one("#tabs", Lines).show_row(bars.tabs(self.conversations, conversation, width) if many else None)
-        screen.query_one("#goal", Lines).show_row(bars.goal(conversation.state))
+        told = bars.extensions(conversation.session, conversation.connection.shown_extensions)
+        screen.query_one("#told", Lines).show(told)
         screen.query_one("#attached", Lines).show_row(bars.attached(conversation.attached))
         if conversation.returned:
             self.editor.set_text("\n\n".join(it for it in (conversation.returned, self.editor.text) if it))

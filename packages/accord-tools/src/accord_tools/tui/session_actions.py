@@ -9,7 +9,7 @@ from collections.abc import Hashable, Sequence
 from pathlib import Path
 
 from accord import PermissionPolicy, Unknown, v1
-from accord.client.extensions import GOAL_ACTIONS, control_goal, goal_actions, goal_of
+from accord.extensions import Goals
 from accord.printable import label
 from accord.services import EVERYWHERE, LEVELS, Level, RememberedAnswer, covered
 from accord_tools.configuration import last_sessions
@@ -336,19 +336,20 @@ class SessionActions(ChatShell):
         """Show the goal of the agent, set it, or have the agent pause, resume or clear it."""
         conversation = self.in_front
         session = self.session_in_front
-        remote = await conversation.connection.ready()
-        offered = goal_actions(remote)
+        await conversation.connection.ready()
+        goals = session.extension(Goals)
+        offered = goals.actions
         if not offered:
             raise ValueError(f"{conversation.connection.name} knows no goals")
         if not goal:
-            now = goal_of(session.state.meta)
-            title = "No goal" if now is None else f"Goal: {label(now.objective, 300)}"
+            title = "No goal" if goals.goal is None else f"Goal: {label(goals.goal.objective, 300)}"
             conversation.note(title, f"The agent offers: {', '.join(offered)}.  /goal TEXT sets it.", "accent")
             return
-        action = next((it for it in GOAL_ACTIONS if it == goal and it != "set"), "set")
+        controls = {"pause": goals.pause, "resume": goals.resume, "clear": goals.clear}
+        action = goal if goal in controls else "set"
         if action not in offered:
             raise ValueError(f"{conversation.connection.name} cannot {action} a goal; it offers {', '.join(offered)}")
-        await control_goal(remote, session.id, action, goal if action == "set" else None)
+        await (controls[action]() if action in controls else goals.set(goal))
 
     async def action_login(self) -> None:
         """Log in to the agent, then go on."""

@@ -49,11 +49,11 @@ from accord.store import IN_MEMORY, MemoryStore, Store
 from accord.transports import Transport
 
 if TYPE_CHECKING:
-    from accord.schema.extension import Extension, Extensions
     from accord.agent import plain_turn
     from accord.agent.agent_suggestions import SuggestionFunctions, Wish
     from accord.agent.skills import SkillFolders
     from accord.engine.spans import Spans
+    from accord.schema.extension import Extension, Extensions
     from accord.services.service import LocalHost
 
 

@@ -239,6 +239,17 @@ def as_declared_in_version_1(capabilities: v2.ClientCapabilities) -> v1.ClientCa
     return msgspec.structs.replace(declared, plan=v1.PlanCapabilities(), subagents=v1.SubagentCapabilities())
 
 
+def initialize_in_version_1(said: dict[str, Json]) -> v1.InitializeRequest:
+    """What a client of either version says in the params of `initialize`, in the words of version 1."""
+    if said.get("protocolVersion") == 1 or "capabilities" not in said:
+        return codec.convert(said, v1.InitializeRequest)
+    from accord.schema import v2  # a program of version 1 does without it
+
+    second = codec.convert(said, v2.InitializeRequest)
+    declared = as_declared_in_version_1(second.capabilities)
+    return v1.InitializeRequest(second.protocol_version, declared, second.info, meta=second.meta)
+
+
 def _info(value: Json) -> Json:
     """The name and version of a program; None for another value."""
     return None if _read_or_none(value, v1.Implementation) is None else value

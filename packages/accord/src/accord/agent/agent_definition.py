@@ -35,7 +35,6 @@ from accord.schema.v1 import StopReason
 from accord.store import Store
 
 if TYPE_CHECKING:
-    from accord.schema.extension import Extensions
     from accord.agent import plain_turn
     from accord.agent.agent_suggestions import (
         FocusedFunction,
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
         SuggestionFunctions,
     )
     from accord.engine.spans import Spans
+    from accord.schema.extension import Extensions
     from accord.services.service import LocalHost
 
 

@@ -40,10 +40,10 @@ from accord.session import SessionState, ToolCallState, updates
 from accord.session.updates import SessionId
 
 if TYPE_CHECKING:
-    from accord.schema.extension import ExtensionT
     from accord.agent.model_messages import Api
     from accord.agent.session_mcp import SessionServers
     from accord.schema import v2
+    from accord.schema.extension import ExtensionT
 
 
 Mode: TypeAlias = Literal["append", "override"]

@@ -219,13 +219,11 @@ class LiveAgent:
     def _arrived(self) -> Callable[[Any, bytes | Raw], None]:
         """What takes the updates: the sessions; before them, the extensions that know an update in other words."""
         arrived = self.sessions.arrived
-        translators = [it for it in self.extensions if it.translate is not None]
-        if not translators:
+        if not any(it.overrides("translate") for it in self.extensions):
             return arrived
-        from accord.schema.extension import translated
 
         def translate(notification: Any, params: bytes | Raw) -> None:
-            said = translated(translators, notification.update)
+            said = self.translated(notification.update)
             if len(said) == 1 and said[0] is notification.update:
                 arrived(notification, params)
                 return
@@ -234,6 +232,14 @@ class LiveAgent:
                 arrived(changed, codec.encode(changed))
 
         return translate
+
+    def translated(self, update: Any) -> Sequence[Any]:
+        """The updates that say the same as this one, as the client's extensions know it."""
+        if not self.extensions:
+            return (update,)
+        from accord.schema.extension import translated
+
+        return translated(self.extensions, update)
 
     def _handlers_for(self, version: int) -> Handlers:
         """The handlers of a connection that speaks this version."""

@@ -38,9 +38,9 @@ from accord.schema.capabilities import WATCH, AgentOffers
 from accord.schema.sendable import check_meta, check_sendable
 
 if TYPE_CHECKING:
-    from accord.schema.extension import ExtensionT
     from accord.client.suggested_edits import Suggestions
     from accord.mcp.tool_server import ToolServer
+    from accord.schema.extension import ExtensionT
 
 
 ResultT = TypeVar("ResultT")

@@ -604,7 +604,7 @@ class LiveSession:
         if made is None:
             made = extension(self.remote, self)
             self._extensions = {**self._extensions, extension: made}
-            if extension.folds():
+            if extension.overrides("fold"):
                 self.on_change(made.fold)
         return cast("ExtensionT", made)
 
@@ -675,7 +675,7 @@ class LiveSession:
 
     def fold(self, said: v1.ToolCallUpdate) -> ToolCallState:
         """Add what a permission request says of a tool call to `state`."""
-        update = self.state.as_read(said)
+        update = self.state.as_read(self.remote.translated(said)[0])
         known = self.state.tool_calls.get(update.tool_call_id) or ToolCallState(update.tool_call_id)
         self.state.add(update)
         return known.updated(update)

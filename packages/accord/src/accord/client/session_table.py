@@ -274,7 +274,7 @@ class Sessions:
             setup.editor[0].belongs_to(live)
         live.subagents.belong_to(self._homes, self._early.take)
         for extension in self._remote.extensions:
-            if extension.folds():
+            if extension.overrides("fold"):
                 live.extension(extension)
         session = self._open[session_id] = TableEntry(live, self)
         return session

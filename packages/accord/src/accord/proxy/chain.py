@@ -48,17 +48,26 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import msgspec
 
 from accord._internal.tasks import LightEvent, Tasks, first_of, to_the_end, within
+from accord.agent.agent_capabilities import initialize_in_version_1
 from accord.agent_file import startable
 from accord.client.connect import target_of
-from accord.errors import INVALID_PARAMS, INVALID_REQUEST, AccordError, ConfigurationError, ConnectionClosed
+from accord.errors import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    AccordError,
+    ConfigurationError,
+    ConnectionClosed,
+    RequestError,
+)
 from accord.installation import mcp_is_installed, scheme_of
 from accord.jsonrpc.line_frames import RequestId
-from accord.mistakes import wrong_type
+from accord.mistakes import place_of, wrong_type
 from accord.program import Unwritable, explain_at_a_terminal, run_until_the_end
 from accord.proxy.chain_mcp import AgentBridge
 from accord.proxy.link import INITIALIZE, BadVersion, ComponentFailure, Link, Port, join, offered_params
 from accord.proxy.switchboard import HopRecorder, Switchboard
-from accord.schema import v1
+from accord.schema import codec, v1
 from accord.trace import Observer
 from accord.transports import CommandTarget, End, Target, Transport
 from accord.transports.launch import program_file
@@ -128,7 +137,7 @@ class Conductor:
 
     def __init__(
         self,
-        targets: Sequence[Target],
+        targets: Sequence[Target] | Choose,
         client: Transport,
         *,
         as_proxy: bool = False,
@@ -138,7 +147,9 @@ class Conductor:
     ) -> None:
         self.failure: ComponentFailure | None = None
         """The component that ended first, and why; None while all live."""
-        self._targets = list(targets)
+        self._choose = targets if callable(targets) else None
+        """Chooses the components from the first request."""
+        self.targets: list[Target] = [] if callable(targets) else list(targets)
         self._grace = grace
         self._board = Switchboard(None if observer is None else HopRecorder(observer), self._link_ended)
         self._client = Link(self._board, client, "the client", is_component=False, has_successor=as_proxy)
@@ -189,6 +200,17 @@ class Conductor:
             self._board.refuse(self._client, request_id, INVALID_PARAMS, f"Invalid params: {error}")
             return
         if not self._began:
+            try:
+                self.targets = (
+                    self.targets if self._choose is None else self._choose(initialize_in_version_1(codec.loads(params)))
+                )
+            except RequestError as error:
+                self._board.refuse(self._client, request_id, error.code, error.message)
+                return
+            except Exception:
+                log.exception("choosing the components of the chain failed")
+                self._board.refuse(self._client, request_id, INTERNAL_ERROR, "the components of the chain are unknown")
+                return
             self._begin()
         if not self._bridged(request_id, INITIALIZE, params):
             self._board.pass_request(self._client.plain, request_id, INITIALIZE, params)
@@ -201,8 +223,8 @@ class Conductor:
     def _begin(self) -> None:
         """Make the links of the chain, join them, and start their components."""
         self._began = True
-        last = len(self._targets) - 1
-        for place, target in enumerate(self._targets):
+        last = len(self.targets) - 1
+        for place, target in enumerate(self.targets):
             is_proxy = self._as_proxy or place < last
             name = f"proxy {place + 1} ({target.name})" if is_proxy else f"the agent ({target.name})"
             try:
@@ -228,7 +250,7 @@ class Conductor:
 
     def _build_bridge(self) -> None:
         """Let the agent reach MCP servers of the other components, if it runs on this machine."""
-        target, agent = self._targets[-1], self._links[-1]
+        target, agent = self.targets[-1], self._links[-1]
         if self._is_bridging and target.is_here and mcp_is_installed():
             nearer = agent.plain.mate
             assert nearer is not None
@@ -332,7 +354,14 @@ Component: TypeAlias = "Agent[Any] | Proxy[Any] | Sequence[str] | Target"
 """A proxy or an agent: an object of this program, a command, a URL, or another target, such as a chain."""
 
 
-def chain(*components: Component, as_proxy: bool = False, trace: Observer | None = None, bridge: bool = True) -> Chain:
+Choose: TypeAlias = Callable[[v1.InitializeRequest], list[Target]]
+Chooser: TypeAlias = "Callable[[v1.InitializeRequest], Sequence[Component]]"
+"""Chooses the components of a connection from the client's first request."""
+
+
+def chain(
+    *components: Component | Chooser, as_proxy: bool = False, trace: Observer | None = None, bridge: bool = True
+) -> Chain:
     """Join proxies and an agent to a chain, which is used like an agent.
 
         async with accord.connect(accord.chain(rules, redactor, ["gemini", "--acp"])) as remote:
@@ -344,10 +373,16 @@ def chain(*components: Component, as_proxy: bool = False, trace: Observer | None
     components. An agent of this machine that takes no MCP servers over ACP reaches those of the client and of proxies
     over a bridge, unless `bridge` is False (extra `mcp`).
 
+    A function in the place of the components chooses them for each connection: it takes the client's first request, a
+    `v1.InitializeRequest` whichever version the client speaks, and returns a list. It may raise `RequestError` to
+    refuse the client.
+
     A component that ends, or cannot be started, ends the chain: every request is answered, with the component's name.
     """
     if not components and not as_proxy:
         raise ValueError("accord.chain() needs at least one component, the agent")
+    if any(callable(it) for it in components) and len(components) > 1:
+        raise ValueError("accord.chain() takes components, or one function that chooses them, not both")
     return Chain(components, as_proxy=as_proxy, trace=trace, bridge=bridge)
 
 
@@ -355,20 +390,38 @@ class Chain(Target):
     """Proxies and an agent, used like one agent; `accord.chain` makes it."""
 
     def __init__(
-        self, components: Sequence[Component], *, as_proxy: bool, trace: Observer | None, bridge: bool = True
+        self, components: Sequence[Component | Chooser], *, as_proxy: bool, trace: Observer | None, bridge: bool = True
     ) -> None:
-        self._components = list(components)
-        self._targets = self._new_targets()
+        self._chooser: Any = next((it for it in components if callable(it)), None)
+        self._components = [] if self._chooser is not None else cast("list[Component]", list(components))
         self._as_proxy = as_proxy
         self._trace = trace
         self._bridge = bridge
-        self.name = " | ".join(target.name for target in self._targets) or "empty chain"
-        self.is_here = all(target.is_here for target in self._targets)
+        targets = [] if self._chooser is not None else self._new_targets()
+        if self._chooser is None:
+            self.name = " | ".join(target.name for target in targets) or "empty chain"
+            self._program = " | ".join(target.program for target in targets)
+        else:
+            self.name = getattr(self._chooser, "__name__", "chain").replace("_", " ")
+            self._program = f"chosen by {place_of(self._chooser)}"
+        self.is_here = bool(targets) and all(target.is_here for target in targets)
         self._serving: set[asyncio.Task[Any]] = set()
         self._failure: Exception | None = None
 
     def _new_targets(self) -> list[Target]:
         return [_target(component, place) for place, component in enumerate(self._components, 1)]
+
+    def _choose(self, request: v1.InitializeRequest) -> list[Target]:
+        chosen = self._chooser(request)
+        if isinstance(chosen, str) or not isinstance(chosen, Sequence) or not (chosen or self._as_proxy):
+            takes = "a list with the components, the agent last"
+            raise wrong_type(f"{place_of(self._chooser)} for accord.chain()", takes, cast("object", chosen))
+        return [_target(it, place) for place, it in enumerate(cast("Sequence[Component]", chosen), 1)]
+
+    @property
+    def _conducted(self) -> Sequence[Target] | Choose:
+        """New targets of the components, or what chooses them."""
+        return self._new_targets() if self._chooser is None else self._choose
 
     def __repr__(self) -> str:
         return f"Chain({self.name!r})"
@@ -381,7 +434,7 @@ class Chain(Target):
     @property
     def program(self) -> str:
         """What all components are, as one text: a remembered answer holds for this chain only."""
-        return " | ".join(target.program for target in self._targets)
+        return self._program
 
     @property
     def failure(self) -> Exception | None:
@@ -402,7 +455,7 @@ class Chain(Target):
 
     async def _run(self) -> None:
         failure = await conduct_standard_streams(
-            self._new_targets(), as_proxy=self._as_proxy, observer=self._trace, bridge=self._bridge
+            self._conducted, as_proxy=self._as_proxy, observer=self._trace, bridge=self._bridge
         )
         if failure is not None:
             raise SystemExit(f"{self.name}: {failure}")
@@ -417,7 +470,7 @@ class Chain(Target):
     async def _conduct(self, transport: Transport) -> None:
         self._failure = None
         failure = await conduct(
-            self._new_targets(), transport, as_proxy=self._as_proxy, observer=self._trace, bridge=self._bridge
+            self._conducted, transport, as_proxy=self._as_proxy, observer=self._trace, bridge=self._bridge
         )
         if failure is not None:
             self._failure = ConnectionClosed("failed", str(failure))
@@ -432,7 +485,7 @@ class Chain(Target):
 
 
 async def conduct(
-    targets: Sequence[Target],
+    targets: Sequence[Target] | Choose,
     transport: Transport,
     *,
     as_proxy: bool = False,
@@ -440,16 +493,17 @@ async def conduct(
     bridge: bool = True,
 ) -> ComponentFailure | None:
     """Serve one client with these components; returns the failure that ended the chain, or None."""
+    conductor = Conductor(targets, transport, as_proxy=as_proxy, observer=observer, bridge=bridge)
     try:
-        return await Conductor(targets, transport, as_proxy=as_proxy, observer=observer, bridge=bridge).run()
+        return await conductor.run()
     finally:
-        for target in targets:
+        for target in conductor.targets:
             if not isinstance(target, Chain):  # a chain may serve other connections as well
                 await target.release()
 
 
 async def conduct_standard_streams(
-    targets: Sequence[Target], *, as_proxy: bool = False, observer: Observer | None = None, bridge: bool = True
+    targets: Sequence[Target] | Choose, *, as_proxy: bool = False, observer: Observer | None = None, bridge: bool = True
 ) -> ComponentFailure | None:
     """Serve the client that started this program with these components; returns the failure that ended it, or None."""
     transport = StdioTransport.standard()

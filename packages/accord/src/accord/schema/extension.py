@@ -17,17 +17,17 @@ extension that follows somebody else's convention overrides both.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, cast, get_args, get_origin
 
 from accord.errors import DecodeError
-from accord.installation import EXTENSIONS, load_plugin, plugins
+from accord.installation import EXTENSIONS, PluginError, load_plugin, plugins
 from accord.mistakes import check_sequence, wrong_type
 from accord.schema import codec
 from accord.schema.base import Json, Notification, Request, Unknown, tag_of
 
 if TYPE_CHECKING:
-    from accord.schema.capabilities import Capabilities
     from accord.schema.shared_updates import Notice
 
 T = TypeVar("T")
@@ -40,7 +40,10 @@ class OtherSide(Protocol):
     """The other side of a connection: the agent of a client, or the client of an agent."""
 
     @property
-    def capabilities(self) -> Capabilities: ...
+    def capabilities(self) -> Any:
+        """Its `Capabilities`."""
+        ...
+
     async def request(self, request: Request[ResultT], /) -> ResultT: ...
     async def notify(self, notification: Notification, /) -> None: ...
 
@@ -53,7 +56,7 @@ class MetaMember(Generic[T]):
     ({'example.com/zone': 'UTC'}, 'UTC', None)
     """
 
-    def __init__(self, type: type[T], *path: str) -> None:  # noqa: A002
+    def __init__(self, type: type[T], *path: str) -> None:
         self._type = type
         self.path = path
         """The names that lead to it."""
@@ -63,7 +66,7 @@ class MetaMember(Generic[T]):
 
         A wrong type is no error, as for the optional members of the protocol itself.
         """
-        value: Any = said if isinstance(said, dict) else getattr(said, "meta", None)
+        value: Any = cast("Any", said) if isinstance(said, dict) else getattr(said, "meta", None)
         for name in self.path:
             value = cast("dict[str, Any]", value).get(name) if isinstance(value, dict) else None
         if value is None:
@@ -96,11 +99,14 @@ class Extension(Generic[OfferT]):
 
     The type argument is what a side declares; its value without arguments is what it declares if it says nothing else.
     Wrong types are answered as in the protocol: -32602 for params, `ProtocolError` for a result. An object of the class
-    belongs to one session or one connection; `session.extension(Clock)` gives it.
+    belongs to one session or one connection; `session.extension(Clock)` gives it. One that is made without them can
+    `fold` the updates of a record.
     """
 
     name: ClassVar[str]
     """Its name, and the key in the `_meta` of capabilities that declares it."""
+    label: ClassVar[str] = ""
+    """What people read before its `summary`; empty for the name."""
     messages: ClassVar[Sequence[type[Request[Any] | Notification]]] = ()
     """The requests and notifications that only it has."""
     updates: ClassVar[Sequence[type[Any]]] = ()
@@ -126,11 +132,19 @@ class Extension(Generic[OfferT]):
             message.__needs__ = cls
         for update in cls.updates:
             if update.__struct_config__.tag_field != "sessionUpdate":
-                raise TypeError(f"{cls.__name__}: write class {update.__name__}(..., tag_field='sessionUpdate', tag=...)")
+                raise TypeError(
+                    f"{cls.__name__}: write class {update.__name__}(..., tag_field='sessionUpdate', tag=...)"
+                )
 
-    def __init__(self, other: OtherSide, session: Any = None) -> None:
-        self._other = other
+    def __init__(self, other: OtherSide | None = None, session: Any = None) -> None:
+        self._link = other
         self._session = session
+
+    @property
+    def _other(self) -> OtherSide:
+        if self._link is None:
+            raise TypeError(f"{self.name}: take it from a session, as session.extension({type(self).__name__})")
+        return self._link
 
     # What is declared
 
@@ -142,7 +156,7 @@ class Extension(Generic[OfferT]):
     @classmethod
     def declared_in(cls, meta: Mapping[str, Json]) -> OfferT | None:
         """What the other side declared, from its `_meta`; None if it declared nothing that fits."""
-        said = {} if meta.get(cls.name) is True else meta.get(cls.name)
+        said: Any = {} if meta.get(cls.name) is True else meta.get(cls.name)
         try:
             return None if said is None or said is False else codec.convert(said, cls._offer_type)
         except DecodeError:
@@ -158,32 +172,46 @@ class Extension(Generic[OfferT]):
     @classmethod
     def read(cls, update: object) -> Any:
         """An update of a kind that only this extension has, as a value of its class; None for any other update."""
-        for known in cls.updates if isinstance(update, Unknown) else ():
-            if tag_of(known) == update.tag:
-                try:
-                    return codec.convert(update.raw, known)
-                except DecodeError:
-                    return None
+        known = None
+        if isinstance(update, Unknown):
+            known = next((it for it in cls.updates if tag_of(it) == update.tag), None)
+        if known is None:
+            return None
+        try:
+            return codec.convert(cast("Unknown", update).raw, known)
+        except DecodeError:
+            return None
+
+    @staticmethod
+    def translate(update: Any) -> Sequence[Any] | None:  # noqa: ARG004
+        """The updates of `accord.updates` that say the same as this one; None for an update that stays as it is.
+
+        A client that has the extension reads them in the place of the update.
+        """
         return None
-
-    translate: ClassVar[Callable[[Any], Sequence[Any] | None] | None] = None
-    """A static method that takes an update and returns the updates of `accord.updates` that say the same.
-
-    It returns None for an update that stays as it is. A client that has the extension reads the result.
-    """
 
     @classmethod
     def notice(cls, update: Any) -> Notice | None:  # noqa: ARG003
         """What a user should read about this update, for programs that show any extension; None for nothing."""
         return None
 
-    def fold(self, update: Any) -> None:
+    def fold(self, update: Any) -> Any:
         """Take an update of the session into this object. A client calls it if the class overrides it."""
 
+    @property
+    def summary(self) -> str | None:
+        """One line about the session as it stands, for programs that show any extension; None for nothing."""
+        return None
+
     @classmethod
-    def folds(cls) -> bool:
-        """Whether an object of a session takes its updates."""
-        return cls.fold is not Extension.fold
+    def overrides(cls, name: str) -> bool:
+        """Whether the class has its own `fold`, `translate`, `notice` or `summary`."""
+        return any(name in base.__dict__ for base in cls.__mro__ if base.__module__ != __name__)
+
+    @classmethod
+    def default_offer(cls) -> OfferT:
+        """What a side declares that says nothing else."""
+        return cast("OfferT", (get_origin(cls._offer_type) or cls._offer_type)())
 
     # What both sides use
 
@@ -210,7 +238,8 @@ class Extension(Generic[OfferT]):
     async def send(self, update: Any) -> None:
         """Send an update of a kind that only this extension has, from an agent; it is kept with the session."""
         self._other.capabilities.require(type(self), f"sending {type(update).__name__}")
-        await self._session.send(Unknown(tag_of(type(update)) or "", codec.plain(update)))
+        tag = tag_of(cast("type[Any]", update.__class__)) or ""
+        await self._session.send(Unknown(tag, codec.plain(update)))
 
 
 Extensions = Mapping[type[Extension[Any]], Any]
@@ -219,32 +248,42 @@ Extensions = Mapping[type[Extension[Any]], Any]
 
 def chosen_extensions(call: str, given: Iterable[type[Extension[Any]] | str] | Extensions) -> dict[type, Any]:
     """The extensions that an author chose: classes, or the names of installed ones, with what each declares."""
-    check_sequence(call, "extensions", list(cast("Iterable[Any]", given)))
-    offers = cast("Mapping[Any, Any]", given) if isinstance(given, Mapping) else {}
+    if not isinstance(given, Mapping):
+        check_sequence(call, "extensions", given)
+    offers: Mapping[Any, Any] = cast("Mapping[Any, Any]", given) if isinstance(given, Mapping) else {}
     chosen: dict[type, Any] = {}
     for it in cast("Iterable[Any]", given):
         extension: Any = installed_extensions(it)[0] if isinstance(it, str) else it
-        if not isinstance(extension, type) or not issubclass(extension, Extension) or not hasattr(extension, "name"):
+        is_one = isinstance(extension, type) and issubclass(extension, Extension)
+        if not is_one or not getattr(cast("Any", extension), "name", ""):
             raise wrong_type(call, "classes of accord.Extension with a name", it)
-        made: Any = get_origin(extension._offer_type) or extension._offer_type
-        chosen[extension] = offers[it] if it in offers else made()
+        chosen[extension] = offers[it] if it in offers else cast("Any", extension).default_offer()
     return chosen
 
 
 def installed_extensions(*names: str) -> list[type[Extension[Any]]]:
     """The extensions of installed distributions by the names of their entry points, or all of them.
 
-    Raises PluginError for one that cannot be loaded, and ValueError for a name that no distribution registers.
+    Raises ValueError for a name that no distribution registers, and PluginError for a named one that cannot be loaded.
+    Of all of them, a broken one is left out with a warning.
     """
     known = plugins(EXTENSIONS)
     for name in names:
         if name not in known:
             raise ValueError(f"no extension {name!r} is installed; known are {', '.join(known)}")
-    return [load_plugin(known[name]) for name in names or known]
+    if names:
+        return [load_plugin(known[name]) for name in names]
+    found: list[type[Extension[Any]]] = []
+    for plugin in known.values():
+        try:
+            found.append(load_plugin(plugin))
+        except PluginError as error:
+            warnings.warn(str(error), stacklevel=2)
+    return found
 
 
 def declarations(extensions: Extensions, *, in_answer: bool | None = None) -> dict[str, Json]:
-    """The `_meta` that declares these extensions: in an agent's answer to `initialize`, in capabilities, or anywhere."""
+    """The `_meta` that declares these extensions: those of the answer to `initialize`, the others, or all."""
     declared: dict[str, Json] = {}
     for extension, offer in extensions.items():
         if in_answer is None or extension.is_in_answer is in_answer:
@@ -275,8 +314,8 @@ def translated(extensions: Iterable[type[Extension[Any]]], update: Any) -> Seque
     """The updates that say the same as this one in the words of `accord.updates`, as these extensions know them."""
     said: Sequence[Any] = (update,)
     for extension in extensions:
-        if (translate := extension.translate) is not None:
-            said = [new for old in said for new in _or_itself(translate(old), old)]
+        if extension.overrides("translate"):
+            said = [new for old in said for new in _or_itself(extension.translate(old), old)]
     return said
 
 
@@ -285,5 +324,10 @@ def _or_itself(made: Sequence[Any] | None, old: Any) -> Sequence[Any]:
 
 
 def notice_of(extensions: Iterable[type[Extension[Any]]], update: Any) -> Notice | None:
-    """What the user should read about this update, from the first of these extensions that says something."""
+    """What the user should read about an update or an `Outcome`, from the first extension that says something.
+
+    What has neither `_meta` nor an unknown kind says nothing of an extension.
+    """
+    if not isinstance(update, Unknown) and not getattr(update, "meta", None):
+        return None
     return next((said for it in extensions if (said := it.notice(update)) is not None), None)
