@@ -146,6 +146,6 @@ async def test_a_function_that_chooses_no_components_fails_the_connection_and_is
 
 def test_a_chain_takes_components_or_a_function():
     with pytest.raises(ValueError, match="not both"):
-        accord.chain(lambda request: [], named("a"))
-    chain = accord.chain(lambda request: [])
+        accord.chain(lambda _: [], named("a"))
+    chain = accord.chain(lambda _: [])
     assert "chosen by" in chain.program
