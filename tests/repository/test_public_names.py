@@ -20,7 +20,7 @@ Restarted ask connect open sync tools ToolServer CommandResult Decision Elicited
 TurnPlan http MirroredDocument SuggestionRequest Endpoint Provider Subagent RemoteSubagent RunningCompaction
 PlanDocument OpenDocument StaleSuggestion Suggestion Suggestions Chain chain Hop Proxy
 PostgresStore SentMessage Hosts Target CommandTarget ModelAnswer ModelCall ModelUsage
-OutputError TypedReply AgentSkill
+OutputError TypedReply AgentSkill Extension MetaMember
 """.split()
 
 EXTRAS = {

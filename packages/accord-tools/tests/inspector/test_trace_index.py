@@ -39,6 +39,17 @@ def test_rows_say_what_was_meant(recording, indexed):
     ]
 
 
+def test_a_row_says_what_an_extension_says_about_an_update(recording, indexed):
+    failure = {"id": "f", "title": "Slow down", "severity": "error", "actions": ["retry"]}
+    recording.update("s1", "session_info_update", _meta={"jetbrains": {"air": {"sessionFailure": failure}}})
+    recording.update("s1", "async_task_spawned", asyncTaskId="t", name="make test")
+    recording.update("s1", "async_task_spawned", name=7)
+    assert words(indexed(recording))[:2] == [
+        ("session_info_update", "Slow down: You can: try again"),
+        ("async_task_spawned", "In the background: make test"),
+    ]
+
+
 def test_a_request_and_its_answer_point_at_each_other(recording, indexed):
     recording.opening()
     asked = recording.prompt(2, "Hello")

@@ -278,3 +278,39 @@ def test_an_object_without_a_session_folds_a_record_and_asks_nobody():
     assert clock.alarms == ["six"]
     with pytest.raises(TypeError, match=r"take it from a session, as session.extension\(Clock\)"):
         clock.session_id  # noqa: B018
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_a_proxy_has_an_extension_that_its_agent_lacks(version):
+    proxy = accord.Proxy("clock", extensions=[Clock])
+
+    @proxy.from_client(TellTime)
+    async def tell(request: TellTime, hop: accord.Hop) -> Time:
+        return Time(f"proxy time in {request.zone}")
+
+    agent = accord.Agent("plain")
+
+    @agent.on_prompt
+    async def reply(turn: accord.Turn) -> None:
+        await turn.say(str(turn.client.capabilities.extension(Clock)))
+
+    async with accord.connect(accord.chain(proxy, agent), versions=(version,)) as remote:
+        session = await remote.new_session("/")
+        assert await session.extension(Clock).now() == "proxy time in UTC"
+        assert (await session.prompt("Go")).text == "None"  # the proxy handles nothing of it from the agent
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_a_proxy_declares_an_extension_to_the_agent_whose_messages_it_handles(version):
+    proxy, ticks = accord.Proxy("clock", extensions=[Clock]), []
+
+    @proxy.from_agent(Ticked)
+    def ticked(tick: Ticked) -> None:
+        ticks.append(tick.number)
+
+    agent = clock_agent()
+    async with accord.connect(accord.chain(proxy, agent), versions=(version,)) as remote:
+        session = await remote.new_session("/")
+        assert (await session.prompt("Go")).text == "client has a clock"
+        assert ticks == [3]
+        assert await session.extension(Clock).now() == "noon in UTC"

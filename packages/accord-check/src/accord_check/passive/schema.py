@@ -10,16 +10,17 @@ collects them. A union is entered by its tag first, so that a bad field makes on
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from functools import cache
+from typing import Any, Literal, NamedTuple, cast
 
 import msgspec
 
 from accord import DecodeError
 from accord.schema import codec, legacy
-from accord.schema.base import Mark
-from accord.schema.methods import may_be_empty, methods
+from accord.schema.base import Mark, tag_of
+from accord.schema.methods import Method, may_be_empty, methods, row_for
 from accord.schema.tolerant import kind
 from accord.schema.type_tree import (
     NULL,
@@ -322,6 +323,24 @@ _BY_KIND: dict[Kind, str] = {
 }
 
 
+class _ExtensionTypes(NamedTuple):
+    """The messages and updates of the extensions that are installed here."""
+
+    messages: Mapping[str, Method]
+    updates: Mapping[str, type[Any]]
+
+
+@cache
+def _of_extensions() -> _ExtensionTypes:
+    from accord.extensions import installed_extensions  # reads the metadata of what is installed
+
+    found = installed_extensions()
+    return _ExtensionTypes(
+        {it.__method__: row_for(it, "protocol") for extension in found for it in extension.messages},
+        {tag_of(it) or "": it for extension in found for it in extension.updates},
+    )
+
+
 class Schema(Observer):
     def frame(self, frame: Frame) -> None:
         members = frame.members
@@ -336,18 +355,24 @@ class Schema(Observer):
 
     def request(self, exchange: Exchange) -> None:
         self._method(exchange, is_request=True)
-        if exchange.row is not None and not self._offers_two_versions(exchange):
-            self._value(exchange.method, exchange.params, exchange.row.params, exchange.frame)
+        row = exchange.row or _of_extensions().messages.get(exchange.method)
+        if row is not None and not self._offers_two_versions(exchange):
+            self._value(exchange.method, exchange.params, row.params, exchange.frame)
 
     def notification(self, message: Message) -> None:
         self._method(message, is_request=False)
-        if message.row is not None:
-            kind = object_of(message.params.get("update")).get("sessionUpdate")
+        row = message.row or _of_extensions().messages.get(message.method)
+        if row is not None:
+            update = object_of(message.params.get("update"))
+            kind = update.get("sessionUpdate")
             label = f"{message.method} {kind}" if isinstance(kind, str) else message.method
-            self._value(label, message.params, message.row.params, message.frame)
+            if isinstance(kind, str) and (known := _of_extensions().updates.get(kind)) is not None:
+                self._value(label, update, known, message.frame)
+            else:
+                self._value(label, message.params, row.params, message.frame)
 
     def answer(self, exchange: Exchange) -> None:
-        row, frame = exchange.row, exchange.answered
+        row, frame = exchange.row or _of_extensions().messages.get(exchange.method), exchange.answered
         if row is None or frame is None or not exchange.succeeded or row.result is None:
             return
         if exchange.result is None and may_be_empty(row.result):

@@ -12,6 +12,11 @@ mutant("a chunk without content", drop("chunk", "params.update.content"), "agent
 mutant("content without a type", drop("chunk", "params.update.content.type"), "agent lint.schema.misfit")
 mutant("a text that is a number", put("chunk", "params.update.content.text", 7), "agent lint.schema.misfit")
 mutant("an update without a kind", drop("chunk", "params.update.sessionUpdate"), "agent lint.schema.misfit")
+mutant(
+    "an update of an extension without its id",
+    put("chunk", "params.update", {"sessionUpdate": "async_task_spawned", "name": "sleep"}),
+    "agent lint.schema.misfit",
+)
 mutant("a prompt as a string", put("prompt3", "params.prompt", "on"), "client lint.schema.misfit")
 mutant("a new session without an id", put("fork/answer", "result", {}), "agent lint.schema.misfit")
 mutant("null for a result", put("list2/answer", "result", None), "agent lint.schema.misfit")

@@ -10,10 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import IntEnum
+from functools import cache
 from typing import Any, TypeAlias
 
-from accord import DecodeError
-from accord.schema.codec import loads
+from accord import DecodeError, Extension, v1
+from accord.extensions import installed_extensions, notice_of
+from accord.schema.base import tag_of
+from accord.schema.codec import convert, loads
 from accord.trace.meaning import Members, body_of, error_meaning, meaning, result_meaning, update_meaning
 from accord_tools.inspector.trace_index import TraceIndex
 from accord_tools.inspector.trace_lines import ANSWER, BROKEN, ERROR, LONGEST_NAME, NOTIFICATION, REQUEST, frame_of
@@ -141,6 +144,8 @@ def _words(index: TraceIndex, row: int, message: dict[str, Any]) -> tuple[str, s
     method, update = index.methods[columns.method[row]], index.updates[columns.update[row]]
     if kind in (REQUEST, NOTIFICATION, ANSWER, ERROR) and message:
         _name_tool_call(index, row, message)
+        if update and (said := _of_extension(message)) is not None:
+            return update, said
         method = short(message.get("method")) or method  # the index keeps a bounded number of names
         return describe(method, update, message, is_answer=kind in (ANSWER, ERROR))
     if kind in (REQUEST, NOTIFICATION, ANSWER, ERROR):
@@ -149,6 +154,27 @@ def _words(index: TraceIndex, row: int, message: dict[str, Any]) -> tuple[str, s
     if kind == BROKEN:
         return "not a message", short(line.decode("utf-8", "replace"))
     return _event(line)
+
+
+def _of_extension(message: dict[str, Any]) -> str | None:
+    """What an installed extension of the protocol says about an update; None for most updates."""
+    update = body_of(body_of(message.get("params")).get("update"))
+    extensions, kinds = _extensions()
+    if update.get("_meta") is None and update.get("sessionUpdate") not in kinds:
+        return None
+    try:
+        read = convert(update, v1.SessionUpdate)
+    except DecodeError:
+        return None
+    said = notice_of(extensions, read)
+    return None if said is None else short(": ".join(it for it in (said.title, said.description) if it))
+
+
+@cache
+def _extensions() -> tuple[list[type[Extension[Any]]], frozenset[str]]:
+    """The installed extensions, and the kinds of update that they have."""
+    found = installed_extensions()
+    return found, frozenset(tag_of(it) or "" for extension in found for it in extension.updates)
 
 
 def _name_tool_call(index: TraceIndex, row: int, message: dict[str, Any]) -> None:

@@ -15,7 +15,7 @@ import functools
 import logging
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast, overload
 
@@ -50,6 +50,7 @@ from accord.proxy.link import HANDSHAKES, INITIALIZE, ComponentFailure, Link, Po
 from accord.proxy.switchboard import OwnRequest, QueuedAnswer
 from accord.schema import codec, v1, v2
 from accord.schema.base import Notification, Request
+from accord.schema.capabilities import declared_in
 from accord.transports import End, Transport
 from accord.transports.stdio_transport import StdioTransport
 from accord.transports.wrapped_transport import FirstFrame
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from accord.agent.agent import Agent
     from accord.engine.routes import Route
     from accord.mcp.tool_server import ToolServer
+    from accord.schema.extension import Extension, Extensions
 
 MessageT = TypeVar("MessageT", bound="Request[Any] | Notification")
 FunctionT = TypeVar("FunctionT", bound="Callable[..., Any]")
@@ -92,16 +94,26 @@ class Proxy(Generic[StateT]):
         proxy.run()
 
     Messages without a function pass as the bytes that came. `state` is the class of `hop.state`, one object for each
-    session, which is made without arguments: a dictionary by default.
+    session, which is made without arguments: a dictionary by default. `extensions` are those that the proxy has itself:
+    the client is told of one whose messages are handled by `from_client`, and the agent of one for `from_agent`.
     """
 
-    def __init__(self, name: str, *, version: str = "0", state: type[StateT] | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        version: str = "0",
+        state: type[StateT] | None = None,
+        extensions: Iterable[type[Extension[Any]] | str] | Extensions = (),
+    ) -> None:
         check_text("Proxy(name)", name)
         if state is not None and not isinstance(cast("object", state), type):
             raise wrong_type("Proxy(state=...)", "a class", state)
         self._info = v1.Implementation(name, version)
         self._handlers = ProxyHandlers(name)
         self._state: Callable[[], Any] = dict if state is None else state
+        if extensions:
+            self._declare(extensions)
 
     def __repr__(self) -> str:
         return f"Proxy({self.info.name!r}, version={self.info.version!r})"
@@ -110,6 +122,34 @@ class Proxy(Generic[StateT]):
     def info(self) -> v1.Implementation:
         """The proxy's name and version."""
         return self._info
+
+    def _declare(self, given: Iterable[type[Extension[Any]] | str] | Extensions) -> None:
+        """Tell each neighbour of the extensions whose messages from it are handled here."""
+        from accord.schema.extension import chosen_extensions, declarations, merged_meta
+
+        chosen = chosen_extensions("Proxy(extensions=...)", given)
+
+        def told(value: Any, side: Side) -> Any:
+            handled = {
+                it: offer
+                for it, offer in chosen.items()
+                if any(
+                    self._handlers.find(side, message.__method__, is_request=issubclass(message, Request), version=1)
+                    for message in it.messages
+                )
+            }
+            declared = declared_in(value)
+            if declared is None or not handled:
+                return value
+            name = next(it for it in value.__struct_fields__ if getattr(value, it) is declared)
+            meta = merged_meta(declared.meta, declarations(handled))
+            return msgspec.structs.replace(value, **{name: msgspec.structs.replace(declared, meta=meta)})
+
+        async def initialize(request: Any, hop: Any) -> Any:
+            return told(await hop.forward(told(request, "agent")), "client")
+
+        for message in (v1.InitializeRequest, v2.InitializeRequest):
+            self.from_client(message)(initialize)
 
     # Messages by class
 

@@ -1,0 +1,196 @@
+"""The conventions of claude-agent-acp and codex-acp with the real agents: what `accord.extensions` has of them."""
+
+import asyncio
+import json
+import re
+from contextlib import asynccontextmanager
+
+import pytest
+from benchmarks.build import Unavailable
+from interop.model.replies import ToolCall, words
+from interop.model.server import ModelServer, Refused
+from interop.real_agents import CLAUDE, CODEX, command, environment, installed, repository
+
+import accord
+from accord import updates
+from accord.extensions import (
+    AsyncTasks,
+    BackgroundSubagents,
+    CommandTitles,
+    DiffPatches,
+    DisplayTerminals,
+    Goals,
+    NativeSubagents,
+    SessionFailures,
+    SessionIndex,
+    SessionListChanges,
+    Steering,
+)
+
+pytestmark = [pytest.mark.agents, pytest.mark.timeout(900)]
+
+SECONDS = 120
+ALL = [
+    AsyncTasks,
+    BackgroundSubagents,
+    CommandTitles,
+    DiffPatches,
+    DisplayTerminals,
+    Goals,
+    NativeSubagents,
+    SessionFailures,
+    SessionIndex,
+]
+PATCH = "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: new.txt\n+a\n*** End Patch\nEOF"
+
+
+def reply(asked):
+    """Call the tool that the user names, once; refuse a request as a provider does that is asked too often."""
+    if "REFUSE" in asked.text:
+        return Refused(429, {"type": "error", "error": {"type": "rate_limit_error", "message": "Slow down"}})
+    wanted = re.search(r"CALL (\w+) (\{.*\})", asked.text)
+    if wanted and not asked.answered:
+        return iter([ToolCall(wanted[1], json.loads(wanted[2]))])
+    return words("Done.")
+
+
+def call(tool, **arguments):
+    return f"CALL {tool} {json.dumps(arguments)}"
+
+
+@asynccontextmanager
+async def connected(agent, folder, *, client=None):
+    """A session of this agent, in a folder that is a repository, with every convention."""
+    try:
+        installed(agent)
+    except Unavailable as missing:
+        pytest.skip(str(missing))
+    home, work = folder / "home", repository(folder / "work")
+    home.mkdir()
+    client = client or accord.Client("accord-interop", permissions=True, extensions=ALL)
+    with ModelServer(reply=reply) as model:
+        connecting = accord.connect(
+            command(agent, home), client, cwd=work, env=environment(agent, model.url, home), inherit=False, timeout=90
+        )
+        async with connecting as remote, asyncio.timeout(SECONDS):
+            session = await remote.new_session(work)
+            if agent.mode:
+                await session.set_mode(agent.mode)
+            yield session
+
+
+async def until(session, holds):
+    """Wait for the update after which this holds."""
+    changed = asyncio.Event()
+    stop = session.on_change(lambda _: changed.set())
+    while not holds():
+        changed.clear()
+        await changed.wait()
+    stop()
+
+
+both = pytest.mark.parametrize("agent", [CLAUDE, CODEX], ids=lambda it: it.name)
+
+
+@both
+async def test_the_agents_declare_the_conventions(agent, tmp_path):
+    async with connected(agent, tmp_path) as session:
+        for extension in (*ALL, Steering):
+            is_declared = session.extension(extension).offer is not None
+            is_known = extension is not DisplayTerminals and (agent is CLAUDE or extension is not BackgroundSubagents)
+            assert is_declared is is_known, extension
+
+
+@both
+async def test_a_command_in_the_background_is_a_task_that_can_be_stopped(agent, tmp_path):
+    claude = call("Bash", command="sleep 600", description="Wait long", run_in_background=True)
+    asked = {"sandbox_permissions": "require_escalated", "justification": "May I?"}
+    codex = call("exec_command", cmd="sleep 600", yield_time_ms=300, **asked)
+    async with connected(agent, tmp_path) as session:
+        await session.prompt(claude if agent is CLAUDE else codex)
+        tasks = session.extension(AsyncTasks)
+        await until(session, lambda: tasks.tasks)
+        (task,) = tasks.tasks.values()
+        assert (task.type, task.state, task.can_stop) == ("shell", "running", True)
+        assert await tasks.stop(task.id)
+        await until(session, lambda: not tasks.tasks[task.id].is_open)
+        assert tasks.tasks[task.id].state == "stopped"
+
+
+@both
+async def test_a_goal_is_set_and_cleared(agent, tmp_path):
+    async with connected(agent, tmp_path) as session:
+        goals = session.extension(Goals)
+        if agent is CODEX:
+            await session.prompt("Say hello.")  # it keeps no session without a prompt
+        await goals.set("Ship it")
+        await until(session, lambda: goals.goal is not None)
+        assert goals.goal.objective == "Ship it"
+        await goals.clear()
+        await until(session, lambda: goals.goal is None)
+
+
+@both
+async def test_a_provider_that_refuses_is_a_failure_with_a_category(agent, tmp_path):
+    async with connected(agent, tmp_path) as session:
+        reply = session.prompt("REFUSE")
+        if agent is CODEX:
+            failure = SessionFailures.failure.of(await reply)
+            assert (failure.category, failure.severity, failure.actions) == ("limit", "error", ["retry"])
+        else:
+            failures = session.extension(SessionFailures)
+            await until(session, lambda: failures.failures)
+            failure = next(iter(failures.failures.values()))
+            assert (failure.category, failure.severity) == ("limit", "warning")
+            await reply.cancel()
+
+
+@both
+async def test_a_new_file_is_a_git_patch_and_its_command_a_display_terminal(agent, tmp_path):
+    path = str(tmp_path / "work" / "new.txt")
+    claude, codex = call("Write", file_path=path, content="a\n"), call("exec_command", cmd=PATCH)
+    async with connected(agent, tmp_path) as session:
+        seen = []
+        session.on_change(lambda update: seen.extend(getattr(update, "content", None) or ()))
+        await session.prompt(claude if agent is CLAUDE else codex)
+        diff = next(it for it in seen if isinstance(it, updates.Diff))
+        assert [it.path for it in diff.changes] == [path]
+        assert "+a" in diff.patch.text
+        shell = call("Bash", command="echo hi", description="Say hi") if agent is CLAUDE else None
+        await session.prompt(shell or call("exec_command", cmd="echo hi"))
+        *_, ran = session.state.tool_calls.values()
+        if agent is CLAUDE:
+            assert ran.title == "Say hi"
+        terminal = session.extension(DisplayTerminals)[ran.content[0].terminal_id]
+        assert (terminal.text.strip(), terminal.exit_code) == ("hi", 0)
+
+
+async def test_a_subagent_is_one_of_the_protocol(tmp_path):
+    async with connected(CLAUDE, tmp_path) as session:
+        await session.prompt(call("Agent", description="Look around", prompt="say hi", subagent_type="general-purpose"))
+        subagents = session.state.subagents.values
+        await until(session, lambda: any(it.state == updates.IdleStateUpdate("end_turn") for it in subagents()))
+        assert [it.title for it in subagents()] == ["Look around"]
+
+
+@both
+async def test_the_index_of_sessions_renames_and_reports(agent, tmp_path):
+    client, changes = accord.Client("accord-interop", permissions=True, extensions=ALL), asyncio.Queue()
+    client.on(SessionListChanges)(changes.put_nowait)
+    async with connected(agent, tmp_path, client=client) as session:
+        index = session.extension(SessionIndex)
+        subscription = await index.subscribe(str(tmp_path / "work"))
+        await session.prompt("Say hello.")
+        await index.rename(session.id, "New title")
+        (row,) = await index.get(session.id)
+        assert (row.title, row.details.archived) == ("New title", False)
+        while (change := await changes.get()).sessions[0].title != "New title":
+            assert change.subscription_id == subscription
+
+
+async def test_a_message_is_sent_into_the_running_turn(tmp_path):
+    async with connected(CLAUDE, tmp_path) as session:
+        reply = session.prompt(call("Bash", command="sleep 5", description="Wait"))
+        await until(session, lambda: session.state.tool_calls)
+        assert await session.extension(Steering).steer("The other file") in ("injected", "startedNewTurn")
+        await reply
