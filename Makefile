@@ -3,6 +3,7 @@
 #   make install   install the four packages into .venv, with the command accord
 #   make test      run the tests: a verdict in minutes
 #   make test-all  run every test, over every link: memory, stdio, WebSocket, HTTP/1.1 and HTTP/2
+#   make test-oldest   the same tests with the oldest releases that the packages allow
 #   make check     formatting, lint and types
 #   make test-adapters   agents of five frameworks, in an environment of their own (500 MB)
 #   make docs      the documentation site, in the folder site; needs no network once its tools are installed
@@ -33,7 +34,7 @@ JOBS ?= 3
 SHARE ?= 1/1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install test test-all test-sample test-adapters test-wine check lint types types-mypy types-documents types-Linux types-Windows types-Darwin count count-hot schema-drift docs interop interop-rust interop-agents bench load load-hosts attack torture mutants release-test dist clean
+.PHONY: help demo install test test-all test-sample test-oldest test-adapters test-wine check lint types types-mypy types-documents types-Linux types-Windows types-Darwin count count-hot schema-drift docs interop interop-rust interop-agents bench load load-hosts attack torture mutants release-test dist clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -85,6 +86,17 @@ test-all: $(VENV)/.test
 test-sample: $(VENV)/.test
 	@$(BIN)/python -m tests -n $(JOBS) --part rest --share commit/5
 	@$(BIN)/python -m tests -n $(JOBS) --marker links --share commit/6
+
+# With the oldest releases of all extras that pyproject.toml allows; make test has the newest.
+.venv-oldest/.done: $(SETTINGS) requirements/test.txt | $(VENV)/.uv
+	@test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
+	@$(OLDEST) -r requirements/test.txt $(EDITABLE)
+	@$(OLDEST) --upgrade --resolution lowest-direct -e packages/accord[all] -e packages/accord-tools[agent,cli] -e packages/accord-adapters[official-sdk,pydantic-ai] "opentelemetry-sdk>=1.30"
+	@touch $@
+OLDEST = $(BIN)/python -m uv pip install --quiet --python .venv-oldest/bin/python
+
+test-oldest: .venv-oldest/.done
+	@.venv-oldest/bin/python -m tests -n $(JOBS) --share $(SHARE)
 
 test-adapters:
 	@test -x .venv-adapters/bin/python || $(PYTHON) -m venv .venv-adapters
