@@ -18,9 +18,9 @@ import pytest
 import accord
 from accord.http import HttpTransport
 from accord.transports import Target
+from tests.waiting import DEADLINE
 
 WEB = Path(__file__).parents[2] / "examples" / "web"
-DEADLINE = 30.0
 """Seconds until a wait for something that should happen is a failure; generous, as machines are shared."""
 SECRET = "the secret of a test, 32 bytes or more"
 

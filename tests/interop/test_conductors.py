@@ -11,10 +11,10 @@ from interop.peers import conductor
 import accord
 from accord.testing import ScriptedPeer
 from accord.transports.process_transport import ProcessTransport
+from tests.waiting import DEADLINE
 
 pytestmark = [pytest.mark.rust, pytest.mark.timeout(180)]
 
-DEADLINE = 60.0
 OURS = [sys.executable, "-m", "accord", "conduct"]
 
 SHOUT = """

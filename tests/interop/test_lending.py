@@ -15,10 +15,10 @@ from interop.outcomes import declared
 from interop.peers import SDKS, THEIRS, command
 
 import accord
+from tests.waiting import DEADLINE
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
-DEADLINE = 60.0
 """Seconds until a wait for something that should happen is a failure."""
 
 ASK_FOR_SESSIONS = [name for name in THEIRS if declared("accord", name, "elicitation") is None]

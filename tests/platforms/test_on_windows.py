@@ -18,12 +18,12 @@ from accord.services.file_service import Files
 from accord.transports.launch import program_file
 from accord.transports.process_transport import ProcessTransport
 from accord_tools.registry.package_installers import run_tool
+from tests.waiting import DEADLINE
 
 pytestmark = pytest.mark.skipif(sys.platform != "win32", reason="shows what Windows does")
 
 IS_WINE = sys.platform == "win32" and hasattr(ctypes.WinDLL("ntdll"), "wine_get_version")
 
-DEADLINE = 60.0
 """Seconds until a wait for something that should happen is a failure."""
 
 PARENT = """

@@ -8,8 +8,8 @@ import pytest
 
 import accord
 from accord import Agent, Client, Proxy, v1
+from tests.waiting import DEADLINE
 
-DEADLINE = 60.0
 KINDS = pytest.mark.parametrize("kind", ["async", "plain"])
 
 

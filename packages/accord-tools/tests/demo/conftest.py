@@ -8,8 +8,8 @@ import pytest
 
 from accord import Handlers, Peer, RequestError, memory_pair, v1
 from accord_tools.demo import demo_agent
+from tests.waiting import DEADLINE
 
-DEADLINE = 30.0
 """Seconds until a wait for something that should happen is a failure; generous, as machines are shared."""
 
 EVERYTHING = v1.ClientCapabilities(

@@ -11,10 +11,11 @@ from pathlib import Path
 
 from websockets.sync.client import connect
 
+from tests.waiting import DEADLINE
+
 PROGRAM = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
 )
-DEADLINE = 60
 KEYS = {"Enter": ("\r", 13), "Escape": ("", 27)}
 """What a key with a name types, and its number."""
 

@@ -8,8 +8,8 @@ from textual import events
 import accord
 from accord_tools.tui import bars
 from accord_tools.tui.widgets import TIMES, Lines
+from tests.waiting import DEADLINE
 
-DEADLINE = 30
 """Seconds until a redraw is lost for ever."""
 
 

@@ -15,8 +15,8 @@ import accord
 from accord import Handlers, Peer, StdioTransport, memory_pair, v1
 from accord.testing import ScriptedPeer
 from tests.agent import feature_agents
+from tests.waiting import DEADLINE
 
-DEADLINE = 30.0
 """Seconds until a wait for something that should happen is a failure; generous, as machines are shared."""
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import pytest
 
 from accord import Agent, Handlers, v1
+from tests.waiting import DEADLINE
 
-DEADLINE = 30
 MOMENTS = 90
 """Steps of the event loop after which a turn is cancelled; the turn takes fewer."""
 

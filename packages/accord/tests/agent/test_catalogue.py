@@ -7,7 +7,7 @@ import pytest
 import accord
 from accord import MemoryStore, PeerError, SqliteStore, v1
 from tests.agent import feature_agents
-from tests.agent.conftest import DEADLINE
+from tests.waiting import DEADLINE
 
 METHODS = {
     "session/archive": {},

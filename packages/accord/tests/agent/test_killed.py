@@ -13,7 +13,8 @@ from accord import Handlers, Peer, SqliteStore, Unknown, memory_pair, v1
 from accord.agent.record import Record
 from accord.schema import codec, v2
 from accord.testing import ScriptedPeer
-from tests.agent.witness import CWD, DEADLINE, Known, Witness, folded, must_hold
+from tests.agent.witness import CWD, Known, Witness, folded, must_hold
+from tests.waiting import DEADLINE
 
 RECORDER = Path(__file__).with_name("mortal_recorder.py")
 

@@ -13,8 +13,7 @@ import pytest
 
 import accord
 from accord import Agent, PeerError, v1
-
-DEADLINE = 30.0
+from tests.waiting import DEADLINE
 
 
 def agent_with(work, **options):

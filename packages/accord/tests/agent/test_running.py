@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from accord import Handlers, Peer, ProcessTransport, v1
-from tests.waiting import eventually
+from tests.waiting import DEADLINE, eventually
 
 AGENTS = Path(__file__).with_name("agents.py")
-DEADLINE = 30
 
 
 class Program:

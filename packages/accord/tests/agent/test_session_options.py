@@ -6,7 +6,7 @@ import pytest
 
 from accord import Agent, CapabilityMissing, MemoryStore, PeerError, connect, v1
 from accord.sync import connect as connect_in_thread
-from tests.agent.conftest import DEADLINE
+from tests.waiting import DEADLINE
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
 

@@ -16,8 +16,8 @@ from accord.schema import codec
 from accord.store import StoredSession
 from accord.testing import FaultyTransport
 from accord.transports import HIGH_WATER
+from tests.waiting import DEADLINE
 
-DEADLINE = 60.0
 CWD = "/project"
 WORDS = "word " * 200
 CHUNK = codec.encode(v1.AgentMessageChunk.of(WORDS))

@@ -56,7 +56,7 @@ async def editing(agent, capabilities=None, *, start=True):
     agent.on_prompt(lambda _: None)
     here, there = memory_pair()
     serving = asyncio.create_task(agent.serve(there))
-    async with ScriptedPeer(here, deadline=30) as script:
+    async with ScriptedPeer(here, deadline=120) as script:
         hello = {"protocolVersion": 1, "clientCapabilities": SHOWS_ALL if capabilities is None else capabilities}
         editor = Editor(script)
         editor.agent = (await script.request("initialize", hello))["agentCapabilities"]

@@ -10,7 +10,6 @@ from accord import ConnectionClosed, Handlers, Peer, ProcessTransport
 from accord.session import SessionState
 
 AGENT = Path(__file__).with_name("mortal_agent.py")
-DEADLINE = 60.0
 CWD = "/project"
 KEPT = 3
 """Sessions, at most: the oldest is deleted."""

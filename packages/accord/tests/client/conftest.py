@@ -25,7 +25,7 @@ class Scripted(Target):
 
     def dial(self) -> Transport:
         here, there = pair()
-        self.agents.put_nowait(ScriptedPeer(there, deadline=30.0))
+        self.agents.put_nowait(ScriptedPeer(there, deadline=120))
         return here
 
 

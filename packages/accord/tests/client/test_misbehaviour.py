@@ -15,10 +15,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.waiting import wait_until
+from tests.waiting import DEADLINE, wait_until
 
 BAD_AGENT = str(Path(__file__).with_name("bad_agent.py"))
-DEADLINE = 120
 """Seconds; machines are shared. What must be quick has a limit of its own, which is given to `accord run`."""
 
 

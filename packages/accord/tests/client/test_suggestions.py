@@ -58,7 +58,7 @@ class ScriptedAgent(Target):
         return here
 
     async def _open(self, transport: Any) -> None:
-        peer = ScriptedPeer(transport, deadline=30)
+        peer = ScriptedPeer(transport, deadline=120)
         await peer.open()
         hello = await peer.expect("initialize")
         self.hello = hello["params"]

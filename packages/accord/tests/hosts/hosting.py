@@ -12,7 +12,8 @@ from accord import v1
 from accord.http.client.client_socket import Broken
 from accord.http.client.connection_pool import ConnectionPool
 from tests.hosts.balancer import Balancer
-from tests.http.talking import DEADLINE, Editor, transport_to
+from tests.http.talking import Editor, transport_to
+from tests.waiting import DEADLINE
 
 INITIALIZE = b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}'
 JSON = [("content-type", "application/json"), ("accept", "application/json, text/event-stream")]

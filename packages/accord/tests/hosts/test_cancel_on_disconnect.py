@@ -6,7 +6,7 @@ import pytest
 
 from accord.hosts.forwarder import CancelOnDisconnect
 from accord.http.server.validation import Refusal
-from tests.http.talking import DEADLINE
+from tests.waiting import DEADLINE
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 
 import accord
 from tests.hosts.hosting import editor_on
-from tests.http.talking import DEADLINE
+from tests.waiting import DEADLINE
 
 
 def others(hosts, host):

@@ -5,7 +5,8 @@ from contextlib import AsyncExitStack
 
 from accord import v1
 from tests.hosts.hosting import HostProcesses, editor_on
-from tests.http.talking import DEADLINE, Editor, transport_to
+from tests.http.talking import Editor, transport_to
+from tests.waiting import DEADLINE
 
 COUNT = "".join(f"{number} " for number in range(300))
 

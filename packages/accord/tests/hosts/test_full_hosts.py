@@ -17,8 +17,8 @@ from accord.http.client.connection_pool import ConnectionPool
 from accord.http.server.agent_host import Host
 from accord.http.server.serve import serving
 from tests.hosts.hosting import INITIALIZE, JSON, HostProcesses, editor_on
-from tests.http.talking import DEADLINE, an_agent
-from tests.waiting import eventually
+from tests.http.talking import an_agent
+from tests.waiting import DEADLINE, eventually
 
 LEASE = 2.0
 

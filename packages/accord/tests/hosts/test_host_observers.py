@@ -8,8 +8,7 @@ import accord
 from accord import v1
 from accord.http.client.connection_pool import ConnectionPool
 from tests.hosts.hosting import INITIALIZE, JSON, HostProcesses, editor_on
-from tests.http.talking import DEADLINE
-from tests.waiting import eventually
+from tests.waiting import DEADLINE, eventually
 
 WATCHING = {"accord.dev/watch": True}
 TOKENS = {"tokens": {"s3cret": "ada"}, "observers": {"0ther": "ada"}}

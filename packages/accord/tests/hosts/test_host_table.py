@@ -10,8 +10,8 @@ import accord
 from accord.hosts.host_table import Beat, HostRow
 from accord.hosts.hosts import directory_of
 from accord.store import StoreError
-from tests.http.talking import DEADLINE
 from tests.store.postgres_server import Relay
+from tests.waiting import DEADLINE
 
 LEASE = 2.0
 

@@ -13,8 +13,8 @@ import accord
 from accord.http.server.access import Access
 from accord.http.server.serve import serving
 from tests.hosts.hosting import editor_on
-from tests.http.talking import DEADLINE, an_agent
-from tests.waiting import eventually
+from tests.http.talking import an_agent
+from tests.waiting import DEADLINE, eventually
 
 NGINX = shutil.which("nginx", path="/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin")
 

@@ -3,8 +3,8 @@
 import asyncio
 
 from tests.hosts.hosting import KEY, HostProcesses, editor_on
-from tests.http.talking import DEADLINE
 from tests.store.postgres_server import Relay
+from tests.waiting import DEADLINE
 
 
 async def test_a_host_that_is_cut_off_from_the_database_forwards_as_before(postgres, schema):

@@ -18,8 +18,8 @@ from accord_tools.cli.exit_codes import WrongUsage
 from accord_tools.cli.host_wrappers import RecordedHost
 from accord_tools.cli.serve_options import quotas_of
 from tests.hosts.hosting import editor_on, post
-from tests.http.talking import DEADLINE, WAYS, an_agent
-from tests.waiting import eventually
+from tests.http.talking import WAYS, an_agent
+from tests.waiting import DEADLINE, eventually
 
 
 @pytest.fixture

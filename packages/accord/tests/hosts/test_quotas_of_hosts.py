@@ -7,8 +7,9 @@ import pytest
 import accord
 from accord.http import Quotas, serving
 from tests.hosts.hosting import KEY, HostProcesses, editor_on, post
-from tests.http.talking import DEADLINE, an_agent
+from tests.http.talking import an_agent
 from tests.store.postgres_server import Relay
+from tests.waiting import DEADLINE
 
 
 async def test_connections_are_counted_over_all_hosts(directory):

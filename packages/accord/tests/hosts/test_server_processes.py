@@ -12,7 +12,7 @@ from accord import v1
 from accord.http.client.connection_pool import ConnectionPool
 from tests.hosts.hosting import editor_on
 from tests.http.processes import accord_once, serving_process
-from tests.http.talking import DEADLINE
+from tests.waiting import DEADLINE
 
 AGENT = [sys.executable, "-c", "from accord_tools.demo import demo_agent; demo_agent(pace=0).run()"]
 

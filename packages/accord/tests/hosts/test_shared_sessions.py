@@ -10,8 +10,8 @@ from accord import v1
 from accord.http import SharedHost, serving
 from accord.http.server.shared_conversation import SharedConversation
 from tests.hosts.hosting import HostProcesses, editor_on
-from tests.http.talking import DEADLINE, WAYS, an_agent
-from tests.waiting import eventually
+from tests.http.talking import WAYS, an_agent
+from tests.waiting import DEADLINE, eventually
 
 WATCHING = {"accord.dev/watch": True}
 

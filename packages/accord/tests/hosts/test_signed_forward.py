@@ -26,8 +26,8 @@ from accord.http.server.serve import serving
 from accord.jsonrpc.wire_messages import encode_response, parse
 from accord.transports import Receiver
 from tests.hosts.hosting import INITIALIZE, JSON, KEY as TEXT_KEY, editor_on
-from tests.http.talking import DEADLINE, an_agent
-from tests.waiting import eventually
+from tests.http.talking import an_agent
+from tests.waiting import DEADLINE, eventually
 
 KEY, OTHER = TEXT_KEY.encode(), b"o" * 32
 TEXT = st.text(st.characters(blacklist_characters="\r\n", blacklist_categories=["Cs"]), max_size=20)

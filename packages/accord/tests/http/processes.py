@@ -9,7 +9,7 @@ import subprocess
 import sys
 from contextlib import asynccontextmanager
 
-from tests.http.talking import DEADLINE
+from tests.waiting import DEADLINE
 
 ACCORD = [sys.executable, "-m", "accord"]
 

@@ -9,8 +9,8 @@ import accord
 from accord import Handlers, Peer, v1
 from accord.http import HttpTransport
 from accord.transports.websocket_client import WebSocketTransport
+from tests.waiting import DEADLINE
 
-DEADLINE = 30.0
 """Seconds until a wait for something that should happen is a failure; generous, as machines are shared."""
 
 WAYS = ("websocket", "http1", "http2")

@@ -13,7 +13,8 @@ import accord
 from accord.http import Access, connect_transport, serving
 from accord.http.server.access_log import AccessRecord, JsonFormatter, TextFormatter
 from tests.http.processes import serving_process
-from tests.http.talking import DEADLINE, an_agent, editor_of, nobody_is_connected, transport_to
+from tests.http.talking import an_agent, editor_of, nobody_is_connected, transport_to
+from tests.waiting import DEADLINE
 
 SECRET, QUERY, WORDS = "s3cret-token", "key=in-the-query", "words of a prompt"
 

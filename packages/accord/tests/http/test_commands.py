@@ -16,7 +16,8 @@ from accord.http import Access, ServerLimits, serving
 from accord.installation import install_command
 from accord.transports.process_transport import ProcessTransport
 from tests.http.processes import ACCORD, accord_once, serving_process
-from tests.http.talking import DEADLINE, an_agent, editor_of, nobody_is_connected, transport_to
+from tests.http.talking import an_agent, editor_of, nobody_is_connected, transport_to
+from tests.waiting import DEADLINE
 
 
 @asynccontextmanager

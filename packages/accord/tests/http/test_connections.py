@@ -31,8 +31,8 @@ from accord.transports.websocket_frames import (
     texts,
 )
 from accord.transports.websocket_transport import Framed
-from tests.http.talking import DEADLINE, an_agent, editor_of, nobody_is_connected, transport_to
-from tests.waiting import eventually
+from tests.http.talking import an_agent, editor_of, nobody_is_connected, transport_to
+from tests.waiting import DEADLINE, eventually
 
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 

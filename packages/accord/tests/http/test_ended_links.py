@@ -28,8 +28,8 @@ from accord.jsonrpc.line_frames import FrameReader
 from accord.transports.memory_transport import MemoryTransport
 from accord.transports.stdio_transport import StdioTransport
 from accord.transports.websocket_frames import Frames
-from tests.http.talking import DEADLINE, an_agent, nobody_is_connected
-from tests.waiting import eventually
+from tests.http.talking import an_agent, nobody_is_connected
+from tests.waiting import DEADLINE, eventually
 
 CONNECTIONS = 300
 AT_ONCE = 20

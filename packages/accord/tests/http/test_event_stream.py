@@ -9,7 +9,8 @@ from accord import v1
 from accord.http import App, HttpTransport, serving
 from accord.http.server.streams import Streams
 from accord.transports import End
-from tests.http.talking import DEADLINE, an_agent, editor_of, transport_to
+from tests.http.talking import an_agent, editor_of, transport_to
+from tests.waiting import DEADLINE
 
 
 async def cut(server):

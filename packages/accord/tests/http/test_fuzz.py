@@ -16,7 +16,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from accord.http import App, ServerLimits, serving
 from accord.http.client.connection_pool import ConnectionPool
 from accord.transports import End
-from tests.http.talking import DEADLINE, an_agent, editor_of, nobody_is_connected, transport_to
+from tests.http.talking import an_agent, editor_of, nobody_is_connected, transport_to
+from tests.waiting import DEADLINE
 
 EXAMPLES = 40
 PROGRAMS = 40

@@ -11,8 +11,8 @@ from h2.config import H2Configuration
 from hyperframe.frame import GoAwayFrame
 
 from accord.http import HttpTransport
-from tests.http.talking import DEADLINE, editor_of
-from tests.waiting import eventually
+from tests.http.talking import editor_of
+from tests.waiting import DEADLINE, eventually
 
 
 class Leaver:

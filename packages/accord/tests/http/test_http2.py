@@ -26,8 +26,8 @@ from accord.http import ServerLimits, serving
 from accord.http.client.connection_pool import ConnectionPool
 from accord.http.server import http2_server
 from accord.http.server.http2_server import REQUEST
-from tests.http.talking import DEADLINE, an_agent, editor_of, transport_to
-from tests.waiting import eventually
+from tests.http.talking import an_agent, editor_of, transport_to
+from tests.waiting import DEADLINE, eventually
 
 INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": 1}}
 ASK = {"jsonrpc": "2.0", "id": 2, "method": "_example.com/unknown"}

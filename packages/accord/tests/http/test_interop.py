@@ -11,7 +11,8 @@ from benchmarks.peers import PYTHON, TYPESCRIPT, Peer, fill, venv_steps
 from interop.peers import had
 
 from accord.http import serving
-from tests.http.talking import DEADLINE, an_agent, editor_of, transport_to
+from tests.http.talking import an_agent, editor_of, transport_to
+from tests.waiting import DEADLINE
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 

@@ -9,7 +9,8 @@ import accord
 from accord import v1
 from accord.http import Access, HttpTransport, serving
 from accord.testing import ScriptedPeer
-from tests.http.talking import DEADLINE, an_agent, editor_of, nobody_is_connected, transport_to
+from tests.http.talking import an_agent, editor_of, nobody_is_connected, transport_to
+from tests.waiting import DEADLINE
 
 
 @pytest.mark.requirement(

@@ -16,7 +16,8 @@ from accord.http import HttpTransport, serving
 from accord.http.client import http2_client
 from tests.http.counting import HERE
 from tests.http.cutting import Cutter
-from tests.http.talking import DEADLINE, an_agent, editor_of, nobody_is_connected, transport_to
+from tests.http.talking import an_agent, editor_of, nobody_is_connected, transport_to
+from tests.waiting import DEADLINE
 
 ROOT = Path(__file__).parents[4]
 PYTHON = sys.executable

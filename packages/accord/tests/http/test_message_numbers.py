@@ -10,7 +10,8 @@ from accord.http.message_numbers import EACH, HELD, InOrder
 from accord.http.sse import EventReader
 from accord.jsonrpc.line_frames import Oversized
 from tests.http.numbering import numbering, update
-from tests.http.talking import DEADLINE, editor_of
+from tests.http.talking import editor_of
+from tests.waiting import DEADLINE
 
 MIB = 1024 * 1024
 LONG = "x" * 100_000

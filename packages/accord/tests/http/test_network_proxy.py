@@ -16,7 +16,8 @@ from accord_check.agent.raw_http import raw_http
 from accord_check.agent.scenario_context import ScenarioContext
 from accord_check.agent.settings import Settings
 from tests.check.test_raw_http import never, serving as answers_of_a_server
-from tests.http.talking import DEADLINE, an_agent, editor_of, nobody_is_connected
+from tests.http.talking import an_agent, editor_of, nobody_is_connected
+from tests.waiting import DEADLINE
 
 PASSWORD = "s3 cret/ä"
 WRITTEN = "s3%20cret%2F%C3%A4"

@@ -15,8 +15,8 @@ from accord.jsonrpc.wire_messages import RequestFrame, ResponseFrame, encode_req
 from accord.schema.methods import methods
 from accord.transports import Receiver
 from tests.hosts.hosting import editor_on
-from tests.http.talking import DEADLINE, WAYS, an_agent
-from tests.waiting import eventually
+from tests.http.talking import WAYS, an_agent
+from tests.waiting import DEADLINE, eventually
 
 ACCESS = Access({"s3cret": "ada", "0ther": Observer("ada"), "eve": Observer("eve")})
 WATCHING = {"accord.dev/watch": True}

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from accord.http import ServerLimits, connect_transport, serving
-from tests.http.talking import DEADLINE, an_agent, editor_of, nobody_is_connected
-from tests.waiting import eventually
+from tests.http.talking import an_agent, editor_of, nobody_is_connected
+from tests.waiting import DEADLINE, eventually
 
 NGINX = shutil.which("nginx", path="/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin")
 

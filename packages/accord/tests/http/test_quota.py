@@ -12,8 +12,9 @@ from accord.http import Access, ServerLimits, serving
 from accord.http.server import request_body
 from accord.http.server.request_body import RequestBody
 from tests.http.processes import ACCORD
-from tests.http.talking import DEADLINE, WAYS, an_agent, editor_of, transport_to
+from tests.http.talking import WAYS, an_agent, editor_of, transport_to
 from tests.http.test_connections import INITIALIZE, a_line, post
+from tests.waiting import DEADLINE
 
 DEAF = """
 import json, sys

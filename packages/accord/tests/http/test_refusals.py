@@ -15,7 +15,8 @@ from accord.http.server.agent_host import Host
 from accord.http.server.app import App
 from accord.http.server.server_limits import ServerLimits
 from accord.testing import ScriptedPeer
-from tests.http.talking import DEADLINE, transport_to
+from tests.http.talking import transport_to
+from tests.waiting import DEADLINE
 
 HTTP = ("http1", "http2")
 

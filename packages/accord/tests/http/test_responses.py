@@ -9,7 +9,8 @@ import pytest
 
 import accord
 from accord.http import Access, App, ServerLimits, serving
-from tests.http.talking import DEADLINE, an_agent
+from tests.http.talking import an_agent
+from tests.waiting import DEADLINE
 
 pytestmark = pytest.mark.skipif(shutil.which("curl") is None, reason="this test asks with curl: install it")
 

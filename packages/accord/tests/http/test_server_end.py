@@ -13,7 +13,8 @@ import accord
 from accord.http import serving
 from accord.http.client.connection_pool import ConnectionPool
 from tests.http.processes import serving_process
-from tests.http.talking import DEADLINE, an_agent, editor_of, transport_to
+from tests.http.talking import an_agent, editor_of, transport_to
+from tests.waiting import DEADLINE
 
 INITIALIZE = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}'
 

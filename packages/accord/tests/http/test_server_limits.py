@@ -22,8 +22,8 @@ from accord.http.server.http_connection import HttpConnection
 from accord.http.server.unanswered_requests import UnansweredRequests
 from accord.http.server.validation import Refusal
 from accord.jsonrpc.wire_messages import encode_response
-from tests.http.talking import DEADLINE, WAYS, Editor, an_agent, editor_of, nobody_is_connected, transport_to
-from tests.waiting import eventually
+from tests.http.talking import WAYS, Editor, an_agent, editor_of, nobody_is_connected, transport_to
+from tests.waiting import DEADLINE, eventually
 
 INITIALIZE = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}'
 HANDSHAKE = (

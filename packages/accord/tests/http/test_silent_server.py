@@ -9,7 +9,7 @@ from accord.http import HttpTransport
 from accord.testing import ScriptedPeer
 from accord.transports.websocket_client import WebSocketTransport
 from tests.http.processes import accord_once
-from tests.http.talking import DEADLINE
+from tests.waiting import DEADLINE
 
 
 @pytest.fixture

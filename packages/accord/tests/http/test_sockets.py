@@ -9,7 +9,8 @@ from websockets.asyncio.server import serve
 
 from accord import v1
 from accord.transports.websocket_client import WebSocketTransport
-from tests.http.talking import DEADLINE, Editor
+from tests.http.talking import Editor
+from tests.waiting import DEADLINE
 
 
 @pytest.mark.requirement("websocket.gives-connection-id", "websocket.text-frames", "websocket.binary-ignored")

@@ -9,7 +9,8 @@ import pytest
 
 from accord.http import ServerLimits, serving
 from tests.http.asking import CONNECTION, INITIALIZE, JSON, TABLE
-from tests.http.talking import DEADLINE, an_agent
+from tests.http.talking import an_agent
+from tests.waiting import DEADLINE
 
 HAS_HTTP2 = shutil.which("curl") is not None and b"HTTP2" in subprocess.check_output(["curl", "--version"])
 pytestmark = [

@@ -11,7 +11,8 @@ import pytest
 
 from accord.http import serving
 from accord.transports.socket_buffers import SharedBufferProtocol
-from tests.http.talking import DEADLINE, WAYS, an_agent, editor_of, transport_to
+from tests.http.talking import WAYS, an_agent, editor_of, transport_to
+from tests.waiting import DEADLINE
 
 LOOPS = ["asyncio", "uvloop"]
 LETTERS = "AB"

@@ -11,7 +11,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from accord.http import ServerLimits, connect_transport, serving
-from tests.http.talking import DEADLINE, an_agent, editor_of
+from tests.http.talking import an_agent, editor_of
+from tests.waiting import DEADLINE
 
 pytestmark = pytest.mark.skipif(
     shutil.which("openssl") is None, reason="this test makes a certificate: install openssl"

@@ -17,8 +17,8 @@ from accord.http.server.websocket_server import AsgiWebSocket
 from accord.jsonrpc.wire_messages import encode_response, parse
 from accord.transports import Receiver
 from accord.transports.websocket_frames import masking, texts
-from tests.http.talking import DEADLINE, an_agent
-from tests.waiting import eventually
+from tests.http.talking import an_agent
+from tests.waiting import DEADLINE, eventually
 
 HANDSHAKE = (
     b"GET /acp HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"

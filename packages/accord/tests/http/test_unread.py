@@ -9,7 +9,8 @@ import pytest
 
 import accord
 from accord.http import ServerLimits, serving
-from tests.http.talking import DEADLINE, an_agent
+from tests.http.talking import an_agent
+from tests.waiting import DEADLINE
 
 ASK = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 1000
 

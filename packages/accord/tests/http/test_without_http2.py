@@ -11,7 +11,8 @@ import accord
 from accord.http import HttpTransport, serving
 from accord.http.server.http1_server import PREFACE
 from accord.installation import install_command
-from tests.http.talking import DEADLINE, an_agent, editor_of, transport_to
+from tests.http.talking import an_agent, editor_of, transport_to
+from tests.waiting import DEADLINE
 
 
 @pytest.fixture(autouse=True)

@@ -62,7 +62,7 @@ def session_with(tmp_path):
     """`async with session_with(server, ...) as session`: connected, with a client that answers with `answer`."""
 
     @asynccontextmanager
-    async def session_with(*servers, answer=None, elicitation=ALL_ELICITATION, deadline=30.0):
+    async def session_with(*servers, answer=None, elicitation=ALL_ELICITATION, deadline=120):
         questions, failures = [], []
         client = accord.Handlers()
 

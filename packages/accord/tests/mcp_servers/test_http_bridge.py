@@ -12,8 +12,7 @@ import accord
 from accord.testing import ScriptedPeer
 from accord.transports import Target
 from accord.transports.memory_transport import pair
-
-DEADLINE = 60.0
+from tests.waiting import DEADLINE
 
 
 def add(left: int, right: int) -> int:

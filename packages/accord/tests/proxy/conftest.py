@@ -19,9 +19,9 @@ from accord.transports.memory_transport import pair
 from accord.transports.process_transport import ProcessTransport
 from accord.transports.stdio_transport import StdioTransport
 from tests.forked_programs import forked_programs, fresh_programs  # noqa: F401
+from tests.waiting import DEADLINE
 
 COMPONENT = Path(__file__).parent / "component.py"
-DEADLINE = 30.0
 """Seconds for a message; generous, as machines are shared."""
 
 CONDUCT = [sys.executable, "-m", "accord", "conduct"]

@@ -10,7 +10,8 @@ import pytest
 import accord
 from accord.testing import ScriptedPeer
 from accord.transports.process_transport import ProcessTransport
-from tests.proxy.conftest import CONDUCT, DEADLINE
+from tests.proxy.conftest import CONDUCT
+from tests.waiting import DEADLINE
 
 BOTH = """
 import accord

@@ -13,7 +13,8 @@ import pytest
 from accord import trace
 from accord.testing import ScriptedPeer
 from accord.transports.process_transport import ProcessTransport
-from tests.proxy.conftest import CONDUCT, DEADLINE
+from tests.proxy.conftest import CONDUCT
+from tests.waiting import DEADLINE
 
 DEMO = shlex.join([sys.executable, "-m", "accord", "demo"])
 PASSING = shlex.join([*CONDUCT, "--as-proxy"])

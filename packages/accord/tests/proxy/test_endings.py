@@ -18,8 +18,8 @@ from accord.transports import Target
 from accord.transports.memory_transport import pair
 from accord.transports.process_transport import ProcessTransport
 from accord.transports.stdio_transport import StdioTransport
-from tests.proxy.conftest import CONDUCT, DEADLINE
-from tests.waiting import eventually
+from tests.proxy.conftest import CONDUCT
+from tests.waiting import DEADLINE, eventually
 
 PROMPT = {"sessionId": "s", "prompt": []}
 

@@ -10,7 +10,8 @@ import pytest
 import accord
 from accord import v1, v2
 from accord.testing import ScriptedPeer
-from tests.proxy.conftest import DEADLINE, InMemory, Script
+from tests.proxy.conftest import InMemory, Script
+from tests.waiting import DEADLINE
 
 PROMPT = {"sessionId": "s", "prompt": [{"type": "text", "text": "hi"}]}
 

@@ -10,8 +10,8 @@ import accord
 from accord import v1
 from accord.project.confined import Roots
 from accord.session import ToolCallState
+from tests.waiting import DEADLINE
 
-DEADLINE = 30.0
 """Seconds until a wait for something that should happen is a failure."""
 
 

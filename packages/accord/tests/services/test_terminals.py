@@ -19,7 +19,6 @@ from accord.services.terminal_service import Terminals
 from tests.posix import resource
 from tests.waiting import eventually
 
-DEADLINE = 30
 MARK = "ACCORD_TEST_RUN"
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
 

@@ -11,8 +11,7 @@ from pathlib import Path
 import asyncpg
 
 from tests.posix import pwd
-
-DEADLINE = 60
+from tests.waiting import DEADLINE
 
 
 def programs():

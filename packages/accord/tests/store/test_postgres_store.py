@@ -14,9 +14,9 @@ from accord.store import Changes, StoredSession
 from accord.store.postgres_store import PostgresStore
 from tests.store.postgres_server import PostgresServer, Relay, programs
 from tests.store.stores import all_updates
+from tests.waiting import DEADLINE
 
 HERE = Path(__file__).parent
-DEADLINE = 60
 
 NAMES = ["a", "b", "c"]
 

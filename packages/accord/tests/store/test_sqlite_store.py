@@ -15,9 +15,9 @@ from accord.store import Changes, StoredSession
 from accord.store.sqlite_database import FORMAT
 from accord.store.sqlite_queries import CHECKPOINT_AFTER, LONG
 from tests.store.stores import all_sessions, all_updates
+from tests.waiting import DEADLINE
 
 HERE = Path(__file__).parent
-DEADLINE = 60.0
 
 
 @pytest.fixture

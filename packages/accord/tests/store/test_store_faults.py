@@ -15,8 +15,7 @@ import accord
 from accord import SqliteStore, StoreError
 from accord.store import Changes, StoredSession
 from tests.store.stores import all_updates
-
-DEADLINE = 30
+from tests.waiting import DEADLINE
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 
 from accord.transports import guard, guard_process
 from accord.transports.process_transport import ProcessTransport
-from tests.waiting import eventually, wait_until
+from tests.waiting import DEADLINE, eventually, wait_until
 
 DRIVER = r"""
 import asyncio, os, signal, subprocess, sys
@@ -49,7 +49,6 @@ async def run(*commands):
     await asyncio.Event().wait()
 
 """
-DEADLINE = 30
 
 
 class Driver:

@@ -9,8 +9,8 @@ import pytest
 
 from accord import memory_pair
 from accord.testing import ScriptedPeer
+from tests.waiting import DEADLINE
 
-DEADLINE = 30.0
 """Seconds until a wait for something that should happen is a failure; generous, as machines are shared."""
 
 

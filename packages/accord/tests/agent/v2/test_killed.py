@@ -10,7 +10,8 @@ import pytest
 
 from accord import ConnectionClosed, v1
 from accord.schema import v2
-from tests.agent.witness import CWD, DEADLINE, Known, Witness, folded, must_hold
+from tests.agent.witness import CWD, Known, Witness, folded, must_hold
+from tests.waiting import DEADLINE
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL on Windows")
 

@@ -12,8 +12,8 @@ import random
 import pytest
 
 import accord
+from tests.waiting import DEADLINE
 
-DEADLINE = 60.0
 LIVES = range(100)
 FOUND = (398, 627, 973, 1082)
 """Lives that have found a fault: own work that was cancelled before it began, and what the agent said by itself while a
