@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import subprocess
 
 import msgspec
 import pytest
@@ -235,6 +236,38 @@ async def test_the_project_s_instructions_are_read(opened, script, model, projec
     async with opened() as session:
         await session.prompt("Go")
     assert "Always use tabs." in text_of(model.bodies[-1])
+
+
+@pytest.mark.parametrize("api", ["openai"])
+@pytest.mark.parametrize("trusts", [True, False])
+async def test_the_model_knows_the_folder_and_what_git_says_if_the_user_trusts_it(
+    opened, script, model, project, trusts
+):
+    begin_repository(project)
+    if trusts:
+        trust_folder(find_repository(project))
+    script.say("Yes.", "Yes.")
+    async with opened() as session:
+        await session.prompt("Go")
+        (project / "later.txt").touch()
+        await session.prompt("Go on")
+    said = text_of(model.bodies[-1])
+    for line in ("hello.txt", "src/deep/ (2 files)"):
+        assert f"\\n{line}" in said
+    assert "two\\nlines.txt" not in said, "a name with a line break is one line"
+    assert ("branch work, 3 files changed" in said) is trusts
+    assert ("\\nsrc/deep/b.c" in said) is trusts
+    assert "later.txt" not in said, "a prompt that changes is not cached"
+
+
+def begin_repository(folder):
+    """A commit of `hello.txt`, and three new files."""
+    identity = ("-c", "user.name=x", "-c", "user.email=x@example.com")
+    for command in (["init", "-q", "-b", "work"], ["add", "hello.txt"], [*identity, "commit", "-q", "-m", "Begin"]):
+        subprocess.run(["git", "-C", folder, *command], check=True)
+    (folder / "src" / "deep" / "er").mkdir(parents=True)
+    for name in ("src/deep/er/a.c", "src/deep/b.c", "two\nlines.txt"):
+        (folder / name).touch()
 
 
 def add_skill(project, folder, name, text):

@@ -11,12 +11,15 @@ import mimetypes
 import os
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Annotated, Any, Literal
+from contextlib import suppress
+from pathlib import PurePath
+from typing import Annotated, Any, Literal, NamedTuple
+from weakref import WeakKeyDictionary
 
 import msgspec
 from msgspec import Meta, Struct
 
-from accord import AccordError, AgentSkill, PeerError, Turn, updates, v1
+from accord import AccordError, AgentSkill, CommandResult, PeerError, RemoteTerminal, Session, Turn, updates, v1
 from accord.agent.model_messages import ImagePart, ModelCall, ResultPart
 from accord.mcp import McpTool
 from accord.project.search import MOST_RESULTS, Found, find_files, find_lines
@@ -31,27 +34,134 @@ SHELL = ["cmd.exe", "/d", "/c"] if os.name == "nt" else ["sh", "-c"]
 class RunCommand(Struct):
     command: Annotated[str, Meta(min_length=1, description="The command, for a shell, in the session's folder.")]
     timeout: Annotated[float, Meta(gt=0, le=3600, description="Seconds after which it is ended.")] = 120.0
+    background: Annotated[
+        bool, Meta(description="Let it run on, such as a server or a long build; read_command tells what it prints.")
+    ] = False
 
 
 async def run_command(use: ToolUse, asked: RunCommand) -> ToolOutput:
     async with use.turn.tool(asked.command, kind="execute") as tool:
         if use.asks_before("anything") and not await tool.ask():
             return REFUSED
+        if asked.background:
+            command = await BackgroundCommand.start(use.turn.session, asked.command)
+            await tool.terminal(command.terminal)
+            return ToolOutput(
+                f"It runs as number {command.number}, until the session ends. Read what it prints with read_command, "
+                "end it with stop_command."
+            )
         # A client that we share an environment with has our key, too, so its terminals are told the same.
-        async with tool.command([*SHELL, asked.command], env=without_secrets()) as command:
-            result = await command.wait(timeout=asked.timeout)
-        if result.timed_out:
-            ended = f"It was ended after {asked.timeout:g} s."
-        elif result.signal is not None:
-            ended = f"It was ended by {result.signal}."
-        else:
-            ended = f"Exit code {result.exit_code}."
+        async with tool.command([*SHELL, asked.command], env=without_secrets()) as running:
+            result = await running.wait(timeout=asked.timeout)
+        ended = f"It was ended after {asked.timeout:g} s." if result.timed_out else how_ended(result)
         if result.exit_code != 0:
             await tool.fail()
-    output = result.output
-    if len(output) > MOST_OUTPUT:
-        output = f"{output[: MOST_OUTPUT // 2]}\n[...]\n{output[-MOST_OUTPUT // 2 :]}"
-    return ToolOutput(f"{output}\n{ended}".lstrip(), failed=result.exit_code != 0)
+    return ToolOutput(f"{shortened(result.output)}\n{ended}".lstrip(), failed=result.exit_code != 0)
+
+
+def how_ended(result: CommandResult | v1.TerminalExitStatus | v1.WaitForTerminalExitResponse) -> str:
+    """How a command ended, for the model."""
+    return f"Exit code {result.exit_code}." if result.signal is None else f"It was ended by {result.signal}."
+
+
+def shortened(output: str) -> str:
+    """The output of a command, without the middle of a long one."""
+    return (
+        output if len(output) <= MOST_OUTPUT else f"{output[: MOST_OUTPUT // 2]}\n[...]\n{output[-MOST_OUTPUT // 2 :]}"
+    )
+
+
+MOST_BACKGROUND = 10
+"""Commands that one session may have in the background."""
+_OVERLAP = 200
+"""Characters by which the end of what was read is found again, once the beginning of the output was dropped."""
+
+
+class BackgroundCommand:
+    """A command that runs on while the model does other things: in a terminal of the session, which ends it.
+
+    The terminal is the client's where it lends terminals, else one of this machine.
+    """
+
+    def __init__(self, session: Session[ModelConversation], number: int, line: str, terminal: RemoteTerminal) -> None:
+        self._session = session
+        self.number = number
+        self.line = line
+        self.terminal = terminal
+        self._read = ""
+
+    @classmethod
+    async def start(cls, session: Session[ModelConversation], line: str) -> BackgroundCommand:
+        """Start it; raises ValueError if there are too many."""
+        commands = _background.setdefault(session, {})
+        if len(commands) >= MOST_BACKGROUND:
+            raise ValueError(f"{len(commands)} commands are in the background, the most; end one with stop_command")
+        number = max(commands, default=0) + 1
+        program, *arguments = SHELL
+        terminal = session.client.terminal(program, [*arguments, line], env=without_secrets())
+        command = cls(session, number, line, await session.resources.enter_async_context(terminal))
+        commands[number] = command
+        return command
+
+    async def news(self, within: float) -> str:
+        """What it has printed since this was last called, and how it stands; waits so many seconds for its end."""
+        if within:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(within):
+                    await self.terminal.wait()
+        output = await self.terminal.output()
+        text, known = output.output, self._read
+        self._read = text
+        if text.startswith(known):
+            new = text[len(known) :]
+        else:
+            before, _, new = text.rpartition(known[-_OVERLAP:])
+            new = new if before or new else f"[...]\n{text}"
+        if output.exit_status is None:
+            state = "It runs on."
+        else:
+            state = how_ended(output.exit_status)
+            _background[self._session].pop(self.number, None)
+            await self.terminal.__aexit__(None, None, None)
+        return f"{shortened(new)}\n{state}".lstrip()
+
+
+_background: WeakKeyDictionary[Session[ModelConversation], dict[int, BackgroundCommand]] = WeakKeyDictionary()
+
+
+class ReadCommand(Struct):
+    number: Annotated[int, Meta(description="The number that run_command gave it.")]
+    wait: Annotated[float, Meta(ge=0, le=600, description="Seconds to wait for its end before it is read.")] = 1.0
+
+
+class StopCommand(Struct):
+    number: Annotated[int, Meta(description="The number that run_command gave it.")]
+
+
+async def read_command(use: ToolUse, asked: ReadCommand) -> ToolOutput:
+    command = _command(use, asked.number)
+    async with use.turn.tool(f"Read the output of {command.line}", kind="read") as tool:
+        news = await command.news(asked.wait)
+        await tool.text(news)
+        return ToolOutput(news)
+
+
+async def stop_command(use: ToolUse, asked: StopCommand) -> ToolOutput:
+    command = _command(use, asked.number)
+    async with use.turn.tool(f"End {command.line}", kind="execute", raw_input={"number": asked.number}) as tool:
+        await command.terminal.kill()
+        await command.terminal.wait()
+        news = await command.news(0)
+        await tool.text(news)
+        return ToolOutput(news)
+
+
+def _command(use: ToolUse, number: int) -> BackgroundCommand:
+    commands = _background.get(use.turn.session, {})
+    if number not in commands:
+        known = ", ".join(f"{it.number} ({it.line[:80]})" for it in commands.values()) or "none"
+        raise ValueError(f"no command in the background has the number {number}; there are: {known}")
+    return commands[number]
 
 
 class Delegation(Struct):
@@ -130,6 +240,13 @@ class EditFile(Struct):
     all: Annotated[bool, Meta(description="Replace every occurrence; otherwise there must be exactly one.")] = False
 
 
+class EditFiles(Struct):
+    edits: Annotated[
+        list[EditFile],
+        Meta(min_length=1, max_length=100, description="In this order; each sees what those before it have changed."),
+    ]
+
+
 async def read_file(use: ToolUse, asked: ReadFile) -> ToolOutput:
     since = f" from line {asked.line}" if asked.line > 1 else ""
     async with use.turn.tool(f"Read {asked.path}{since}", kind="read", locations=[asked.path]):
@@ -144,31 +261,71 @@ async def read_file(use: ToolUse, asked: ReadFile) -> ToolOutput:
 
 async def write_file(use: ToolUse, asked: WriteFile) -> ToolOutput:
     old = await text_of(use, asked.path)
-    return await _change(use, f"Write {asked.path}", asked.path, old, asked.content)
+    return await _change(use, "Write", [FileChange(asked.path, old, asked.content)])
 
 
 async def edit_file(use: ToolUse, asked: EditFile) -> ToolOutput:
-    old = await use.turn.files.read(asked.path)
-    count = old.count(asked.old)
-    if count == 0:
-        return ToolOutput(f"{asked.path} does not contain the old text. Read the file again.", failed=True)
-    if count > 1 and not asked.all:
-        return ToolOutput(
-            f"{asked.path} contains the old text {count} times. Give more of the lines around it.", failed=True
-        )
-    return await _change(use, f"Edit {asked.path}", asked.path, old, old.replace(asked.old, asked.new))
+    return await edit_files(use, EditFiles([asked]))
 
 
-async def _change(use: ToolUse, title: str, path: str, old: str | None, new: str) -> ToolOutput:
-    async with use.turn.tool(title, kind="edit", locations=[path]) as tool:
-        await tool.diff(path, old, new)
+async def edit_files(use: ToolUse, asked: EditFiles) -> ToolOutput:
+    """Make all of the edits, or none; each sees what those before it have changed."""
+    changes: dict[str, FileChange] = {}
+    for edit in asked.edits:
+        path = str(PurePath(use.turn.session.resolve(edit.path)))
+        change = changes.get(path) or FileChange(edit.path, text := await use.turn.files.read(path), text)
+        count = change.new.count(edit.old)
+        if count == 0 or (count > 1 and not edit.all):
+            problem = "does not contain the old text. Read the file again" if count == 0 else AMBIGUOUS.format(count)
+            nothing = " Nothing was changed." if len(asked.edits) > 1 else ""
+            return ToolOutput(f"{edit.path} {problem}: {edit.old[:80]!r}.{nothing}", failed=True)
+        changes[path] = change._replace(new=change.new.replace(edit.old, edit.new))
+    return await _change(use, "Edit", list(changes.values()))
+
+
+AMBIGUOUS = "contains the old text {} times. Give more of the lines around it"
+
+
+class FileChange(NamedTuple):
+    """The text of a file before and after a change; before it is None if there was no file."""
+
+    path: str
+    old: str | None
+    new: str
+
+
+async def _change(use: ToolUse, verb: str, changes: Sequence[FileChange]) -> ToolOutput:
+    paths = [it.path for it in changes]
+    names = ", ".join(paths)
+    async with use.turn.tool(f"{verb} {names}", kind="edit", locations=paths) as tool:
+        for change in changes:
+            await tool.diff(*change)
         if use.asks_before("files") and not await tool.ask(about="edit files"):
             return REFUSED
-        if await text_of(use, path) != old:
-            await tool.fail("the file has changed meanwhile")
-            return ToolOutput(f"{path} has changed meanwhile. Read it again.", failed=True)
-        await use.turn.files.write(path, new)
-    return ToolOutput(f"{path} is written.")
+        for path, old, _ in changes:
+            if await text_of(use, path) != old:
+                await tool.fail("the file has changed meanwhile")
+                return ToolOutput(f"{path} has changed meanwhile. Read it again.", failed=True)
+        for number, change in enumerate(changes):
+            try:
+                await use.turn.files.write(change.path, change.new)
+            except (AccordError, OSError) as error:
+                await tool.fail(str(error))
+                left = await _put_back(use, changes[:number])
+                state = f"These are changed already: {', '.join(left)}" if left else "Nothing was changed"
+                return ToolOutput(f"{change.path} cannot be written: {error}. {state}.", failed=True)
+    return ToolOutput(f"{names} {'is' if len(changes) == 1 else 'are'} written.")
+
+
+async def _put_back(use: ToolUse, written: Sequence[FileChange]) -> list[str]:
+    """Write the old texts again; returns the files that cannot be."""
+    left: list[str] = []
+    for change in written:
+        try:
+            await use.turn.files.write(change.path, change.old or "")
+        except (AccordError, OSError):
+            left.append(change.path)
+    return left
 
 
 async def text_of(use: ToolUse, path: str) -> str | None:
@@ -255,6 +412,13 @@ TOOLS: Sequence[ToolDefinition] = (
         changes="files",
         run=edit_file,
     ),
+    ToolDefinition(
+        name="edit_files",
+        description="Make several edits, in one or more files: all of them, or none. Read the files first.",
+        arguments=EditFiles,
+        changes="files",
+        run=edit_files,
+    ),
     ToolDefinition(name="list_files", description="List files by name.", arguments=ListFiles, run=list_files),
     ToolDefinition(
         name="search_files",
@@ -264,10 +428,19 @@ TOOLS: Sequence[ToolDefinition] = (
     ),
     ToolDefinition(
         name="run_command",
-        description="Run a command in a shell and get its output and exit code. Do not start servers with it.",
+        description="Run a command in a shell and get its output and exit code.",
         arguments=RunCommand,
         changes="anything",
         run=run_command,
+    ),
+    ToolDefinition(
+        name="read_command",
+        description="Read what a command in the background has printed since you last read it, and how it stands.",
+        arguments=ReadCommand,
+        run=read_command,
+    ),
+    ToolDefinition(
+        name="stop_command", description="End a command in the background.", arguments=StopCommand, run=stop_command
     ),
     ToolDefinition(
         name="show_plan",

@@ -49,6 +49,8 @@ class ModelConversation(Struct):
     """Tokens that it has written."""
     summary: str | None = None
     """What was said before the first message, once the beginning was replaced."""
+    folder: str | None = None
+    """The session's folder and git state when the session began: a prompt that stays the same is cached."""
 
     def add(self, role: Literal["user", "assistant"], *parts: Part) -> None:
         """Add what a speaker said; parts of one speaker in a row are one message."""

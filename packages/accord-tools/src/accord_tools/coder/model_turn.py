@@ -14,15 +14,17 @@ from contextlib import aclosing, suppress
 from datetime import date
 from pathlib import Path
 
-from accord import RequestError, Session, Turn, v1
+from accord import AccordError, RequestError, Session, Turn, v1
 from accord.agent.model_answer import ModelAnswer, ModelUsage, TextDelta, ThoughtDelta
 from accord.agent.model_messages import ModelMessage, TextPart, prompt_parts
-from accord.project.git import top_folder
+from accord.printable import label
+from accord.project.git import Git, top_folder
 from accord.project.project import Project
 from accord_tools.coder.coder_tools import USE_SKILL, ToolSet, delegate_tool, skill_text
 from accord_tools.coder.model import Model, ModelConversation, ModelError, ModelRequest
 from accord_tools.coder.open_model import ModelSettings, context_of
 from accord_tools.coder.tool_definition import Mode, ToolDefinition, mode_of
+from accord_tools.configuration.trust import is_folder_trusted
 
 FULL = 0.8
 """The part of the context from which on it is made shorter."""
@@ -97,6 +99,9 @@ async def instructions(session: Session[ModelConversation], mode: Mode) -> str:
     parts.append(f"Folder: {session.cwd}\nSystem: {platform.system()} {platform.machine()}\nDate: {date.today()}")  # noqa: DTZ011
     if mode.only_reads:
         parts.append(PLAN_MODE)
+    if session.state.folder is None:
+        session.state.folder = await asyncio.to_thread(folder_in_words, session.cwd)
+    parts += [session.state.folder] if session.state.folder else []
     parts += await asyncio.to_thread(_of_project, session.cwd)
     if session.skills:
         skills = "\n".join(f"- {skill.name}: {skill.description}" for skill in session.skills)
@@ -104,6 +109,35 @@ async def instructions(session: Session[ModelConversation], mode: Mode) -> str:
     if summary := session.state.summary:
         parts.append(f"The conversation so far, in short:\n{summary}")
     return "\n\n".join(parts)
+
+
+MOST_LISTED = 100
+"""Files and folders that the listing names, and changed files that git names."""
+
+
+def folder_in_words(folder: Path) -> str:
+    """What is in a folder, two levels deep, and how its working tree differs from the last commit."""
+    parts: list[str] = []
+    counts: dict[str, int] = {}
+    with suppress(OSError, ValueError):  # a folder that is gone, or cannot be read
+        for name in Project([folder]).walk(folder):
+            *above, _ = name.split("/")
+            place = f"{'/'.join(above[:2])}/" if above else name
+            counts[place] = counts.get(place, 0) + 1
+    lines = [f"{it} ({count:,} files)" if it.endswith("/") else it for it, count in counts.items()]
+    if lines:
+        parts.append(_listed("Files when this session began:", lines))
+    with suppress(AccordError, OSError, ValueError):  # no repository, or one that is not trusted
+        git = Git(folder, is_folder_trusted)
+        where = "no branch" if git.branch is None else f"branch {git.branch}"
+        changed = [*git.diff("--name-only", "-z").split("\0")[:-1], *git.new_files()]
+        parts.append(_listed(f"Git then: {where}, {len(changed)} files changed since the last commit.", changed))
+    return "\n\n".join(parts)
+
+
+def _listed(title: str, lines: Sequence[str]) -> str:
+    more = [f"and {len(lines) - MOST_LISTED:,} more"] if len(lines) > MOST_LISTED else []
+    return "\n".join([title, *(label(it, 200) for it in lines[:MOST_LISTED]), *more])
 
 
 def _of_project(folder: Path) -> list[str]:

@@ -184,6 +184,12 @@ class Git:
             line = _line(self.repository.common_dir, name) or self._packed(name)
         return None
 
+    @property
+    def branch(self) -> str | None:
+        """The branch that HEAD names; None if it names a commit."""
+        line = _line(self.repository.git_dir, "HEAD") or ""
+        return line.removeprefix("ref: refs/heads/") if line.startswith("ref: refs/heads/") else None
+
     def _packed(self, name: str) -> str | None:
         common = self.repository.common_dir
         with suppress(OSError, ValueError):
