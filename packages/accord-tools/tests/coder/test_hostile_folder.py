@@ -110,9 +110,10 @@ async def test_a_search_that_never_ends_hears_the_cancel(hostile, opened, script
             yield from walk(self, folder, stopped=stopped, **options)
             loop.call_soon_threadsafe(begun.set)
 
-    monkeypatch.setattr(search.Project, "walk", endless)
-    script.say(call("search_files", pattern="nothing like it"))
+    script.say("Hello.", call("search_files", pattern="nothing like it"))
     async with opened(client=client, mode="plan") as session:
+        await session.prompt("Hello")  # with the listing of the folder
+        monkeypatch.setattr(search.Project, "walk", endless)
         reply = session.prompt("Go")
         await begun.wait()
         assert (await reply.cancel()).stop_reason == "cancelled"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import platform
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import aclosing, suppress
 from datetime import date
@@ -100,7 +101,11 @@ async def instructions(session: Session[ModelConversation], mode: Mode) -> str:
     if mode.only_reads:
         parts.append(PLAN_MODE)
     if session.state.folder is None:
-        session.state.folder = await asyncio.to_thread(folder_in_words, session.cwd)
+        halt = threading.Event()
+        try:
+            session.state.folder = await asyncio.to_thread(folder_in_words, session.cwd, halt.is_set)
+        finally:
+            halt.set()
     parts += [session.state.folder] if session.state.folder else []
     parts += await asyncio.to_thread(_of_project, session.cwd)
     if session.skills:
@@ -115,12 +120,12 @@ MOST_LISTED = 100
 """Files and folders that the listing names, and changed files that git names."""
 
 
-def folder_in_words(folder: Path) -> str:
+def folder_in_words(folder: Path, stopped: Callable[[], bool]) -> str:
     """What is in a folder, two levels deep, and how its working tree differs from the last commit."""
     parts: list[str] = []
     counts: dict[str, int] = {}
     with suppress(OSError, ValueError):  # a folder that is gone, or cannot be read
-        for name in Project([folder]).walk(folder):
+        for name in Project([folder]).walk(folder, stopped=stopped):
             *above, _ = name.split("/")
             place = f"{'/'.join(above[:2])}/" if above else name
             counts[place] = counts.get(place, 0) + 1
