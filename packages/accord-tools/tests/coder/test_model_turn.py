@@ -199,7 +199,7 @@ async def test_without_a_price_the_tokens_are_told_and_no_cost(opened, script, s
         await session.prompt("Go on")
         assert (session.state.usage.used, session.state.usage.cost) == (15, None)
         status = (await session.prompt("/status")).text
-    assert "20 read and 10 written so far; no cost, as --price is not given" in status
+    assert "20 read and 10 written so far; no cost, as no price is given" in status
     assert "$" not in status
 
 

@@ -142,7 +142,7 @@ def test_the_file_of_the_guide_is_valid_and_its_table_has_every_key():
     text = PAGE.read_text()
     blocks = re.findall(r"^```toml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     [example] = [it for it in blocks if "[agents." in it]
-    agents, default = parse(example.encode(), "the guide")
+    agents, default, _ = parse(example.encode(), "the guide")
     assert default in agents
     [rows] = re.findall(r"^\| key \| means \|\n(.*?)\n\n", text, re.MULTILINE | re.DOTALL)
     keys = {key for row in rows.splitlines() for key in re.findall(r"`(\w+)`", row.split("|")[1])}

@@ -62,7 +62,7 @@ async def test_an_answer_that_holds_in_later_chats_can_be_forgotten(chat, tmp_pa
         kept = it.front.connection.answers
         assert len(list(kept)) == 1
         await it.send("/permissions ")
-        await it.sees("allow edit", "In later chats, too")
+        await it.sees("allow edit", "Kept answers")
         await it.press("down", "enter")
         await it.sees("Forgotten")
         assert list(kept) == []
@@ -133,7 +133,7 @@ async def test_an_answer_may_hold_in_a_folder_in_later_chats_too(chat, tmp_path)
     async with chat(agent) as it:
         await answered(it, "npm test", 2)
         await it.send("/permissions ")
-        await it.sees("allow execute: npm test", "In later chats, too")
+        await it.sees("allow execute: npm test", "Kept answers")
         await it.press("escape")
     other = tmp_path / "other"
     other.mkdir()

@@ -5,9 +5,14 @@ from __future__ import annotations
 import argparse
 import getpass
 import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from accord import __version__
-from accord_tools.cli.console import print_error, print_line
+from accord_tools.cli.console import print_error, print_line, print_table
+
+if TYPE_CHECKING:
+    from accord_tools.coder.coder_settings import CoderSettings
 
 HELP = """\
 It needs the extra 'agent', and the key of a provider or a server of your own:
@@ -17,6 +22,28 @@ It needs the extra 'agent', and the key of a provider or a server of your own:
   accord agent --api openai --base-url http://localhost:11434/v1 --model qwen3
 
 In an editor's settings, the agent's command is 'accord' and its argument 'agent'.
+
+Each option has its key in agent.toml in your folder of settings, ~/.config/accord, and so have models, MCP servers and
+rules; a repository that you trust may have .accord/agent.toml. accord agent --show-config says what comes from where:
+
+  provider = "local"
+  model = "qwen3"
+
+  [providers.local]
+  api = "openai"
+  base_url = "http://localhost:11434/v1"
+  key_variable = "LOCAL_KEY"
+
+  [models.qwen3]
+  context = 32000
+  price = [0.5, 1.5]
+
+  [mcp.notes]
+  command = "notes-mcp"
+
+  [[rules]]
+  answer = "allow"
+  commands = ["make test"]
 """
 
 
@@ -32,11 +59,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", metavar="NAME", help="the model to begin with (default: $ACCORD_MODEL)")
     parser.add_argument("--base-url", metavar="URL", help="where the models are reached, if not at the provider itself")
     parser.add_argument("--effort", choices=["low", "medium", "high"], help="how long the model thinks")
-    parser.add_argument("--mode", choices=["ask", "edit", "auto", "plan"], default="ask", help="what it asks before")
+    parser.add_argument("--mode", choices=["ask", "edit", "auto", "plan"], help="what it asks before (default: ask)")
     parser.add_argument("--context", type=int, metavar="TOKENS", help="how many tokens the model takes")
     parser.add_argument("--price", type=price, metavar="IN/OUT", help="dollars for a million tokens, read and written")
     parser.add_argument("--store", metavar="FILE", help="keep the sessions in this file, or in the database of a URL")
-    parser.add_argument("--unstable", action="store_true", help="also speak what is only proposed")
+    parser.add_argument("--unstable", action="store_true", default=None, help="also speak what is only proposed")
+    parser.add_argument("--provider", metavar="NAME", help="where the models are reached: [providers.NAME] of the file")
+    parser.add_argument("--key-variable", metavar="NAME", help="the variable that holds the key")
+    parser.add_argument(
+        "--show-config", action="store_true", help="print what is set, each value with where it comes from, and end"
+    )
 
 
 def price(text: str) -> tuple[float, float]:
@@ -50,22 +82,32 @@ def price(text: str) -> tuple[float, float]:
 
 def run(options: argparse.Namespace) -> int:
     from accord import SqliteStore
-    from accord_tools.coder.open_model import ModelSettings, api_of
+    from accord_tools.coder.coder_settings import CoderFile, CoderSettings, Layer, user_layer
+    from accord_tools.coder.open_model import api_of
 
-    settings = ModelSettings(
-        api=options.api,
-        model=options.model,
-        url=options.base_url,
-        effort=options.effort,
-        context=options.context,
-        price=options.price,
-    )
+    flags = {name: it for name, it in vars(options).items() if name in CoderFile.__struct_fields__ and it is not None}
+    files = CoderSettings([Layer("the command line", CoderFile(**flags)), user_layer()])
+    if options.show_config:
+        return _show(files.with_project(Path.cwd()))
+    settings = files.model_settings
     if options.action is not None:
         return _login(api_of(settings), forget=options.action == "logout")
     from accord_tools.coder.coding_agent import coding_agent
 
-    store = options.store or SqliteStore(name="agent")
-    coding_agent(settings, version=__version__, store=store, mode=options.mode, unstable=options.unstable).run()
+    store = files.value("store")[0] or SqliteStore(name="agent")
+    mode, unstable = files.value("mode")[0] or "ask", bool(files.value("unstable")[0])
+    coding_agent(settings, version=__version__, store=store, mode=mode, unstable=unstable, files=files).run()
+    return 0
+
+
+def _show(files: CoderSettings) -> int:
+    rows = list(files.shown())
+    if not rows:
+        from accord.paths import config_folder
+
+        print_line(f"Nothing is set. Settings may stand in {config_folder() / 'agent.toml'}.")
+        return 0
+    print_table(("KEY", "VALUE", "FROM"), rows)
     return 0
 
 

@@ -12,6 +12,7 @@ import os
 import sys
 import threading
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
@@ -310,11 +311,12 @@ def _choice(options: argparse.Namespace) -> AgentChoice | None:
         return None
     words = agent.settings.words
     name = options.word or options.named or ("demo" if agent.is_demo else "")
-    return _made(name or (Path(words[0]).name if words else agent.settings.where), agent)
+    return _made(name or (Path(words[0]).name if words else agent.settings.where), agent, options.cwd)
 
 
-def _made(name: str, agent: ChosenAgent) -> AgentChoice:
+def _made(name: str, agent: ChosenAgent, folder: str) -> AgentChoice:
     from accord.redaction import mask_urls
+    from accord_tools.configuration.permission_rules import default_level
     from accord_tools.tui.connection import AgentChoice
 
     settings = agent.settings
@@ -325,16 +327,16 @@ def _made(name: str, agent: ChosenAgent) -> AgentChoice:
         program=agent.target().program,
         mode=settings.mode,
         config=settings.config,
-        allow=settings.allow,
+        level=default_level(folder, settings).level,
     )
 
 
-def _of_registry(name: str) -> AgentChoice:
+def _of_registry(folder: str, name: str) -> AgentChoice:
     """An agent of the registry that is installed."""
     from accord_tools.cli.agent_options import ChosenAgent
     from accord_tools.configuration.resolve_agent import resolve
 
-    return _made(name, ChosenAgent(resolve(f"registry:{name}"), RemoteOptions()))
+    return _made(name, ChosenAgent(resolve(f"registry:{name}"), RemoteOptions()), folder)
 
 
 def _known(options: argparse.Namespace) -> list[AgentChoice]:
@@ -349,9 +351,9 @@ def _known(options: argparse.Namespace) -> list[AgentChoice]:
     for agent in usable:
         settings = started_by_us(agent.settings)
         with suppress(WrongUsage):  # a token file that is missing, or options for another kind of agent
-            choices.append(_made(agent.name, ChosenAgent(settings, remote_options(options, settings))))
+            choices.append(_made(agent.name, ChosenAgent(settings, remote_options(options, settings)), options.cwd))
     demo = demo_settings()
-    return [*choices, _made("demo", ChosenAgent(demo, RemoteOptions(), is_demo=True))]
+    return [*choices, _made("demo", ChosenAgent(demo, RemoteOptions(), is_demo=True), options.cwd)]
 
 
 def _options(options: argparse.Namespace, worktrees: list[Worktree]) -> ChatOptions:
@@ -365,7 +367,7 @@ def _options(options: argparse.Namespace, worktrees: list[Worktree]) -> ChatOpti
     graphics, typed = _graphics(settings.images)
     connection = ConnectionOptions(
         remembers=settings.remember,
-        allow=options.allow or "ask",
+        allow=options.allow,
         policy=policy_of(options),
         versions=tuple(protocol_versions(options)),
     )
@@ -373,7 +375,7 @@ def _options(options: argparse.Namespace, worktrees: list[Worktree]) -> ChatOpti
         Path(options.cwd).absolute(),
         worktrees=worktrees,
         agents=_known(options),
-        find_agent=_of_registry,
+        find_agent=partial(_of_registry, options.cwd),
         prompt=options.prompt,
         session_id=options.session,
         continues=options.continues,

@@ -295,6 +295,7 @@ COMMANDS: dict[str, Command] = {
     "inspect": _own("inspect", "Show traces in a browser: what was said, and how long it took."),
     "login": _own("login", "Log in to an agent with one of the methods that it offers."),
     "new": _own("new", "Write a new project."),
+    "permissions": _own("permissions", "List what agents may do without a question, from where that comes; revoke it."),
     "replay": _own("replay", "Play the agent or the client of a recorded conversation."),
     "run": _own("run", "Send one prompt to an agent and print its answer."),
     "schema": Command(

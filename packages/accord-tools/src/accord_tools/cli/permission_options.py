@@ -7,7 +7,8 @@
 | `edit` | changing files there as well | the user is asked |
 | `auto` | everything | |
 
-The default is `ask`. `--policy` has rules that answer first, about each use of a file and each command.
+Without it the settings decide (`default_level`), else it is `ask`. `--policy` has rules that answer first, about each
+use of a file and each command.
 
 Where no user can be asked, `Refusals` answers. `--non-interactive deny` (the default) goes on after a refusal.
 `--non-interactive fail` ends the turn at the first one, and the command with an exit code of its own: a job in CI then
@@ -50,7 +51,11 @@ TITLE = 100
 
 
 def permission_arguments(group: argparse._ActionsContainer) -> None:  # pyright: ignore[reportPrivateUsage]
-    group.add_argument("--allow", choices=ALLOW, help="what the agent may do without a question (default: ask)")
+    group.add_argument(
+        "--allow",
+        choices=ALLOW,
+        help="what the agent may do without a question (default: as your settings say, else ask)",
+    )
     group.add_argument("--policy", metavar="FILE", help="a TOML file with rules that answer before --allow does")
 
 
@@ -118,7 +123,7 @@ def run_client(options: argparse.Namespace, view: View) -> Generator[RunClient]:
     from accord.services import UsePermissions
     from accord_tools.presentation.work_lines import Writes
 
-    level: Level = options.allow or "ask"
+    level: Level = options.allow or (options.default_level.level if "default_level" in options else "ask")
     policy = policy_of(options)
     writes, terminals = Writes(options.cwd), Terminals(on_open=view.failed_commands.watch)
     if _asks_user(options, level, policy):

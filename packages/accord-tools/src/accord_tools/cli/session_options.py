@@ -156,9 +156,11 @@ def prepare_session(options: argparse.Namespace) -> None:
     for setting in options.settings:
         if "=" not in setting:
             raise WrongUsage(f"--set must be KEY=VALUE, got {setting!r}")
+    from accord_tools.configuration.permission_rules import default_level
+
     settings = chosen_agent(options).settings
     options.mode = settings.mode if options.mode is None else options.mode
-    options.allow = settings.allow if options.allow is None else options.allow
+    options.default_level = default_level(options.cwd, settings)
     given = {setting.partition("=")[0] for setting in options.settings}
     ours = {key: str(value).lower() if isinstance(value, bool) else value for key, value in settings.config.items()}
     options.settings = [f"{key}={value}" for key, value in ours.items() if key not in given] + options.settings

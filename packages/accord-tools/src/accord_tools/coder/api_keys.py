@@ -18,9 +18,9 @@ _SECRETS = re.compile(r"(?:ANTHROPIC|OPENAI)_(?:\w+_)?(?:KEY|SECRET|TOKEN)")
 """The variables from which the packages of the providers take secrets."""
 
 
-def without_secrets() -> dict[str, str]:
+def without_secrets(key_variable: str | None) -> dict[str, str]:
     """Variables for a command that the model runs: those of ours that hold a provider's secret, empty."""
-    return dict.fromkeys(filter(_SECRETS.fullmatch, os.environ), "")
+    return dict.fromkeys((it for it in os.environ if it == key_variable or _SECRETS.fullmatch(it)), "")
 
 
 def stored_key(api: str) -> str | None:

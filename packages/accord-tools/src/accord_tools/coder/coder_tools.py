@@ -23,8 +23,8 @@ from accord import AccordError, AgentSkill, CommandResult, PeerError, RemoteTerm
 from accord.agent.model_messages import ImagePart, ModelCall, ResultPart
 from accord.mcp import McpTool
 from accord.project.search import MOST_RESULTS, Found, find_files, find_lines
-from accord_tools.coder.api_keys import without_secrets
 from accord_tools.coder.model import ModelConversation, ToolSpec
+from accord_tools.coder.open_model import ModelSettings
 from accord_tools.coder.tool_definition import REFUSED, Mode, ToolDefinition, ToolOutput, ToolUse
 
 MOST_OUTPUT = 30_000
@@ -41,17 +41,16 @@ class RunCommand(Struct):
 
 async def run_command(use: ToolUse, asked: RunCommand) -> ToolOutput:
     async with use.turn.tool(asked.command, kind="execute") as tool:
-        if use.asks_before("anything") and not await tool.ask():
+        if not await use.is_allowed(tool, "anything"):
             return REFUSED
         if asked.background:
-            command = await BackgroundCommand.start(use.turn.session, asked.command)
+            command = await BackgroundCommand.start(use, asked.command)
             await tool.terminal(command.terminal)
             return ToolOutput(
                 f"It runs as number {command.number}, until the session ends. Read what it prints with read_command, "
                 "end it with stop_command."
             )
-        # A client that we share an environment with has our key, too, so its terminals are told the same.
-        async with tool.command([*SHELL, asked.command], env=without_secrets()) as running:
+        async with tool.command([*SHELL, asked.command], env=use.command_variables) as running:
             result = await running.wait(timeout=asked.timeout)
         ended = f"It was ended after {asked.timeout:g} s." if result.timed_out else how_ended(result)
         if result.exit_code != 0:
@@ -91,14 +90,15 @@ class BackgroundCommand:
         self._read = ""
 
     @classmethod
-    async def start(cls, session: Session[ModelConversation], line: str) -> BackgroundCommand:
+    async def start(cls, use: ToolUse, line: str) -> BackgroundCommand:
         """Start it; raises ValueError if there are too many."""
+        session = use.turn.session
         commands = _background.setdefault(session, {})
         if len(commands) >= MOST_BACKGROUND:
             raise ValueError(f"{len(commands)} commands are in the background, the most; end one with stop_command")
         number = max(commands, default=0) + 1
         program, *arguments = SHELL
-        terminal = session.client.terminal(program, [*arguments, line], env=without_secrets())
+        terminal = session.client.terminal(program, [*arguments, line], env=use.command_variables)
         command = cls(session, number, line, await session.resources.enter_async_context(terminal))
         commands[number] = command
         return command
@@ -300,7 +300,7 @@ async def _change(use: ToolUse, verb: str, changes: Sequence[FileChange]) -> Too
     async with use.turn.tool(f"{verb} {names}", kind="edit", locations=paths) as tool:
         for change in changes:
             await tool.diff(*change)
-        if use.asks_before("files") and not await tool.ask(about="edit files"):
+        if not await use.is_allowed(tool, "files", paths, about="edit files"):
             return REFUSED
         for path, old, _ in changes:
             if await text_of(use, path) != old:
@@ -462,11 +462,12 @@ class ToolSet:
         self,
         turn: Turn[ModelConversation],
         mode: Mode,
+        settings: ModelSettings,
         more: Sequence[ToolDefinition] = (),
         mcp: Sequence[McpTool] = (),
     ) -> None:
         self._turn = turn
-        self._use = ToolUse(turn, mode)
+        self._use = ToolUse(turn, mode, settings)
         ours = [tool for tool in (*TOOLS, *more) if tool.changes == "nothing" or not mode.only_reads]
         self._ours = {tool.name: tool for tool in ours}
         self._mcp = _named(tool for tool in mcp if tool.kind == "read" or not mode.only_reads)
@@ -492,7 +493,7 @@ class ToolSet:
             return await tool.run(self._use, msgspec.json.decode(call.arguments or "{}", type=tool.arguments))
         if theirs := self._mcp.get(call.name):
             arguments = msgspec.json.decode(call.arguments or "{}", type=dict[str, Any])
-            asks = self._use.asks_before("anything") and theirs.kind != "read"
+            asks = self._use.mode.asks_before("anything") and theirs.kind != "read"
             result = await self._turn.session.mcp.call(self._turn, theirs, arguments, ask=asks)
             images = [ImagePart(it.data, it.mime_type) for it in result.content if isinstance(it, v1.ImageContent)]
             return ToolOutput(result.text or "(nothing)", result.failed, images)

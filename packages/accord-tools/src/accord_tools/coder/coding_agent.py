@@ -6,12 +6,15 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 from accord import Agent, ConfigurationError, Endpoint, RequestError, Session, Store, Turn, v1
 from accord.paths import config_folder
 from accord.project.git import find_repository
 from accord_tools.coder.api_keys import forget_key, stored_key
+from accord_tools.coder.coder_settings import CoderSettings
 from accord_tools.coder.model import Model, ModelConversation, ModelError
 from accord_tools.coder.model_turn import DEFAULT_EFFORT, EFFORT, ModelTurn, compact, public_error
 from accord_tools.coder.open_model import (
@@ -23,6 +26,7 @@ from accord_tools.coder.open_model import (
     key_of,
     model_name,
     open_model,
+    price_of,
     url_of,
 )
 from accord_tools.coder.tool_definition import MODES
@@ -52,8 +56,9 @@ def coding_agent(
     store: Store | str | Path | None,
     mode: str = "ask",
     unstable: bool = False,
+    files: CoderSettings | None = None,
 ) -> Agent[ModelConversation]:
-    """A coding agent with these settings."""
+    """A coding agent with these settings; `files` add the project's to those of each session."""
     agent = Agent(
         "accord-agent",
         title="Accord",
@@ -70,7 +75,7 @@ def coding_agent(
     own = _own_endpoint(settings)
     agent.provider(MODELS, supports=["anthropic", "openai"], default=own, replaces_login=True)
     _offer_logins(agent, settings)
-    _Sessions(agent, settings, mode, own).register()
+    _Sessions(agent, settings, mode, own, files).register()
     return agent
 
 
@@ -85,12 +90,21 @@ def skill_folders(session: Session[ModelConversation]) -> list[Path]:
 class _Sessions:
     """What sessions offer and what their turns do."""
 
-    def __init__(self, agent: Agent[ModelConversation], settings: ModelSettings, mode: str, own: Endpoint) -> None:
+    def __init__(
+        self,
+        agent: Agent[ModelConversation],
+        settings: ModelSettings,
+        mode: str,
+        own: Endpoint,
+        files: CoderSettings | None,
+    ) -> None:
         self._agent = agent
         self._own = own
         """The endpoint while the client has set no other."""
         self._settings = settings
         self._mode = mode
+        self._files = files
+        self._of_sessions: WeakKeyDictionary[Session[ModelConversation], ModelSettings] = WeakKeyDictionary()
 
     def register(self) -> None:
         agent = self._agent
@@ -103,12 +117,21 @@ class _Sessions:
         agent.command("init", "Write AGENTS.md for this project")(self.init)
 
     async def opened(self, session: Session[ModelConversation]) -> None:
+        if self._files is not None:
+            try:
+                files = await asyncio.to_thread(self._files.with_project, session.cwd)
+                self._of_sessions[session] = files.model_settings
+            except ConfigurationError as error:
+                raise RequestError.invalid_request(str(error)) from None
+            given = {getattr(it, "name", "") for it in session.mcp_servers}
+            session.mcp_servers += tuple(it for it in files.mcp_servers if getattr(it, "name", "") not in given)
+        settings = self._settings_of(session)
         modes = [(mode.id, mode.name, mode.description) for mode in MODES]
         await session.modes.offer(modes, current=self._mode)
-        first = self._first_model(session.provider(MODELS))
+        first = self._first_model(session)
         await session.models.offer(await self._models(session, first), current=first)
         await session.config.select(
-            EFFORT, "Effort", EFFORTS, value=self._settings.effort or DEFAULT_EFFORT, category="thought_level"
+            EFFORT, "Effort", EFFORTS, value=settings.effort or DEFAULT_EFFORT, category="thought_level"
         )
         if session.mcp_servers:
             session.mcp.start()
@@ -121,22 +144,26 @@ class _Sessions:
         endpoint = session.provider(MODELS)
         if endpoint is None:
             return [first]
+        known = list(self._settings_of(session).models)
         model = await open_model(self._settings, self._set_by_client(endpoint))  # takes its time on a busy machine
         try:
             async with asyncio.timeout(LISTING):
                 names = await model.names()
         except (ModelError, TimeoutError):
-            return [first]
+            names = []
         finally:
             await model.close()
-        return [first, *(name for name in names if name != first)]
+        return list(dict.fromkeys([first, *known, *names]))
+
+    def _settings_of(self, session: Session[ModelConversation]) -> ModelSettings:
+        return self._of_sessions.get(session, self._settings)
 
     async def answer_prompt(self, turn: Turn[ModelConversation]) -> str | None:
         return await self.answer(turn, turn.prompt)
 
     async def answer(self, turn: Turn[ModelConversation], prompt: Sequence[v1.ContentBlock]) -> str | None:
         async with self._model(turn) as (model, hidden):
-            work = ModelTurn(turn, model, self._settings, self._name(turn.session), hidden)
+            work = ModelTurn(turn, model, self._settings_of(turn.session), self._name(turn.session), hidden)
             stop_reason = await work.answer(prompt)
         await turn.session.suggest(*work.suggestions(stop_reason))
         return stop_reason
@@ -160,22 +187,22 @@ class _Sessions:
         """This endpoint if the client has set it; None for our own, which has a key and settings of the user."""
         return None if endpoint is self._own else endpoint
 
-    def _first_model(self, endpoint: Endpoint | None) -> str:
+    def _first_model(self, session: Session[ModelConversation]) -> str:
         """The model that a session begins with; the user's choice counts where the same kind of API is spoken."""
-        api = api_of(self._settings)
+        endpoint, settings = session.provider(MODELS), self._settings_of(session)
         if endpoint is None or endpoint.api_type == self._own.api_type:
-            return model_name(self._settings, api)
+            return model_name(settings, api_of(settings))
         return FACTS[api_at(endpoint)].default_model
 
     def _check_key(self) -> None:
         api = api_of(self._settings)
-        if key_of(api) is None and self._settings.url is None and not os.environ.get(FACTS[api].url_variable):
-            raise RequestError.auth_required(
-                f"there is no API key: set {FACTS[api].key_variable}, or store one with 'accord agent login'"
-            )
+        if not _has_key(self._settings):
+            variable = self._settings.key_variable
+            store = "" if variable else ", or store one with 'accord agent login'"
+            raise RequestError.auth_required(f"there is no API key: set {variable or FACTS[api].key_variable}{store}")
 
     def _name(self, session: Session[ModelConversation]) -> str:
-        return session.models.current or self._first_model(session.provider(MODELS))
+        return session.models.current or self._first_model(session)
 
     async def compact(self, turn: Turn[ModelConversation]) -> None:
         conversation = turn.session.state
@@ -196,11 +223,12 @@ class _Sessions:
 
     async def status(self, turn: Turn[ModelConversation]) -> None:
         conversation, name = turn.session.state, self._name(turn.session)
-        size = context_of(self._settings, name)
+        settings = self._settings_of(turn.session)
+        size = context_of(settings, name)
         used = f"{conversation.used:,} of {size:,} tokens"
         total = f"{conversation.read:,} read and {conversation.written:,} written so far"
-        known = self._settings.price is not None
-        cost = f"${conversation.cost:.4f}" if known else "no cost, as --price is not given"
+        known = price_of(settings, name) is not None
+        cost = f"${conversation.cost:.4f}" if known else "no cost, as no price is given"
         await turn.say(f"Model {name}, mode {turn.session.modes.current}, {used}; {total}; {cost}.")
 
     async def init(self, turn: Turn[ModelConversation]) -> str | None:
@@ -216,15 +244,19 @@ def _own_endpoint(settings: ModelSettings) -> Endpoint:
         raise ConfigurationError(f"the address of the models cannot be used: {error}") from None
 
 
+def _has_key(settings: ModelSettings) -> bool:
+    """Whether there is a key, or the models are somewhere that may need none."""
+    api = api_of(settings)
+    needs_none = settings.url is not None and settings.key_variable is None
+    return key_of(api, settings) is not None or needs_none or bool(os.environ.get(FACTS[api].url_variable))
+
+
 def _offer_logins(agent: Agent[ModelConversation], settings: ModelSettings) -> None:
     api = api_of(settings)
-    variable = FACTS[api].key_variable
-
-    def has_key() -> bool:
-        return key_of(api) is not None or settings.url is not None or bool(os.environ.get(FACTS[api].url_variable))
+    variable = settings.key_variable or FACTS[api].key_variable
 
     agent.terminal_login("api-key", "Enter an API key", args=["login"], description="Stores the key on this machine.")(
-        has_key
+        partial(_has_key, settings)
     )
     agent.environment_login("environment", f"Set {variable}", [variable])
 

@@ -23,7 +23,7 @@ from accord.project.git import Git, top_folder
 from accord.project.project import Project
 from accord_tools.coder.coder_tools import USE_SKILL, ToolSet, delegate_tool, skill_text
 from accord_tools.coder.model import Model, ModelConversation, ModelError, ModelRequest
-from accord_tools.coder.open_model import ModelSettings, context_of
+from accord_tools.coder.open_model import ModelSettings, context_of, price_of
 from accord_tools.coder.tool_definition import Mode, ToolDefinition, mode_of
 from accord_tools.configuration.trust import is_folder_trusted
 
@@ -269,7 +269,7 @@ class ModelTurn:
         more: Sequence[ToolDefinition] = [delegate_tool(self._delegated)] if delegate else []
         more = [*more, USE_SKILL] if turn.session.skills else more
         mcp = await turn.session.mcp.tools() if turn.session.mcp_servers else []
-        return ToolSet(turn, self._mode, more, mcp)
+        return ToolSet(turn, self._mode, self._settings, more, mcp)
 
     async def _delegated(self, subagent: Turn[ModelConversation], task: str) -> str:
         """Do a task as a subagent, in a conversation of its own; returns its last words."""
@@ -315,8 +315,8 @@ class ModelTurn:
         conversation.read += usage.input
         conversation.written += usage.output
         cost = None
-        if self._settings.price is not None:
-            read, written = self._settings.price
+        if (price := price_of(self._settings, self._name)) is not None:
+            read, written = price
             conversation.cost += (usage.input * read + usage.output * written) / 1_000_000
             cost = conversation.cost
         await turn.usage(conversation.used, self._context, cost)

@@ -20,7 +20,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 from msgspec import Struct
 
-from accord import Endpoint, RequestError
+from accord import Endpoint, PermissionPolicy, RequestError
 from accord.agent.model_messages import Api
 from accord.installation import needs_extra
 from accord_tools.coder.api_keys import stored_key
@@ -72,6 +72,15 @@ CONTEXTS = (("claude", 200_000), ("gpt-5", 400_000), ("gpt-4.1", 1_000_000), ("g
 USUAL_CONTEXT = 128_000
 
 
+class ModelFacts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What the user knows of one model."""
+
+    context: int | None = None
+    """How many tokens it takes."""
+    price: tuple[float, float] | None = None
+    """Dollars for a million tokens, read and written; without it no cost is told."""
+
+
 class ModelSettings(Struct, frozen=True, kw_only=True):
     """What the user has said about models; the rest is found out."""
 
@@ -79,9 +88,14 @@ class ModelSettings(Struct, frozen=True, kw_only=True):
     model: str | None = None
     url: str | None = None
     effort: str | None = None
+    key_variable: str | None = None
+    """The variable that holds the key, where it is not the provider's own."""
     context: int | None = None
     price: tuple[float, float] | None = None
-    """Dollars for a million tokens, read and written; without it no cost is told."""
+    """Those of every model, whatever `models` says."""
+    models: Mapping[str, ModelFacts] = {}
+    policy: PermissionPolicy | None = None
+    """Rules that answer before the mode does."""
     patience: float = PATIENCE
     retries: int = RETRIES
 
@@ -99,8 +113,10 @@ def api_of(settings: ModelSettings, environment: Mapping[str, str] = os.environ)
     return "anthropic"
 
 
-def key_of(api: Api, environment: Mapping[str, str] = os.environ) -> str | None:
+def key_of(api: Api, settings: ModelSettings, environment: Mapping[str, str] = os.environ) -> str | None:
     """The key: of the environment, or as `accord agent login` has stored it."""
+    if settings.key_variable is not None:
+        return environment.get(settings.key_variable)
     return environment.get(FACTS[api].key_variable) or stored_key(api)
 
 
@@ -116,9 +132,13 @@ def model_name(settings: ModelSettings, api: Api) -> str:
 
 def context_of(settings: ModelSettings, model: str) -> int:
     """How many tokens the model takes, as far as is known."""
-    if settings.context is not None:
-        return settings.context
-    return next((size for start, size in CONTEXTS if model.startswith(start)), USUAL_CONTEXT)
+    known = settings.context or settings.models.get(model, ModelFacts()).context
+    return known or next((size for start, size in CONTEXTS if model.startswith(start)), USUAL_CONTEXT)
+
+
+def price_of(settings: ModelSettings, model: str) -> tuple[float, float] | None:
+    """What the model costs, if that is known."""
+    return settings.price or settings.models.get(model, ModelFacts()).price
 
 
 T = TypeVar("T")
@@ -157,7 +177,7 @@ def _opened(settings: ModelSettings, endpoint: Endpoint | None) -> Model:
         headers = dict(endpoint.headers)
         return _made(api_at(endpoint), None, endpoint.base_url, headers, settings, foreign=True)
     api = api_of(settings)
-    return _made(api, key_of(api), url_of(api, settings), {}, settings)
+    return _made(api, key_of(api, settings), url_of(api, settings), {}, settings)
 
 
 def api_at(endpoint: Endpoint) -> Api:

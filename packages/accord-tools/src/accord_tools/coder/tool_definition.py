@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Any, Literal, TypeAlias, cast
 
 import msgspec
 from msgspec import Struct
 
-from accord import Turn
+from accord import Tool, Turn, updates
 from accord.agent.model_messages import ImagePart
 from accord.project.project import Project
+from accord.session import ToolCallState
+from accord_tools.coder.api_keys import without_secrets
 from accord_tools.coder.model import Json, ModelConversation, ToolSpec
+from accord_tools.coder.open_model import ModelSettings
 
 
 class Mode(Struct, frozen=True, kw_only=True):
@@ -78,20 +82,41 @@ class ToolDefinition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ToolUse:
-    """What a running tool works with: the turn, and the mode that the user has chosen."""
+    """What a running tool works with: the turn, the mode that the user has chosen, and the user's settings."""
 
-    def __init__(self, turn: Turn[ModelConversation], mode: Mode) -> None:
+    def __init__(self, turn: Turn[ModelConversation], mode: Mode, settings: ModelSettings) -> None:
         self.turn = turn
         self.mode = mode
+        self.settings = settings
 
     @property
     def project(self) -> Project:
         """The session's folders, where tools look by themselves. Files of the client have checks of their own."""
         return Project(self.turn.session.roots)
 
-    def asks_before(self, changes: Changes) -> bool:
-        """Whether the user is asked before a tool changes this."""
-        return self.mode.asks_before(changes)
+    async def is_allowed(
+        self, tool: Tool, changes: Changes, paths: Sequence[str] = (), about: str | None = None
+    ) -> bool:
+        """Whether a tool may do this: a rule of the settings says so, else the mode, else the user."""
+        asks = self.mode.asks_before(changes)
+        if (policy := self.settings.policy) is not None:
+            session = self.turn.session
+            places = tuple(updates.ToolCallLocation(session.resolve(path)) for path in paths)
+            call = ToolCallState(tool.id, tool.title, tool.kind or "other", locations=places)
+            answer, rule = await asyncio.to_thread(policy.judge, call, cwd=session.cwd, agent=session.agent)
+            if answer == "reject":
+                await tool.fail(f"{rule} of the settings refuses this")
+                return False
+            asks = answer == "ask" if rule != "default" else asks
+        return not asks or bool(await tool.ask(about=about))
+
+    @property
+    def command_variables(self) -> dict[str, str]:
+        """Variables for a command: those that hold secrets, empty.
+
+        A client that we share an environment with has our key, too, so its terminals are told the same.
+        """
+        return without_secrets(self.settings.key_variable)
 
 
 def schema_of(arguments: type[msgspec.Struct]) -> Json:

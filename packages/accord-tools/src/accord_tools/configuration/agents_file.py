@@ -7,8 +7,13 @@
     env = { GEMINI_MODEL = "flash" }
     mode = "plan"
 
+    [allow]
+    "*" = "ask"                   what agents may do without a question, in any folder
+    "~/notes" = "edit"            and in this one, and below it
+
 The user's file is `agents.toml` in the folder for settings, or the file that the variable ACCORD_CONFIG names. A
-project's file is `.accord/agents.toml` in the current folder or the nearest folder above that has one.
+project's file is `.accord/agents.toml` in the current folder or the nearest folder above that has one. It has no
+levels: a project must not decide what is asked in it.
 
 A change keeps the rest of the file's text, comments included. A section is text from its header to the next header. A
 change works on that text, and the result is read again: if it does not say exactly what it should, for instance because
@@ -23,10 +28,11 @@ import json
 import os
 import re
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from itertools import dropwhile
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
 import msgspec
 
@@ -34,7 +40,7 @@ from accord import ConfigurationError
 from accord.mistakes import nearest
 from accord.paths import config_folder, locked, replace_file
 from accord.project.project import Project
-from accord_tools.configuration.agent_settings import AgentSettings, placed, read_settings
+from accord_tools.configuration.agent_settings import AgentSettings, Allow, placed, read_settings
 
 VARIABLE = "ACCORD_CONFIG"
 IN_PROJECT = Path(".accord", "agents.toml")
@@ -55,6 +61,18 @@ class AgentsFile:
     """The SHA-256 of the content."""
     agents: dict[str, AgentSettings]
     default: str | None = None
+    levels: Mapping[str, Allow] = field(default_factory=dict[str, Allow])
+    """What agents may do without a question, by folders; `*` is any other folder."""
+
+    def level_in(self, folder: Path) -> tuple[str, Allow] | None:
+        """The nearest entry of `levels` for this folder, and its level."""
+        named = {Path(os.path.realpath(Path(it).expanduser())): it for it in self.levels if it != EVERY_FOLDER}
+        real = Path(os.path.realpath(folder))
+        found = next((named[place] for place in (real, *real.parents) if place in named), EVERY_FOLDER)
+        return (found, self.levels[found]) if found in self.levels else None
+
+
+EVERY_FOLDER = "*"
 
 
 def user_file() -> Path:
@@ -87,10 +105,12 @@ def read_file(path: Path, owner: Owner) -> AgentsFile | None:
         raise ConfigurationError(f"cannot read {path}: {error.strerror}") from error
     except ValueError as error:
         raise ConfigurationError(str(error)) from error
-    agents, default = parse(content, str(path))
+    agents, default, levels = parse(content, str(path))
+    if levels and owner == "project":
+        raise ConfigurationError(f"{path}: 'allow' belongs in your own file, {user_file()}")
     base = base_of(path, owner)
     there = {name: placed(settings, base) for name, settings in agents.items()}
-    return AgentsFile(path, owner, hashlib.sha256(content).hexdigest(), there, default)
+    return AgentsFile(path, owner, hashlib.sha256(content).hexdigest(), there, default, levels)
 
 
 def _content(path: Path, owner: Owner) -> bytes:
@@ -109,15 +129,15 @@ def base_of(path: Path, owner: Owner) -> Path:
     return path.parent.parent if owner == "project" else path.parent
 
 
-def parse(content: bytes, source: str) -> tuple[dict[str, AgentSettings], str | None]:
-    """The agents and the default of a file's content; raises ConfigurationError, which names the place."""
+def parse(content: bytes, source: str) -> tuple[dict[str, AgentSettings], str | None, dict[str, Allow]]:
+    """The agents, the default and the levels of a file's content; raises ConfigurationError, which names the place."""
     try:
         document = tomllib.loads(content.decode("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigurationError(f"{source}: {error}") from None
     for key in document:
-        if key not in ("agents", "default", "chat"):  # `[chat]` is read by `tui.settings`
-            raise ConfigurationError(f"{source}: unknown key {key!r}{nearest(key, ('agents', 'default'))}")
+        if key not in KEYS:
+            raise ConfigurationError(f"{source}: unknown key {key!r}{nearest(key, KEYS)}")
     sections: Any = document.get("agents", {})
     if not isinstance(sections, dict):
         raise ConfigurationError(f"{source}: 'agents' must be tables such as [agents.gemini]")
@@ -125,8 +145,22 @@ def parse(content: bytes, source: str) -> tuple[dict[str, AgentSettings], str | 
     default: Any = document.get("default")
     if default is not None and not isinstance(default, str):
         raise ConfigurationError(f"{source}: 'default' must be the name of an agent, got {default!r}")
-    return agents, default
+    levels: Any = document.get("allow", {})
+    if not isinstance(levels, dict):
+        raise ConfigurationError(f"{source}: 'allow' must be a table of folders and their levels, got {levels!r}")
+    for folder, level in cast("dict[str, Any]", levels).items():
+        if level not in get_args(Allow):
+            known = ", ".join(get_args(Allow))
+            raise ConfigurationError(f"{source}: [allow]: {folder!r} must be one of {known}, got {level!r}")
+        if folder != EVERY_FOLDER and not Path(folder).expanduser().is_absolute():
+            raise ConfigurationError(
+                f"{source}: [allow]: {folder!r} must be an absolute path, or begin with ~, or be *"
+            )
+    return agents, default, levels
 
+
+KEYS = ("agents", "allow", "chat", "default")
+"""What a file may have; `[chat]` is read by `tui.chat_settings`."""
 
 _HEADER = re.compile(r"\s*\[")
 _DEFAULT = re.compile(r"default\s*=")

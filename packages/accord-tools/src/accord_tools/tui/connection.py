@@ -69,15 +69,16 @@ class AgentChoice:
     """What it is, whatever it calls itself; the key for its sessions."""
     mode: str | None = None
     config: Mapping[str, str | bool] = field(default_factory=dict[str, str | bool])
-    allow: Level | None = None
+    level: Level = "ask"
+    """What it may do without a question, where the command line says nothing."""
 
 
 @dataclass(frozen=True)
 class ConnectionOptions:
     """What every agent of this chat is connected with."""
 
-    allow: Level = "ask"
-    """What agents may do without a question, until the user changes it."""
+    allow: Level | None = None
+    """What all agents may do without a question, until the user changes it; None leaves it to the settings."""
     policy: PermissionPolicy | None = None
     remembers: bool = False
     """Whether an "always" holds in later chats, too."""
@@ -131,7 +132,7 @@ class AgentConnection:
         """Called with each message on the wire."""
         self.answers = ScopedAnswers(remembers=options.remembers)
         """The user's answers that hold for longer than one question."""
-        level, policy = choice.allow or options.allow, options.policy
+        level, policy = options.allow or choice.level, options.policy
         self.consent = UsePermissions(self._permit, level=level, policy=policy, remembered=self.answers)
         self._forgotten_awaits = ForgottenAwaits(self._mistaken)
         self._frame_bytes = 0

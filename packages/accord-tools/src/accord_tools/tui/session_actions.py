@@ -11,8 +11,9 @@ from pathlib import Path
 from accord import PermissionPolicy, Unknown, v1
 from accord.extensions import Goals
 from accord.printable import label
-from accord.services import EVERYWHERE, LEVELS, Level, RememberedAnswer, covered
+from accord.services import LEVELS, RememberedAnswer, covered
 from accord_tools.configuration import last_sessions
+from accord_tools.configuration.permission_rules import LEVEL_MEANS, DefaultLevel, answer_text, permission_rules
 from accord_tools.configuration.trust import is_folder_trusted
 from accord_tools.presentation.quantities import ago, counted
 from accord_tools.presentation.session_words import shortened_path
@@ -500,34 +501,21 @@ def _told_of_rewind(conversation: Conversation, point: RewindPoint, done: Restor
     return "\n".join(lines)
 
 
-LEVEL_MEANS: dict[Level, str] = {
-    "none": "nothing; you are asked about reading, too",
-    "ask": "reading in the session's folders",
-    "edit": "reading and changing files in the session's folders",
-    "auto": "everything, commands included",
-}
-
-
 def _entries(connection: AgentConnection, session_id: str) -> list[Entry]:
     """All that is decided without a question: what can be revoked first, then the level and the rules."""
-    now, later, consent = "In this session", "In later chats, too", connection.consent
-    level, source = consent.level, f"Rules of {consent.policy.source}"
+    now, consent = "In this session", connection.consent
+    level = DefaultLevel(consent.level, "shift+tab changes it")
     return [
         *(Entry(_allowance(kind), kind, "until the session ends", group=now) for kind in consent.always(session_id)),
-        *(Entry(_answer(it), it, "until the session ends", group=now) for it in connection.answers.held(session_id)),
-        *(Entry(_answer(it), it, _where(it), group=later) for it in connection.answers),
-        Entry(LEVEL_MEANS[level], level, "shift+tab changes it", group=f"Level {level}: without a question"),
-        *(Entry(str(rule), consent.policy, group=source) for rule in consent.policy.rules),
+        *(
+            Entry(answer_text(it), it, "until the session ends", group=now)
+            for it in connection.answers.held(session_id)
+        ),
+        *(
+            Entry(it.text, it.value, _end_of(it.about), group=it.source)
+            for it in permission_rules(level, consent.policy, connection.answers)
+        ),
     ]
-
-
-def _answer(answer: RememberedAnswer | HeldAnswer) -> str:
-    return f"{'allow' if answer.allowed else 'reject'} {answer.kind}: {answer.what}"
-
-
-def _where(answer: RememberedAnswer) -> str:
-    folder = "in every folder" if answer.folder == EVERYWHERE else _end_of(answer.folder)
-    return f"{answer.agent}  {folder}"
 
 
 def _allowance(kind: Hashable) -> str:

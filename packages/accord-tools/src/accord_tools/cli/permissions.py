@@ -1,0 +1,94 @@
+"""`accord permissions`: what agents may do without a question in this folder, from where that comes; and revokes it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from accord.printable import label
+from accord_tools.cli.agent_options import agent_arguments, chosen_agent
+from accord_tools.cli.console import print_line
+from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage
+from accord_tools.cli.permission_options import permission_arguments, policy_of
+
+if TYPE_CHECKING:
+    from accord import RememberedAnswers
+    from accord_tools.configuration.permission_rules import PermissionRule
+
+EPILOG = """\
+examples:
+  accord permissions                       all that is decided without a question here
+  accord permissions gemini                for this agent, whose settings may name a level
+  accord permissions --policy rules.toml   with the rules of this file
+  accord permissions --everywhere          the answers for other folders as well
+  accord permissions --revoke 3fa21c09     be asked again: the id stands before an answer
+  accord permissions --revoke all
+
+A level comes from --allow; else the stricter one of the agent's settings and of the folder's entry in your settings
+counts:
+
+  [allow]
+  "*" = "ask"            what holds in any other folder
+  "~/notes" = "edit"
+
+Answers that hold in one session only are shown and revoked in the chat, by /permissions."""
+
+TEXT = 200
+"""Characters of a command that are shown."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EPILOG
+    parser.add_argument("--cwd", default=".", metavar="FOLDER", help="the folder (default: this one)")
+    parser.add_argument("--everywhere", action="store_true", help="list the answers for all folders")
+    parser.add_argument(
+        "--revoke", action="append", default=[], metavar="ID|all", help="forget an answer, or all that are listed"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    permission_arguments(parser)
+    agent_arguments(parser, is_argument=True)
+
+
+def run(options: argparse.Namespace) -> int:
+    from accord import RememberedAnswers
+    from accord_tools.configuration.permission_rules import DefaultLevel, default_level, permission_rules
+
+    folder = Path(os.path.realpath(options.cwd))
+    settings = chosen_agent(options).settings
+    level = DefaultLevel(options.allow, "--allow") if options.allow else default_level(folder, settings)
+    answers = RememberedAnswers()
+    rules = list(permission_rules(level, policy_of(options), answers, None if options.everywhere else folder))
+    if options.revoke:
+        return _revoke(options.revoke, rules, answers)
+    if options.json:
+        import json
+
+        rows = [{"id": it.id, "rule": it.text, "about": it.about, "source": it.source} for it in rules]
+        print_line(json.dumps(rows, indent=2, ensure_ascii=False))
+        return ENDED_WELL
+    source = ""
+    if rules[0].id:
+        print_line(f"Kept in {answers.path}; --revoke ID forgets an answer.\n")
+    for rule in rules:
+        if rule.source != source:
+            print_line(("\n" if source else "") + label(rule.source, TEXT))
+        source = rule.source
+        print_line(f"  {rule.id:8}  {label(rule.text, TEXT)}")
+        print_line(f"            {label(rule.about, TEXT)}")
+    return ENDED_WELL
+
+
+def _revoke(words: list[str], rules: list[PermissionRule], answers: RememberedAnswers) -> int:
+    from accord_tools.configuration.permission_rules import chosen_rules
+
+    found = chosen_rules(rules, ["" if word == "all" else word for word in words])
+    for word, meant in found.items():
+        if word and len(meant) != 1:
+            known = ", ".join(rule.id for rule in rules if rule.id) or "none"
+            raise WrongUsage(f"--revoke {word}: {len(meant)} answers have an id that begins so; there are: {known}")
+    for rule in dict.fromkeys(rule for meant in found.values() for rule in meant):
+        answers.forget(rule.value)
+        print_line(f"Revoked: {label(rule.text, TEXT)} ({label(rule.about, TEXT)})")
+    return ENDED_WELL
