@@ -194,7 +194,7 @@ Connect = Callable[[accord.Client], AbstractAsyncContextManager[accord.RemoteAge
 
 
 async def questions_at(
-    level: Level, model: ModelServer, folder: Path, connect: Connect, tasks: Sequence[SmallTask] = TASKS
+    level: Level, model: ModelServer, folder: Path, connect: Connect, *, lends_files: bool = True
 ) -> dict[str, TaskOutcome]:
     """Do all tasks at this level in one session, each in a folder of its own; the user allows everything."""
     asked: list[str] = []
@@ -205,14 +205,13 @@ async def questions_at(
         return True
 
     consent = UsePermissions(answer, level=level)
-    client = accord.Client(
-        "accord-interop", files=Guarded(Files(), consent), terminals=Guarded(Terminals(), consent), permissions=consent
-    )
+    files = Guarded(Files(), consent) if lends_files else False
+    client = accord.Client("accord-interop", files=files, terminals=Guarded(Terminals(), consent), permissions=consent)
     (folder.parent / "outside.txt").write_text("outside\n")
     outcomes: dict[str, TaskOutcome] = {}
     async with connect(client) as remote:
         session = await remote.new_session(folder)
-        for task in tasks:
+        for task in TASKS:
             place = folder / task.name.replace(", ", "-").replace(" ", "-")
             place.mkdir()
             (place / "hello.txt").write_text("hello\nworld\n")
@@ -245,7 +244,7 @@ async def questions_of(agent: RealAgent, folder: Path) -> dict[Level, dict[str, 
         work = repository(folder / level / "work")
         with ModelServer() as model:
             connect = partial(_connected, agent, model.url, work)
-            found[level] = await questions_at(level, model, work, connect)
+            found[level] = await questions_at(level, model, work, connect, lends_files=agent.files_lent)
     return found
 
 

@@ -47,6 +47,7 @@ ONLY_READ = {
     r"--certificate|--token-file|--policy": "needs a file with secrets or rules: tests/http, tests/cli/test_run.py",
     r"^trace show --follow": "ends with the trace: tests/tap",
     r"^doctor": "judges this machine: tests/cli/test_info_and_doctor.py",
+    r"^permissions --revoke \d": "needs an answer that is kept: tests/cli/test_permissions_command.py",
     r"^sessions delete": "asks at a terminal: tests/cli/test_sessions.py",
     r"keyring:|--env-file": "needs a keyring or a file of variables: tests/registry/test_environment.py",
 }
