@@ -3,6 +3,7 @@
 import os
 
 import pytest
+from msgspec.structs import replace
 
 import accord
 from accord.paths import config_folder
@@ -11,6 +12,7 @@ from accord.project.project import Project
 from accord_tools.cli import main
 from accord_tools.coder.coder_settings import CoderFile, CoderSettings, Layer, parse, project_layer, user_layer
 from accord_tools.coder.coding_agent import coding_agent
+from accord_tools.coder.open_model import FACTS, ModelSettings, model_name
 from accord_tools.configuration.trust import trust_folder
 from tests.coder.conftest import call, text_of
 
@@ -63,6 +65,14 @@ def test_the_command_line_counts_more_than_the_project_and_that_more_than_the_us
     assert settings.value("mode") == ("auto", str(config_folder() / "agent.toml"))
     assert settings.value("store") == (None, "")
     assert {name: it.context for name, it in settings.model_settings.models.items()} == {"mine": 5, "ours": 7}
+
+
+def test_a_session_begins_with_the_first_model_that_is_described_if_none_is_named(monkeypatch):
+    monkeypatch.delenv("ACCORD_MODEL", raising=False)
+    described = CoderSettings([Layer("mine", parse("[models.b]\n[models.a]", "mine"))]).model_settings
+    assert model_name(described, "openai") == "b"
+    assert model_name(replace(described, model="c"), "openai") == "c"
+    assert model_name(ModelSettings(), "openai") == FACTS["openai"].default_model
 
 
 @pytest.mark.parametrize(

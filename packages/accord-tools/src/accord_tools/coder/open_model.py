@@ -126,8 +126,9 @@ def url_of(api: Api, settings: ModelSettings, environment: Mapping[str, str] = o
 
 
 def model_name(settings: ModelSettings, api: Api) -> str:
-    """The model to begin with."""
-    return settings.model or os.environ.get("ACCORD_MODEL") or FACTS[api].default_model
+    """The model to begin with: the one that is named, the first of those that the user describes, or a usual one."""
+    named = settings.model or os.environ.get("ACCORD_MODEL")
+    return named or next(iter(settings.models), FACTS[api].default_model)
 
 
 def context_of(settings: ModelSettings, model: str) -> int:
