@@ -147,7 +147,7 @@ class Formatter(argparse.RawDescriptionHelpFormatter):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         # argparse forgets that commands are indented, and would break the line after the longest name.
-        self._action_max_length = 14
+        self._action_max_length = 15
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return reflowed(text, width + len(indent) + 2, indent)  # argparse leaves two columns free
@@ -170,18 +170,18 @@ class RootParser(Parser):
         groups = {**GROUPS, "added by other packages": tuple(others)} if others else GROUPS
         lines = ["usage: accord COMMAND ...", "", self.description or ""]
         for title, names in groups.items():
-            rows = [f"  {name:12}{self.summaries[name]}" for name in names if name in self.summaries]
+            rows = [f"  {name:13}{self.summaries[name]}" for name in names if name in self.summaries]
             lines += ["", f"{title}:", *(wrapped(row, columns) for row in rows)]
         lines += ["", "options:"]
         for action in actions_of(self):
             if action.option_strings:
-                lines.append(f"  {', '.join(action.option_strings):12}{action.help}")
+                lines.append(f"  {', '.join(action.option_strings):13}{action.help}")
         return "\n".join([*lines, "", wrapped(self.epilog or "", columns), ""])
 
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "start here": ("run", "chat", "new", "dev", "check", "serve"),
-    "agents and their sessions": ("agents", "agent", "info", "login", "sessions", "demo"),
+    "agents and their sessions": ("agents", "agent", "permissions", "info", "login", "sessions", "demo"),
     "what a client and an agent said": ("trace", "inspect", "replay"),
     "between a client and an agent": ("conduct", "bridge", "hosts"),
     "this installation": ("doctor", "completion", "schema", "help"),
@@ -295,7 +295,7 @@ COMMANDS: dict[str, Command] = {
     "inspect": _own("inspect", "Show traces in a browser: what was said, and how long it took."),
     "login": _own("login", "Log in to an agent with one of the methods that it offers."),
     "new": _own("new", "Write a new project."),
-    "permissions": _own("permissions", "List what agents may do without a question, from where that comes; revoke it."),
+    "permissions": _own("permissions", "List what agents may do without a question and who says so; revoke it."),
     "replay": _own("replay", "Play the agent or the client of a recorded conversation."),
     "run": _own("run", "Send one prompt to an agent and print its answer."),
     "schema": Command(
