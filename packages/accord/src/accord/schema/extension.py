@@ -246,12 +246,14 @@ Extensions = Mapping[type[Extension[Any]], Any]
 """The extensions that a side has, each with what it declares."""
 
 
-def chosen_extensions(call: str, given: Iterable[type[Extension[Any]] | str] | Extensions) -> dict[type, Any]:
+def chosen_extensions(
+    call: str, given: Iterable[type[Extension[Any]] | str] | Extensions
+) -> dict[type[Extension[Any]], Any]:
     """The extensions that an author chose: classes, or the names of installed ones, with what each declares."""
     if not isinstance(given, Mapping):
         check_sequence(call, "extensions", given)
     offers: Mapping[Any, Any] = cast("Mapping[Any, Any]", given) if isinstance(given, Mapping) else {}
-    chosen: dict[type, Any] = {}
+    chosen: dict[type[Extension[Any]], Any] = {}
     for it in cast("Iterable[Any]", given):
         extension: Any = installed_extensions(it)[0] if isinstance(it, str) else it
         is_one = isinstance(extension, type) and issubclass(extension, Extension)
