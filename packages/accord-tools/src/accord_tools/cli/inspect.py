@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 
 from accord import AccordError
 from accord.program import on_signals
-from accord_tools.cli.agent_options import ABOUT_RECORDED, agent_arguments, local_command
+from accord_tools.cli.agent_options import ABOUT_RECORDED, LocalCommand, agent_arguments, local_command
 from accord_tools.cli.console import print_error, print_line
 from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage, one_line
 
 if TYPE_CHECKING:
     from accord_tools.inspector.inspector_app import Inspector
+    from accord_tools.inspector.started_agent import StartedAgent
 
 EPILOG = """\
 examples:
@@ -27,9 +28,11 @@ examples:
   accord inspect export wire.jsonl --html wire.html    one file that shows the trace in any browser
   accord inspect -- gemini --acp            in an editor's settings, in place of the agent's command: records it, like
                                             accord trace; `accord inspect` then shows it live
+  accord inspect --send -- my-agent         starts an agent, and sends it requests by forms
 
-The page is at a URL of this machine, with a token that only you get. Nothing leaves the machine. The page only reads;
-it never writes a trace, and it never speaks to an agent. Ctrl-C ends it.
+The page is at a URL of this machine, with a token that only you get. Nothing leaves the machine. The page only reads:
+it never writes a trace. With --send it also sends what you write in its forms, to the agent that it has started and to
+no other. Ctrl-C ends it.
 
 A trace holds private messages, and so does an exported file: only recognisable secrets are masked in it. Read it
 before you share it."""
@@ -39,12 +42,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.usage = (
         "accord inspect [options] [FILE...]\n"
-        "       accord inspect -- COMMAND...\n"
+        "       accord inspect [--send] -- COMMAND...\n"
         "       accord inspect export FILE --html PAGE [--secrets]"
     )
     parser.add_argument("files", nargs="*", metavar="FILE", help="traces, as --trace and accord trace write them")
     parser.add_argument("--port", default="0", help="the port; 0 chooses a free one (default: %(default)s)")
     parser.add_argument("--open", action="store_true", help="open the page in the browser")
+    parser.add_argument("--send", action="store_true", help="start the agent, and send it messages from the page")
     parser.add_argument("--html", metavar="PAGE", help="with export: the file to write")
     parser.add_argument("--secrets", action="store_true", help="with export: do not mask recognisable secrets")
     agent_arguments(parser, is_remote=False, about=ABOUT_RECORDED)
@@ -52,6 +56,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     words: list[str] = options.files
+    if options.send:
+        if words or not (options.agent or options.named is not None):
+            raise WrongUsage("--send starts an agent: accord inspect --send -- COMMAND, without traces")
+        with suppress(KeyboardInterrupt):
+            asyncio.run(_inspect_live(local_command(options), _port(options.port), opens=options.open))
+        return ENDED_WELL
     if options.agent or options.named is not None:
         return _record(options)
     if words[:1] == ["export"]:
@@ -77,13 +87,22 @@ def _record(options: argparse.Namespace) -> int:
     return end_like(code)
 
 
-async def _inspect(files: list[Path], port: int, *, opens: bool) -> None:
+async def _inspect_live(command: LocalCommand, port: int, *, opens: bool) -> None:
+    """Show the trace of an agent that is started for it, and send it what the page asks for."""
+    from accord_tools.inspector.started_agent import starting_agent
+
+    async with starting_agent(command.words, command.cwd, command.env) as (agent, trace):
+        await _inspect([trace], port, opens=opens, agent=agent)
+
+
+async def _inspect(files: list[Path], port: int, *, opens: bool, agent: StartedAgent | None = None) -> None:
     from accord_tools.inspector.inspector_app import inspecting
     from accord_tools.inspector.library import Library
 
+    library = Library(files, kept=agent is None)
     ended = asyncio.Event()
     with on_signals((signal.SIGINT, signal.SIGTERM), ended.set):
-        async with inspecting(Library(files), port=port) as inspector:
+        async with inspecting(library, port=port, agent=agent) as inspector:
             _say_where(inspector, opens=opens)
             await ended.wait()
 

@@ -28,6 +28,7 @@ from accord.schema.codec import encode
 from accord.trace.query import FilterError
 from accord_tools.inspector.api import BadRequest, Params, answer
 from accord_tools.inspector.library import Library, OpenTrace, UnknownTrace
+from accord_tools.inspector.started_agent import LONGEST, StartedAgent
 
 POLICIES = (
     "default-src 'none'",
@@ -70,8 +71,16 @@ log = logging.getLogger("accord.http")
 class InspectorApp:
     """The application of one inspector."""
 
-    def __init__(self, library: Library, *, host: str = "127.0.0.1", token: str | None = None) -> None:
+    def __init__(
+        self,
+        library: Library,
+        *,
+        host: str = "127.0.0.1",
+        token: str | None = None,
+        agent: StartedAgent | None = None,
+    ) -> None:
         self.library = library
+        self.agent = agent
         self.token = token or secrets.token_urlsafe(24)
         self._access = Access([self.token], hosts=Access.loopback_names(host) or {host})
         self._is_closed = asyncio.Event()
@@ -96,9 +105,15 @@ class InspectorApp:
             raise Refusal(503, "the inspector has ended")
         headers = headers_of(scope)
         self._access.check_sender(headers)
+        path: str = scope["path"]
+        if scope["method"] == "POST" and path == "/api/agent" and self.agent is not None:
+            self._access.owner(headers)
+            if headers.get("content-type") != "application/json":
+                raise Refusal(415, "a message to send must be application/json")
+            await _respond(send, *await self._send_message(self.agent, receive), "application/json")
+            return
         if scope["method"] != "GET":
             raise Refusal(405, "method not allowed; use GET")
-        path: str = scope["path"]
         if not path.startswith("/api/"):
             await self._send_file(path, send)
             return
@@ -114,8 +129,23 @@ class InspectorApp:
         status, body = await self._answer(path.removeprefix("/api/"), params)
         await _respond(send, status, body, "application/json")
 
+    async def _send_message(self, agent: StartedAgent, receive: Receive) -> tuple[int, bytes]:
+        message, is_whole = b"", False
+        while not is_whole:
+            event = await receive()
+            message += event.get("body", b"")
+            is_whole = not event.get("more_body")
+            if len(message) > LONGEST:
+                raise Refusal(413, f"the message has more than {LONGEST:,} bytes")
+        try:
+            return 200, encode(await agent.send(message))
+        except AccordError as error:
+            return 422, encode({"error": str(error)})
+
     async def _answer(self, path: str, params: Params) -> tuple[int, bytes]:
         try:
+            if path == "agent":
+                return 200, encode(None if self.agent is None else self.agent.plain())
             return 200, encode(await answer(self.library, path, params))
         except AccordError as error:
             return STATUS.get(type(error), 422), encode({"error": str(error)})
@@ -191,9 +221,14 @@ class Inspector:
 
 
 @asynccontextmanager
-async def inspecting(library: Library, *, port: int = 0, token: str | None = None) -> AsyncGenerator[Inspector]:
-    """Run the inspector for as long as the block lasts. With port 0 the system chooses a free one."""
-    app = InspectorApp(library, host=HOST, token=token)
+async def inspecting(
+    library: Library, *, port: int = 0, token: str | None = None, agent: StartedAgent | None = None
+) -> AsyncGenerator[Inspector]:
+    """Run the inspector for as long as the block lasts. With port 0 the system chooses a free one.
+
+    The page may send messages to `agent`.
+    """
+    app = InspectorApp(library, host=HOST, token=token, agent=agent)
     async with serving_asgi(app, host=HOST, port=port, limits=_SERVER_LIMITS) as url:
         try:
             yield Inspector(app, url)

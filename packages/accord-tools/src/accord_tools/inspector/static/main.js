@@ -9,13 +9,14 @@ import { bytes, clock, plural, whole } from "./format.js";
 import { Latency } from "./latency.js";
 import { Messages } from "./messages.js";
 import { SearchBox } from "./search.js";
+import { Send } from "./send.js";
 import { Sequence } from "./sequence.js";
 import { askTrace, source } from "./source.js";
 import { get, look, set, watch } from "./store.js";
 import { Strip } from "./strip.js";
 import { Timeline } from "./timeline.js";
 
-const TABS = { conversation: ["Conversation", Conversation], timeline: ["Timeline", Timeline], sequence: ["Sequence", Sequence], messages: ["Messages", Messages], compare: ["Compare", Compare], latency: ["Latency", Latency] };
+const TABS = { conversation: ["Conversation", Conversation], timeline: ["Timeline", Timeline], sequence: ["Sequence", Sequence], messages: ["Messages", Messages], compare: ["Compare", Compare], latency: ["Latency", Latency], send: ["Send", Send] };
 
 let view = null;
 let following = null;
@@ -23,7 +24,7 @@ let growing = false; // whether the trace has grown since it was first read whol
 
 function drawTabs() {
   const { tab, view: rows, query } = get();
-  const buttons = Object.entries(TABS).map(([name, [title]]) => el("button", { type: "button", role: "tab", id: `tab-${name}`, "aria-selected": String(name === tab), onclick: () => set({ tab: name }) }, title));
+  const buttons = Object.entries(TABS).filter(([name]) => name !== "send" || get().agent).map(([name, [title]]) => el("button", { type: "button", role: "tab", id: `tab-${name}`, "aria-selected": String(name === tab), onclick: () => set({ tab: name }) }, title));
   const shows = { runs: "chunks grouped", all: "every message" }[rows] ?? `found: ${query}`;
   byId("tabs").replaceChildren(el("div", { role: "tablist", "aria-label": "Views" }, buttons), el("span", { class: "right" }, el("span", {}, shows), el("button", { type: "button", title: "C", onclick: toggleRuns }, rows === "runs" ? "Every message" : "Group chunks")));
 }
@@ -150,6 +151,7 @@ async function start() {
     { name: "Messages", keys: ["4"], run: () => set({ tab: "messages" }) },
     { name: "Compare with another trace", keys: ["5"], run: () => set({ tab: "compare" }) },
     { name: "Latency", keys: ["6", "l"], run: () => set({ tab: "latency" }) },
+    { name: "Send a message to the agent (accord inspect --send)", keys: ["7", "s"], run: () => get().agent && set({ tab: "send" }) },
     { name: "Mark the message, to compare another one with it", keys: ["m"], run: mark },
     { name: "Compare the message with the marked one", keys: ["d"], run: () => set({ tab: "compare" }) },
     { name: "The message rendered", keys: ["r"], run: () => detail.show("rendered") },
@@ -170,6 +172,8 @@ async function start() {
     else if (changed.has("view") || changed.has("query")) drawTabs();
     if (changed.has("marked")) drawStatus();
   });
+  const agent = await source.agent().catch(() => null); // without the token, what is asked next says so
+  set(agent ? { agent, tab: "send" } : {});
   openTab();
   const traces = await loadTraces();
   if (!traces.length) {

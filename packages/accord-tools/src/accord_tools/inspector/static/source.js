@@ -19,6 +19,20 @@ class Server {
     return JSON.parse(body);
   }
 
+  /** The agent that this inspector has started, to which messages can be sent; null if there is none. */
+  agent() {
+    return this.ask("agent");
+  }
+
+  /** Send a message to that agent; gives its answer. */
+  async send(message) {
+    const headers = { ...this.headers(), "content-type": "application/json" };
+    const reply = await fetch("api/agent", { method: "POST", headers, body: JSON.stringify(message) });
+    const body = await reply.text();
+    if (!reply.ok) throw new Error(problemOf(reply.status, body));
+    return JSON.parse(body);
+  }
+
   /** Call `tell(status)` each time that the trace has grown, until `signal` is aborted. */
   async live(trace, tell, signal) {
     while (!signal.aborted) {

@@ -9,6 +9,7 @@ const state = {
   view: "runs", // runs, all, or the key of a search
   row: -1, // the message that is looked at; -1 while none is chosen
   query: "",
+  agent: null, // the agent that the inspector has started, with its methods
   marked: null, // the message to compare with: its trace and row, and the name of the trace
   range: null, // the part of the time that is zoomed into: [from, to]
   times: "absolute", // absolute, or since the message before

@@ -25,6 +25,10 @@ export class Stored {
     return question.call(this, data, params);
   }
 
+  async agent() {
+    return null;
+  }
+
   async live() {} // an exported trace has ended
 
   ask_summary(data) {
