@@ -313,8 +313,14 @@ def class_signature(public: Public, node: ast.ClassDef) -> str:
     return fenced_line(f"class {public.name}")
 
 
+HANDED_OUT = {"RemoteAgent", "RemoteSession", "RemoteSubagent", "Reply", "Suggestions"}
+"""What `connect`, and the objects that it gives, make for their callers."""
+
+
 def is_made_by_us(public: Public, init: ast.FunctionDef) -> bool:
-    """Whether only Accord makes such objects: the first argument is of a class of ours that has no page."""
+    """Whether only Accord makes such objects: handed out, or the first argument is of a class of ours without a page."""
+    if public.value.__name__ in HANDED_OUT:
+        return True
     arguments = [it for it in (*init.args.posonlyargs, *init.args.args) if it.arg != "self"]
     if not arguments or arguments[0].annotation is None:
         return False
@@ -348,7 +354,9 @@ def signature(name: str, node: Function, *, bound: bool = False, result: bool = 
         arguments = connect.args if not isinstance(connect, ast.ClassDef) else node.args
     else:
         arguments = node.args
-    if any(ast.unparse(it).endswith(("asynccontextmanager", "connection_block")) for it in node.decorator_list):
+    if ast.unparse(node.returns or node) == "ConnectionBlock" and not node.decorator_list:  # not the one of accord.sync
+        return fenced(f"async with {name}", list(parameters(node.args, bound=bound)), " as value  # RemoteAgent")
+    if any(ast.unparse(it).endswith("asynccontextmanager") for it in node.decorator_list):
         return fenced(f"async with {name}", list(parameters(node.args, bound=bound)), entered(node))
     returns = f" -> {annotation(node.returns)}" if result and node.returns is not None else ""
     start = "async def " if isinstance(node, ast.AsyncFunctionDef) else "" if name.startswith("class ") else "def "

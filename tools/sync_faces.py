@@ -107,6 +107,8 @@ LEFT_OUT = {
         "add", "add_all", "add_prompt", "end_turn", "cancel_unfinished", "set_modes", "set_config", "set_mode", "clear",
         "add_prompt_copy", "name_prompt", "drop_prompt", "refuse", "show_latest_plan", "forget", "drain",
     },
+    "RemoteSession": {"fold"},  # for services
+    "RemoteSubagent": {"fold"},
     "Turn": {"context"},  # the low level has coroutines everywhere
     "Login": {"context"},
     "McpServers": {"close", "run"},  # its session closes it; `call` shows what is run

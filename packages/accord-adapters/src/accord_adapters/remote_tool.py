@@ -10,7 +10,7 @@ from accord import RemoteAgent, RemoteSession
 from accord.client.connect import ConnectionBlock
 from accord.mistakes import check_text, wrong_type
 
-Callee: TypeAlias = ConnectionBlock[RemoteAgent] | RemoteAgent
+Callee: TypeAlias = ConnectionBlock | RemoteAgent
 """An agent to call: `accord.connect(...)`, or what its block gives."""
 
 DESCRIPTION = "Ask another agent to do a task. It sees nothing of this conversation: say all that it needs."

@@ -38,12 +38,12 @@ if TYPE_CHECKING:
         connect as connect,
         open as open,  # noqa: A004
     )
-    from accord.client.live_agent import Restart as Restart, Restarted as Restarted
     from accord.client.mcp_config import load_mcp_servers as load_mcp_servers
     from accord.client.remote_agent import RemoteAgent as RemoteAgent
     from accord.client.remote_session import RemoteSession as RemoteSession
     from accord.client.remote_subagent import RemoteSubagent as RemoteSubagent
     from accord.client.reply import Outcome as Outcome, Reply as Reply
+    from accord.client.restart import Restart as Restart, Restarted as Restarted
     from accord.client.suggested_edits import (
         OpenDocument as OpenDocument,
         Suggestion as Suggestion,
@@ -133,7 +133,7 @@ _HOMES = homes_of(
         "client.remote_session": "RemoteSession",
         "client.remote_subagent": "RemoteSubagent",
         "client.reply": "Outcome Reply",
-        "client.live_agent": "Restart Restarted",
+        "client.restart": "Restart Restarted",
         "client.suggested_edits": "OpenDocument Suggestion Suggestions",
         "transports": "CommandTarget Target",
         "client.typed_answer": "TypedReply",

@@ -20,13 +20,13 @@ MEMBERS = {
         request notify request_raw notify_raw on closed close kill stderr_tail
     """,
     "RemoteSession": """
-        id cwd roots state meta agent is_open prompt is_busy idle cancel cancel_tool_call cancel_terminal
-        updates subagents on_change on tool_call markdown close_questions
+        id cwd roots state meta agent program is_open prompt is_busy idle cancel cancel_tool_call cancel_terminal
+        updates subagents on_change on tool_call fold markdown close_questions
         set_mode set_model set_config set_title fork close
     """,
     "RemoteSubagent": """
-        id parent_id title description cwd status stop_reason error usage state text subagents updates on_change
-        markdown can_cancel cancel
+        id parent_id title description agent program cwd roots reported_cwd status stop_reason error usage state text subagents updates on_change
+        tool_call fold markdown can_cancel cancel
     """,
     "Reply": "prompt idempotency_key inserted wire with_subagents text iter_text changes done cancelled cancel "
     "request_cancel",

@@ -198,7 +198,7 @@ async def test_updates_of_a_session_that_nobody_opens_are_bounded() -> None:
         for number in range(1000):
             stage.say("x" * 100, session_id=str(number % 7))
         await stage.agent.expect_silence()
-        assert stage.remote._live.sessions._early.size <= 10_000  # pyright: ignore[reportPrivateUsage]
+        assert stage.remote._sessions.early.size <= 10_000  # pyright: ignore[reportPrivateUsage]
 
 
 async def test_a_reply_that_is_only_awaited_never_keeps_the_agent_waiting() -> None:

@@ -61,7 +61,7 @@ async def test_a_prompt_just_after_the_agents_death_waits_for_the_new_agent() ->
 async def test_a_prompt_while_the_agent_is_restarted_on_purpose_waits_for_the_new_agent() -> None:
     async with staged(capabilities=RESUME) as stage:
         session = await stage.session()
-        restarting = asyncio.create_task(stage.remote._live.restart("new variables"))  # pyright: ignore[reportPrivateUsage]
+        restarting = asyncio.create_task(stage.remote._restarter.restart("new variables"))  # pyright: ignore[reportPrivateUsage]
         await stage.remote.peer.connection.closed()
         reply = session.prompt("hello")
         agent = await second_agent(stage, RESUME)

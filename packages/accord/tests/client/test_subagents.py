@@ -59,7 +59,7 @@ async def test_a_subagent_is_read_like_a_session(stage):
         await everything_read(on)
         (subagent,) = session.subagents.values()
         assert (subagent.id, subagent.parent_id) == ("c1", "s")
-        assert (subagent.title, subagent.description, subagent.cwd) == ("Look", "for callers", "/other")
+        assert (subagent.title, subagent.description, subagent.reported_cwd) == ("Look", "for callers", "/other")
         assert (subagent.status, subagent.stop_reason) == ("running", None)
         assert subagent.text == "Two places"
         assert session.state.messages == []
@@ -185,7 +185,7 @@ async def test_a_question_of_a_subagent_reaches_the_function_that_answers(target
         (subagent,) = session.subagents.values()
         assert subagent.text == "Two places: True"
         (question,) = questions
-        assert question.session.id == subagent.id
+        assert question.session is subagent
         assert question.session.cwd == Path("/")
         assert [call.status for call in subagent.state.tool_calls.values()] == ["completed"]
 

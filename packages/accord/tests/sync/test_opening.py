@@ -75,6 +75,50 @@ async def test_a_reply_keeps_its_agent_open(quick_agent):
     await eventually(lambda: is_gone(agent.pid))
 
 
+def task_named(name):
+    return next((task for task in asyncio.all_tasks() if task.get_name() == name), None)
+
+
+async def test_a_task_that_reads_updates_keeps_its_agent_open(quick_agent, recwarn):
+    agent, opened = quick_agent(), asyncio.Event()
+
+    async def read():
+        session = await (await accord.open(agent.command)).new_session("/")
+        opened.set()
+        async for _ in session.updates():
+            pass
+
+    loop = asyncio.get_running_loop()
+    loop.call_soon(lambda: loop.create_task(read(), name="reader") and None)
+    await opened.wait()
+    gc.collect()
+    assert [str(it.message) for it in recwarn] == []
+    with pytest.warns(ResourceWarning, match="after `accord.open`"):
+        task_named("reader").cancel()
+        await eventually(lambda: task_named("reader") is None)
+        gc.collect()
+    await eventually(lambda: is_gone(agent.pid))
+
+
+async def test_a_block_keeps_its_agent_although_only_an_observer_knows_the_task(quick_agent):
+    agent, opened = quick_agent(), asyncio.Event()
+
+    async def wait_for_a_change():
+        async with accord.connect(agent.command) as remote:
+            session = await remote.new_session("/")
+            changed = asyncio.get_running_loop().create_future()
+            session.on_change(changed.set_result)
+            opened.set()
+            await changed
+
+    loop = asyncio.get_running_loop()
+    loop.call_soon(lambda: loop.create_task(wait_for_a_change(), name="observer") and None)
+    await opened.wait()
+    gc.collect()
+    task_named("observer").cancel()
+    await eventually(lambda: is_gone(agent.pid))
+
+
 RUNS = {
     "nothing refers to it": """
 async def forget():

@@ -5,28 +5,29 @@
 methods that are missing; these name the line to write.
 """
 
-# ruff: noqa: A001, ASYNC109
+# ruff: noqa: A001
+
+# The private members of an agent are private to this room.
+# pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 
 import asyncio
-import functools
 import inspect
 import os
 import shlex
 import warnings
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeAlias, TypeVar, cast
 
 from accord._internal.endpoint import Endpoint
 from accord._internal.tasks import within
 from accord.client.client import Client, definition_of
 from accord.client.handshake import VERSIONS, checked_versions
-from accord.client.live_agent import LiveAgent, Restart
-from accord.client.remote_agent import RemoteAgent, kept_open
+from accord.client.remote_agent import RemoteAgent
+from accord.client.restart import Restart
 from accord.engine.connection import Limits
 from accord.errors import AccordError
 from accord.installation import (
@@ -48,7 +49,6 @@ from accord.transports.memory_transport import pair
 if TYPE_CHECKING:
     from accord import Agent
     from accord.engine.spans import Spans
-    from accord.trace import TraceFile
     from accord.transports.launch import Inherit
 
 
@@ -59,21 +59,27 @@ T_co = TypeVar("T_co", covariant=True)
 HOW = "write `async with accord.connect(...) as remote:` inside an `async def`"
 
 
-class ConnectionBlock(AbstractAsyncContextManager[T_co, None], Generic[T_co]):
+class ConnectionBlock(AbstractAsyncContextManager[RemoteAgent, None]):
     """A connection for an `async with` block: it begins when the block is entered and ends when it is left."""
 
-    def __init__(self, inner: AbstractAsyncContextManager[T_co, bool | None]) -> None:
-        self._inner = inner
+    def __init__(self, make: Callable[[], RemoteAgent]) -> None:
+        self._make = make
+        self._remote: RemoteAgent | None = None
 
-    async def __aenter__(self) -> T_co:
+    async def __aenter__(self) -> RemoteAgent:
         """Connect."""
-        return await self._inner.__aenter__()
+        self._remote = await self._connect(in_block=True)
+        return self._remote
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def _connect(self, *, in_block: bool) -> RemoteAgent:
+        remote = self._make()
+        await remote._start(in_block=in_block)
+        return remote
+
+    async def __aexit__(self, *_: object) -> None:
         """End the connection."""
-        await self._inner.__aexit__(kind, error, trace)
+        if self._remote is not None:
+            await self._remote.close()
 
     if not TYPE_CHECKING:  # type checkers find these mistakes because the methods are missing
 
@@ -90,17 +96,6 @@ class ConnectionBlock(AbstractAsyncContextManager[T_co, None], Generic[T_co]):
             if name.startswith("_"):
                 raise AttributeError(name)
             raise AttributeError(f"accord.connect() is not connected yet, so it has no {name!r}; {HOW}")
-
-
-def connection_block(function: Callable[P, AsyncGenerator[T]]) -> Callable[P, ConnectionBlock[T]]:
-    """Make a function of a generator with one `yield`; what it returns connects in an `async with` block."""
-    opening = asynccontextmanager(function)
-
-    @functools.wraps(function)
-    def connect(*args: P.args, **kwargs: P.kwargs) -> ConnectionBlock[T]:
-        return ConnectionBlock(opening(*args, **kwargs))
-
-    return connect
 
 
 def with_parameters_of(function: Callable[P, object]) -> Callable[[Callable[..., T]], Callable[P, T]]:
@@ -122,8 +117,7 @@ Where: TypeAlias = "Sequence[str] | Agent | Target"
 split as a shell would, and never run by one."""
 
 
-@connection_block
-async def connect(
+def connect(
     target: Where,
     client: Client | None = None,
     *,
@@ -143,7 +137,7 @@ async def connect(
     limits: Limits | None = None,
     on_stderr: Callable[[str], object] | None = None,
     owner: str = "",
-) -> AsyncGenerator[RemoteAgent]:
+) -> ConnectionBlock:
     """Connect to an agent, and end it when the block is left.
 
         async with accord.connect(["gemini", "--acp"]) as remote:
@@ -167,13 +161,9 @@ async def connect(
 
     Raises one clear error when the agent cannot be started or does not speak the protocol.
     """
-    trace_file: TraceFile | None = None
-    if isinstance(trace, str | Path):
-        from accord.trace import TraceFile
 
-        trace = trace_file = TraceFile(trace, role="client")
-    live = LiveAgent(
-        target_of(
+    def make() -> RemoteAgent:
+        reached = target_of(
             target,
             cwd=cwd,
             env=env,
@@ -183,23 +173,29 @@ async def connect(
             proxy=proxy,
             on_stderr=on_stderr,
             owner=owner,
-        ),
-        definition_of(Client() if client is None else client),
-        timeout=timeout,
-        versions=checked_versions(versions),
-        restart=(Restart() if restart else None) if isinstance(restart, bool) else restart,
-        unstable=unstable,
-        limits=limits,
-        observers=[] if trace is None else [trace],
-        spans=spans,
-        providers=providers,
-    )
-    try:
-        async with live:
-            yield RemoteAgent(live)
-    finally:
-        if trace_file is not None:
-            trace_file.close()
+        )
+        remote = RemoteAgent(
+            reached,
+            definition_of(Client() if client is None else client),
+            timeout=timeout,
+            versions=checked_versions(versions),
+            restart=(Restart() if restart else None) if isinstance(restart, bool) else restart,
+            unstable=unstable,
+            limits=limits,
+            spans=spans,
+            providers=providers,
+        )
+        if isinstance(trace, str | Path):
+            from accord.trace import TraceFile
+
+            file = TraceFile(trace, role="client")
+            remote._resources.callback(file.close)
+            remote._observers.append(file)
+        elif trace is not None:
+            remote._observers.append(trace)
+        return remote
+
+    return ConnectionBlock(make)
 
 
 @with_parameters_of(connect)
@@ -215,7 +211,7 @@ async def open(*args: Any, **kwargs: Any) -> RemoteAgent:
     sessions any more, or when the program ends, with a ResourceWarning. Everywhere else use `accord.connect`, whose
     block cannot be forgotten.
     """
-    return await kept_open(connect(*args, **kwargs))
+    return await connect(*args, **kwargs)._connect(in_block=False)
 
 
 def target_of(

@@ -9,10 +9,14 @@ calls the service's handler with it. A call over MCP does not say which session 
 server of its own.
 """
 
+# The private members of an agent are private to this room.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import asyncio
 import inspect
+import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -27,16 +31,16 @@ from accord.schema.base import Request
 from accord.services.service import ServedSession, Service, handlers_of
 
 if TYPE_CHECKING:
-    from accord.client.live_agent import LiveAgent
+    from accord.client.remote_agent import RemoteAgent
 
 
 class Lending:
     """The servers that are lent to one agent."""
 
-    def __init__(self, agent: LiveAgent) -> None:
+    def __init__(self, agent: RemoteAgent) -> None:
         self._agent = agent
         self._over_acp: LentServers | None = None
-        self._bridges = Bridges(agent.tasks)
+        self._bridges = Bridges(agent._tasks)
 
     def describe(self, server: ToolServer) -> v1.McpServer:
         """Lend this server, and describe it for the agent; raises CapabilityMissing if the agent cannot reach it."""
@@ -45,16 +49,16 @@ class Lending:
         declared = self._agent.peer.capabilities.declared
         version = 1 if declared is None or isinstance(declared, v1.AgentCapabilities) else 2
         found = codec.loads(codec.encode(declared))
-        way = way_of(found, version=version, is_here=server.is_bridged and self._agent.is_here)
+        way = way_of(found, version=version, is_here=server.is_bridged and self._agent._target.is_here)
         if way is None:
             raise CapabilityMissing("mcp_capabilities.acp", f"lending the MCP server {server.name}")
         return self._by_acp(server) if way == "acp" else self._bridges.describe(server, way)
 
     def _by_acp(self, server: ToolServer) -> v1.McpServer:
         if self._over_acp is None:
-            agent = self._agent
-            self._over_acp = LentServers(lambda: agent.peer, agent.tasks)
-            agent.handle(self._over_acp.handlers())
+            agent: RemoteAgent = weakref.proxy(self._agent)  # the connection holds the handlers (see `remote_agent`)
+            self._over_acp = LentServers(lambda: agent.peer, agent._tasks)
+            agent._handle(self._over_acp.handlers())
         declared = server.declared()
         self._over_acp.add(declared.server_id, server)
         return declared
@@ -82,7 +86,7 @@ class EditorServer:
 
     def __init__(self, services: Sequence[Service]) -> None:
         self._handlers = Handlers()
-        self._session: asyncio.Future[ServedSession] = asyncio.get_running_loop().create_future()
+        self._session: asyncio.Future[weakref.ref[ServedSession]] = asyncio.get_running_loop().create_future()
         for service in services:
             self._handlers = handlers_of(service, self._session_of).over(self._handlers)
 
@@ -99,10 +103,12 @@ class EditorServer:
     def belongs_to(self, session: ServedSession) -> None:
         """Tell the server which session it is for; calls that come before that wait."""
         if not self._session.done():
-            self._session.set_result(session)
+            self._session.set_result(weakref.ref(session))
 
-    def _session_of(self, _: v1.SessionId) -> ServedSession:
-        return self._session.result()
+    def _session_of(self, session_id: v1.SessionId) -> ServedSession:
+        if (session := self._session.result()()) is None:
+            raise RequestError.not_found("Unknown session", sessionId=session_id)
+        return session
 
     def _lends(self, request: type[Request[Any]]) -> bool:
         return (request.__method__, True) in self._handlers.typed
@@ -141,7 +147,8 @@ class EditorServer:
 
     async def _at(self, path: str) -> tuple[v1.SessionId, str]:
         """The session, and a path in it as an absolute one."""
-        session = await asyncio.shield(self._session)
+        await asyncio.shield(self._session)
+        session = self._session_of(v1.SessionId(""))
         return session.id, str(session.cwd / path)
 
     async def _ask(self, request: Request[ResultT]) -> ResultT:

@@ -1,47 +1,82 @@
 """`RemoteAgent`: an agent that a client is connected to; what `accord.connect` gives.
 
-It is the face of a `LiveAgent`, which has what the connection does with an agent.
+    session/update ──▶ Peer ┄┄▶ table of sessions ──▶ its RemoteSession, or `UnknownSessionUpdates` until there is one
+    requests of the agent ──▶ the client's services, which find the session by its id
 
-    RemoteSession ──▶ RemoteAgent ──▶ what the loop holds        what the loop holds refers to faces only weakly
+The RemoteAgent outlives its connection: a restart replaces `peer`, and nothing else. It keeps where the agent's models
+are, as its caller has set it (`Providers`): the protocol forbids an agent to store credentials. They are set on every
+new connection before any session is opened there. If that fails, so does the connection: a prompt must not go to other
+models than the caller chose.
 
-A turn that runs refers to its session's face, because its caller may hold nothing but the Reply.
+An agent and its sessions refer to each other, so they live as long as the caller holds one of them. The event loop
+must not hold them: what the connection calls, and the task that waits for its end, refer to them weakly (`┄┄▶`). The
+loop holds them only for a reason, which is an open request, a block of `connect`, or a task that reads `updates()`.
 
-So when `accord.open` was not followed by `close`, and no caller refers to the RemoteAgent or a session of it, the
-RemoteAgent is collected, and its finalizer ends the connection with a ResourceWarning. The end of the program does the
-same for all that are left: it runs their event loop once more if that is still possible. If it is not, asyncio has
-cancelled everything, which kills the agent's processes.
+So when `accord.open` was not followed by `close`, and nothing refers to the RemoteAgent or a session of it, they are
+collected. `__del__` warns, and hands the RemoteAgent back to its loop, which ends the connection. The end of the
+program does the same for all that are left: it runs their event loop once more if that is still possible. If it is not,
+asyncio has cancelled everything, which kills the agent's processes.
 """
+
+# The private members of an agent and its sessions are private to this room.
+# pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 
 import asyncio
 import atexit
+import logging
 import os
 import warnings
 import weakref
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, suppress
+from collections.abc import AsyncIterator, Callable, Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
+import msgspec
+
 from accord._internal.endpoint import Endpoint
-from accord.client.live_agent import LiveAgent
+from accord._internal.tasks import Tasks, to_the_end
+from accord.client.client import ClientDefinition
+from accord.client.credentials import Providers, log_in, method_of
+from accord.client.handshake import VERSIONS, Offer, open_link
 from accord.client.remote_session import RemoteSession
-from accord.client.session_table import absolute
-from accord.engine.handlers import MessageT, Registrar
+from accord.client.restart import AgentRestarter, Restart
+from accord.client.session_table import Sessions, absolute
+from accord.engine.connection import Limits
+from accord.engine.handlers import Handlers, MessageT, Registrar, in_thread_if_answers
+from accord.engine.interceptors import Interceptors
+from accord.engine.outgoing import PendingRequest
 from accord.engine.peer import Peer
-from accord.errors import AccordError, CapabilityMissing, ConnectionClosed, last_lines
+from accord.errors import (
+    AccordError,
+    CapabilityMissing,
+    ConnectionClosed,
+    PeerError,
+    keep_stderr,
+    last_lines,
+)
 from accord.mistakes import check_text, check_word, shortened, wrong_type
-from accord.schema import v1
+from accord.schema import codec, v1
 from accord.schema.base import Json, Notification, Request
 from accord.schema.capabilities import WATCH, AgentOffers
 from accord.schema.sendable import check_meta, check_sendable
+from accord.trace import Observer
+from accord.transports import CommandTarget, Target
 
 if TYPE_CHECKING:
+    from msgspec import Raw
+
+    from accord.client.lent_tools import EditorServer, Lending
     from accord.client.suggested_edits import Suggestions
+    from accord.dialects.v2_requests import V2Agent
+    from accord.engine.spans import Spans
     from accord.mcp.tool_server import ToolServer
     from accord.schema.extension import ExtensionT
 
+
+log = logging.getLogger("accord")
 
 ResultT = TypeVar("ResultT")
 
@@ -54,10 +89,64 @@ class RemoteAgent:
         print((await session.prompt("What is in here?")).text)
     """
 
-    def __init__(self, live: LiveAgent) -> None:
-        self._live = live
-        self._end: Callable[[], Awaitable[None]] = live.close
-        live.sessions.owner = weakref.ref(self)
+    def __init__(
+        self,
+        target: Target,
+        client: ClientDefinition,
+        *,
+        timeout: float,
+        versions: Sequence[int] = VERSIONS,
+        restart: Restart | None = None,
+        unstable: bool = False,
+        limits: Limits | None = None,
+        observers: Sequence[Observer] = (),
+        spans: Spans | None = None,
+        providers: Mapping[str, Endpoint] | None = None,
+    ) -> None:
+        self.peer: Peer
+        """The connection, typed: the low level, for what this class does not offer.
+
+        After a restart it is another one.
+        """
+        self.version: int = 0
+        """The version of the protocol that the connection speaks: 1 or 2."""
+        self._capabilities = AgentOffers()
+        self._target = target
+        self._client = client
+        self._services = client.services
+        self._timeout = timeout
+        self._versions = versions
+        self._unstable = unstable
+        self._limits = limits or Limits()
+        self._observers = list(observers)
+        self._spans = spans
+        self._resources = ExitStack()
+        """What is closed after the connection, such as the file of a trace."""
+        client.handlers.check_versions({1, *versions})
+        self._answer = v1.InitializeResponse(1)
+        """The agent's answer to `initialize`, in the words of version 1."""
+        self._offered_encodings: list[str] = []
+        """The position encodings that were offered to the agent."""
+        self._translated: V2Agent | None = None
+        """What sends the requests of version 1 on a connection of version 2."""
+        self._loop = asyncio.get_running_loop()
+        self._tasks = Tasks(self._loop)
+        self._sessions = Sessions(self)
+        self._providers = Providers(providers)
+        self._handlers = Handlers({1, *versions}, author="@remote")
+        self._handlers.extensions = client.extensions
+        """The handlers that the caller registered for this agent."""
+        self._interceptors = Interceptors()
+        """The handlers of single sessions, also after a restart."""
+        self._restarter = AgentRestarter(self, restart)
+        self._lending: Lending | None = None
+        """The MCP servers of this program that the agent may use."""
+        self._in_use: list[object] = []
+        """Why the loop holds this agent although its caller may not: a block of `connect`, readers of `updates()`."""
+        self._closing: asyncio.Task[None] | None = None
+
+    _opened_in: int | None = None
+    """The process that must close this agent, which `accord.open` has opened there."""
 
     def __repr__(self) -> str:
         info = self.info
@@ -65,50 +154,38 @@ class RemoteAgent:
         name = self.name.partition(" ")[0] if info is None else f"{info.name} {info.version}".rstrip()
         return f"RemoteAgent({shortened(name)!r}, sessions={len(self.open_sessions)})"
 
-    @property
-    def peer(self) -> Peer:
-        """The connection, typed: the low level, for what this class does not offer.
-
-        After a restart it is another one.
-        """
-        return self._live.peer
-
     # What it is
-
-    @property
-    def version(self) -> int:
-        """The version of the protocol that the connection speaks: 1 or 2."""
-        return self._live.version
 
     @property
     def info(self) -> v1.Implementation | None:
         """The agent's name, version and title, as it tells them; None if it does not."""
-        return self._live.answer.agent_info
+        return self._answer.agent_info
 
     @property
     def name(self) -> str:
         """The agent's name, which is the same next time: what it calls itself, or its command or address."""
-        return self._live.name
+        info = self._answer.agent_info
+        return info.name if info is not None else self._target.name
 
     @property
     def capabilities(self) -> AgentOffers:
         """What the agent declared, such as `remote.capabilities.prompt.image`."""
-        return self._live.capabilities
+        return self._capabilities
 
     @property
     def meta(self) -> dict[str, Json]:
         """The `_meta` of the agent's answer to `initialize`, where agents announce extensions; empty if it had none."""
-        return self._live.answer.meta or {}
+        return self._answer.meta or {}
 
     @property
     def auth_methods(self) -> list[v1.AuthMethod]:
         """The ways to log in that the agent offers."""
-        return self._live.answer.auth_methods
+        return self._answer.auth_methods
 
     @property
     def open_sessions(self) -> Mapping[v1.SessionId, RemoteSession]:
         """The sessions that are open here now, by their ids."""
-        return self._live.sessions.faces()
+        return dict(self._sessions.open)
 
     def stderr_tail(self, lines: int = 20) -> list[str]:
         """The last lines that the agent's process wrote to its standard error, the latest one last.
@@ -116,7 +193,7 @@ class RemoteAgent:
         They are as the agent wrote them: pass them through `accord.printable.printable` before you print them to a
         terminal. The list is empty for an agent that Accord did not start. A restarted agent has a new list.
         """
-        return last_lines(self._live.stderr, lines)
+        return last_lines(self.peer.connection.transport.stderr, lines)
 
     # Logins
 
@@ -135,14 +212,10 @@ class RemoteAgent:
         is missing, or the login fails.
         """
         check_meta("remote.login(meta=...)", meta)
-        from accord.client.login_methods import log_in
-
-        await log_in(self._live, self.login_method(method), env or {}, meta)
+        await log_in(self, self.login_method(method), env or {}, meta)
 
     def login_method(self, wanted: str | None = None) -> v1.AuthMethod:
         """The way to log in with this id, or the agent's only one; raises `AccordError`, with those that it offers."""
-        from accord.client.login_methods import method_of
-
         return method_of(self.auth_methods, wanted)
 
     async def logout(self, *, meta: dict[str, Json] | None = None) -> None:
@@ -179,7 +252,7 @@ class RemoteAgent:
         ignores those that it does not offer, and `state.config` says what it took. `meta` is the request's `_meta`; the
         answer's is `session.meta`. What the agent did not declare raises `CapabilityMissing`.
         """
-        sessions = self._live.sessions
+        sessions = self._sessions
         setup = sessions.setup(cwd, mcp_servers, additional_directories, system_prompt, meta)
         request = v1.NewSessionRequest(
             str(setup.cwd),
@@ -204,7 +277,7 @@ class RemoteAgent:
         Nothing is opened. `meta` is the request's `_meta`. Raises `CapabilityMissing` if the agent does not support it.
         """
         check_meta("remote.options(meta=...)", meta)
-        setup = self._live.sessions.setup(cwd, (), additional_directories)
+        setup = self._sessions.setup(cwd, (), additional_directories)
         known = None if session_id is None else v1.SessionId(session_id)
         return await self.request(
             v1.SessionOptionsRequest(str(setup.cwd), setup.additional_directories, known, meta=meta)
@@ -230,7 +303,7 @@ class RemoteAgent:
         `config` changes config options.
         Raises `CapabilityMissing` if the agent does not support it, and ValueError if the session is open here.
         """
-        sessions = self._live.sessions
+        sessions = self._sessions
         return await sessions.reopen(
             v1.LoadSessionRequest, session_id, cwd, mcp_servers, additional_directories, system_prompt, meta, config
         )
@@ -270,7 +343,7 @@ class RemoteAgent:
         `config` changes config options.
         Raises `CapabilityMissing` if the agent does not support it, and ValueError if the session is open here.
         """
-        sessions = self._live.sessions
+        sessions = self._sessions
         return await sessions.reopen(
             v1.ResumeSessionRequest, session_id, cwd, mcp_servers, additional_directories, system_prompt, meta, config
         )
@@ -311,7 +384,7 @@ class RemoteAgent:
         check_meta("remote.delete(meta=...)", meta)
         key = v1.SessionId(session_id)
         answer = await self.request(v1.DeleteSessionRequest(key, meta=meta))
-        await self._live.sessions.deleted(key)
+        await self._sessions.deleted(key)
         return answer.meta or {}
 
     async def archive(self, session_id: str, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
@@ -323,7 +396,7 @@ class RemoteAgent:
         check_meta("remote.archive(meta=...)", meta)
         key = v1.SessionId(session_id)
         answer = await self.request(v1.ArchiveSessionRequest(key, meta=meta))
-        await self._live.sessions.deleted(key)
+        await self._sessions.deleted(key)
         return answer.meta or {}
 
     async def unarchive(self, session_id: str, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
@@ -368,14 +441,14 @@ class RemoteAgent:
         """
         from accord.client.suggested_edits import Suggestions
 
-        return Suggestions(self._live, absolute(folder), repository)
+        return Suggestions(self, absolute(folder), repository)
 
     # Providers
 
     async def providers(self, *, meta: dict[str, Json] | None = None) -> list[v1.ProviderInfo]:
         """The providers of models that the client may configure."""
         check_meta("remote.providers(meta=...)", meta)
-        return await self._live.providers.list(self._live, meta=meta)
+        return await self._providers.list(self, meta=meta)
 
     async def set_provider(self, provider_id: str, endpoint: Endpoint, *, meta: dict[str, Json] | None = None) -> None:
         """Set where the models of a provider are: the kind of API, its URL, and the headers that are sent to it.
@@ -386,12 +459,12 @@ class RemoteAgent:
         if not isinstance(cast("object", endpoint), Endpoint):
             raise wrong_type("remote.set_provider()", "an Endpoint", endpoint)
         check_meta("remote.set_provider(meta=...)", meta)
-        await self._live.providers.set(self._live, provider_id, endpoint, meta)
+        await self._providers.set(self, provider_id, endpoint, meta)
 
     async def disable_provider(self, provider_id: str, *, meta: dict[str, Json] | None = None) -> None:
         """Forbid the agent to use a provider; raises ValueError for one that `providers` listed as required."""
         check_meta("remote.disable_provider(meta=...)", meta)
-        await self._live.providers.disable(self._live, provider_id, meta)
+        await self._providers.disable(self, provider_id, meta)
 
     # The low level
 
@@ -410,28 +483,47 @@ class RemoteAgent:
         While the agent is being restarted, the request waits.
         """
         check_sendable("remote.request()", request)
-        return await self._live.request(request, timeout=timeout, idle_timeout=idle_timeout, force=force)
+        await self._restarter.ready()
+        peer = self._translated or self.peer
+        try:
+            return await peer.request(request, timeout=timeout, idle_timeout=idle_timeout, force=force)
+        except PeerError as error:
+            self._failed(getattr(request, "session_id", ""), error)
+            raise
 
     async def notify(self, notification: Notification, *, force: bool = False) -> None:
         """Send any notification; `force` sends one that the agent did not declare a capability for."""
         check_sendable("remote.notify()", notification)
-        await self._live.notify(notification, force=force)
+        await self._restarter.ready()
+        await (self._translated or self.peer).notify(notification, force=force)
 
     async def request_raw(self, method: str, params: Json = None) -> Json:
         """Send any request in plain JSON values; returns the result as it came."""
-        return await self._live.request_raw(method, params)
+        await self._restarter.ready()
+        try:
+            return await self.peer.request_raw(method, params)
+        except PeerError as error:
+            self._failed("", error)
+            raise
 
     async def notify_raw(self, method: str, params: Json = None) -> None:
         """Send any notification in plain JSON values."""
-        await self._live.notify_raw(method, params)
+        await self._restarter.ready()
+        await self.peer.notify_raw(method, params)
 
     def extension(self, extension: type[ExtensionT]) -> ExtensionT:
         """The calls of this extension that belong to no session; `offer` is what the agent declared of it."""
-        return extension(self._live)
+        return extension(self)
 
     def on(self, message: type[MessageT]) -> Registrar[MessageT]:
         """Handle this message from now on, also after the agent was restarted."""
-        return self._live.on(message)
+        register: Callable[[Callable[..., Any]], object] = cast("Any", self._handlers.on(message))
+
+        def register_now(handler: Callable[..., Any]) -> None:
+            register(in_thread_if_answers(issubclass(message, Request), handler, of_client=True))
+            self._handle_own()
+
+        return Registrar(register_now)
 
     # The end
 
@@ -442,87 +534,252 @@ class RemoteAgent:
         ...     end = await remote.closed()
         ...     print(end.reason, end.exit_code)
         """
-        return await self._live.closed()
+        await self._restarter.ended()
+        return (await self.peer.connection.closed()).error()
 
     async def close(self) -> None:
         """End the connection, and the agent's process if it has one; does nothing the second time.
 
         Leaving the `connect` block does it as well; after `accord.open`, call it.
         """
-        await self._end()
+        self._opened_in = None
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._close(), name=f"accord closes {self.name}")
+        await to_the_end(self._closing)
 
     def kill(self) -> None:
         """End the agent's process now, without the time that leaving the `connect` block gives it."""
-        self._live.kill()
+        self._tasks.start(self.peer.connection.transport.close(0.0), "end at once")
 
+    # Its life
 
-def ended_by(remote: RemoteAgent, end: Callable[[], Awaitable[None]]) -> None:
-    """Have `close` call this instead of ending the connection itself."""
-    remote._end = end  # pyright: ignore[reportPrivateUsage]
+    async def _start(self, *, in_block: bool) -> None:
+        """Connect. Without a block, the caller must close the agent."""
+        try:
+            await self._open_link()
+        except BaseException:
+            with self._resources:
+                await self._target.release()
+            raise
+        if in_block:
+            self._in_use.append(self)
+        else:
+            self._opened_in = os.getpid()
+            _opened.add(self)
+        self._restarter.start()
 
+    async def _close(self) -> None:
+        with self._resources:
+            await self._restarter.stop()
+            try:
+                await self.peer.close()
+            finally:
+                if self._lending is not None:
+                    self._lending.close()
+                await self._sessions.end_all()
+                await self._tasks.end(self._limits.grace)
+                await self._target.release()
 
-EXIT_WITHIN = 15.0
-"""Seconds that the end of the program waits for one connection."""
-
-
-async def kept_open(block: AbstractAsyncContextManager[RemoteAgent, Any]) -> RemoteAgent:
-    """Enter this block; the RemoteAgent's `close`, its finalizer or the end of the program leaves it."""
-    remote = await block.__aenter__()
-    connection = _UnclosedConnection(block, remote.name)
-    finalizer = weakref.finalize(remote, connection.abandon)
-    finalizer.atexit = False  # `_end_all` waits for the end, which a finalizer cannot
-    ended_by(remote, connection.end)
-    return remote
-
-
-class _UnclosedConnection:
-    """A connection that was opened and not closed yet."""
-
-    def __init__(self, block: AbstractAsyncContextManager[RemoteAgent, Any], name: str) -> None:
-        self._block = block
-        self._name = name
-        self._loop = asyncio.get_running_loop()
-        self._process = os.getpid()
-        self._ending: asyncio.Task[Any] | None = None
-        _open.add(self)
-
-    async def end(self) -> None:
-        """Leave the block, once."""
-        _open.discard(self)
-        if self._ending is None:
-            self._ending = asyncio.ensure_future(self._block.__aexit__(None, None, None))
-        await asyncio.shield(self._ending)
-
-    def abandon(self) -> None:
-        """End because no caller refers to the RemoteAgent any more."""
-        if self in _open and self._process == os.getpid():
-            self._warn()
+    def __del__(self) -> None:
+        """Warn about an agent that was not closed, and have its loop close it."""
+        if self._warn_if_opened():
             with suppress(RuntimeError):  # the loop is closed, and with it the connection
-                self._loop.call_soon_threadsafe(lambda: asyncio.ensure_future(self.end()))
+                self._loop.call_soon_threadsafe(lambda: asyncio.ensure_future(self.close()))
 
-    def end_at_exit(self) -> None:
-        """End because the program ends."""
-        if self._process != os.getpid():
+    def _warn_if_opened(self) -> bool:
+        """Warn if this agent is open without a block; returns whether it is."""
+        if self._opened_in != os.getpid():
+            return False
+        self._opened_in = None
+        warnings.warn(f"{self.name}: call `await remote.close()` after `accord.open`", ResourceWarning, stacklevel=2)
+        return True
+
+    def _end_at_exit(self) -> None:
+        """Close this agent if it is open, because the program ends."""
+        if not self._warn_if_opened() or self._loop.is_closed():
             return
-        self._warn()
-        if self._loop.is_closed():
-            return
-        ending = asyncio.wait_for(self.end(), EXIT_WITHIN)
+        ending = asyncio.wait_for(self.close(), EXIT_WITHIN)
         if self._loop.is_running():
             asyncio.run_coroutine_threadsafe(ending, self._loop).result(EXIT_WITHIN)
         else:
             self._loop.run_until_complete(ending)
 
-    def _warn(self) -> None:
-        _open.discard(self)
-        warnings.warn(f"{self._name}: call `await remote.close()` after `accord.open`", ResourceWarning, stacklevel=2)
+    @contextmanager
+    def _used_by(self, reader: object) -> Generator[None]:
+        """Have the loop hold this agent while `reader` reads."""
+        self._in_use.append(reader)
+        try:
+            yield
+        finally:
+            self._in_use.remove(reader)
+
+    # Its connection
+
+    async def _open_link(self) -> None:
+        """Connect, and replace the connection before if there was one."""
+        if self._lending is not None:
+            self._lending.end_connections()
+        declared = self._client.declare(terminal_login=isinstance(self._target, CommandTarget), unstable=self._unstable)
+        self._offered_encodings = declared.position_encodings
+        # A restarted agent is asked for the version that its sessions were opened in.
+        versions = (self.version,) if self.version else self._versions
+        self.peer, agreed = await open_link(
+            self._target,
+            self._handlers_for,
+            Offer(versions, self._client.info, declared, self._client.meta),
+            timeout=self._timeout,
+            unstable=self._unstable,
+            limits=self._limits,
+            observers=self._observers,
+            keep_unknown=self._client.keep_unknown,
+            spans=self._spans,
+        )
+        self.version, self._answer, declared_by_agent = agreed
+        self._capabilities = AgentOffers(declared_by_agent, self._answer.agent_capabilities, self._answer.meta)
+        self._translated = None
+        if self.version == 2:
+            from accord.dialects.v2_requests import V2Agent
+
+            self._translated = V2Agent(self.peer, agreed.declared)
+            if declared.terminal or declared.fs.read_text_file or declared.fs.write_text_file:
+                log.info("%s speaks version 2, in which clients lend no files and no terminals", self.name)
+        try:
+            await self._providers.establish(self._translated or self.peer, self._timeout)
+        except BaseException:
+            await self.peer.close()
+            raise
+
+    def _receiver(self) -> Callable[[Any, bytes | Raw], None]:
+        """What takes the updates: the sessions; before them, the extensions that know an update in other words."""
+        received, extensions = self._sessions.receiver(), self._client.extensions
+        if not any(it.overrides("translate") for it in extensions):
+            return received
+        from accord.schema.extension import translated
+
+        def translate(notification: Any, params: bytes | Raw) -> None:
+            said = translated(extensions, notification.update)
+            if len(said) == 1 and said[0] is notification.update:
+                received(notification, params)
+                return
+            for update in said:
+                changed = msgspec.structs.replace(notification, update=update)
+                received(changed, codec.encode(changed))
+
+        return translate
+
+    def _said(self, update: Any) -> Sequence[Any]:
+        """The updates that say the same as this one, as the client's extensions know it."""
+        if not self._client.extensions:
+            return (update,)
+        from accord.schema.extension import translated
+
+        return translated(self._client.extensions, update)
+
+    def _handlers_for(self, version: int) -> Handlers:
+        """The handlers of a connection that speaks this version."""
+        if version == 2:
+            from accord.dialects.v1_handlers_on_v2 import handlers_on_v2
+
+            handlers = handlers_on_v2(self._handlers, "client").over(
+                self._client.handlers_for_v2(self._sessions.finder())
+            )
+            # These are converted when they are registered.
+            handlers.interceptors.insert(0, self._interceptors)
+            from accord.schema import v2
+
+            handlers.on_arrival(v2.UpdateSessionNotification, self._receiver())
+            return handlers
+        handlers = self._client.handlers_for(self._sessions.finder())
+        handlers.typed.update(self._handlers.typed)
+        handlers.raw.update(self._handlers.raw)
+        handlers.interceptors.insert(0, self._interceptors)
+        handlers.on_arrival(v1.SessionNotification, self._receiver())
+        return handlers
+
+    def _lend(self, server: ToolServer) -> v1.McpServer:
+        """Lend an MCP server of this program to the agent, and describe it; raises TypeError for anything else."""
+        from accord.client.lent_tools import Lending
+
+        if self._lending is None:
+            self._lending = Lending(self)
+        return self._lending.describe(server)
+
+    def _editor_server(self) -> tuple[EditorServer, v1.McpServer] | None:
+        """A server of the client's files and terminals for a new session, and how it is described to the agent."""
+        if self.version == 1 or not self._client.lend_as_mcp:
+            return None
+        from accord.client.lent_tools import EditorServer
+
+        editor = EditorServer(self._client.services)
+        server = editor.tool_server()
+        try:
+            return None if server is None else (editor, self._lend(server))
+        except CapabilityMissing as error:
+            log.info("the agent gets no files and terminals: %s", error)
+            return None
+
+    async def _open_session(
+        self,
+        request: Request[Any],
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109
+        restarting: bool = False,
+    ) -> Any:
+        """Send a request that opens a known session; the answer is in the version that the session speaks.
+
+        While the agent is `restarting`, nothing else is sent, so nothing has to be waited for.
+        """
+        if not restarting and self._translated is None:
+            return await self.request(request, timeout=timeout)
+        if not restarting:
+            await self._restarter.ready()
+        if self._translated is None:
+            return await self.peer.request(request, timeout=timeout)
+        return await self._translated.open_session(request, timeout)
+
+    def _post(self, request: Request[Any]) -> PendingRequest[Any]:
+        """Send a request now; its answer, which is in the version of the connection, is handled later."""
+        return self.peer.post(request) if self._translated is None else self._translated.post(request)
+
+    def _failed(self, session_id: str, error: Exception) -> None:
+        """Take note of the error that a request for this session was answered with, and say what the agent wrote."""
+        if isinstance(error, PeerError):
+            keep_stderr(error, self.peer.connection.transport.stderr)
+        self._sessions.failed(session_id, error)
+
+    def _on_in_session(self, session_id: v1.SessionId, message: Any, handler: Callable[..., Any]) -> Callable[[], None]:
+        """Handle this message in one session from now on; the result removes the handler."""
+        handler = in_thread_if_answers(issubclass(message, Request), handler, of_client=True)
+        if self.version == 2:
+            from accord.dialects.v1_handlers_on_v2 import handler_on_v2
+
+            message, handler = handler_on_v2(message, handler, "client")
+        return self._interceptors.of_session(message, session_id, handler)
+
+    def _handle_own(self) -> None:
+        """Let the connection call the handlers that the caller registered for this agent."""
+        if self.version == 1:
+            self.peer.handle(self._handlers)
+            return
+        from accord.dialects.v1_handlers_on_v2 import handlers_on_v2
+
+        self.peer.handle(handlers_on_v2(self._handlers, "client"))
+
+    def _handle(self, handlers: Handlers) -> None:
+        """Handle messages by these handlers from now on, also after a restart, unless the caller handles them."""
+        self._handlers = handlers.over(self._handlers)
+        self.peer.handle(self._handlers)
 
 
-_open: set[_UnclosedConnection] = set()
+EXIT_WITHIN = 15.0
+"""Seconds that the end of the program waits for one connection."""
+
+_opened: weakref.WeakSet[RemoteAgent] = weakref.WeakSet()
+"""The agents that `accord.open` has opened."""
 
 
 @atexit.register
 def _end_all() -> None:
-    for connection in list(_open):
+    for remote in list(_opened):
         with suppress(Exception):
-            connection.end_at_exit()
+            remote._end_at_exit()

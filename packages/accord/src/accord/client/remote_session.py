@@ -1,12 +1,10 @@
-"""`RemoteSession`: one conversation with an agent, as the caller holds it.
-
-It is the face of a `LiveSession`, which is what the connection and the lent services know; the loop holds no face, so
-that a RemoteAgent that no caller refers to is ended (see `remote_agent`).
+"""`RemoteSession`: one conversation with an agent, for the caller, the connection and the lent services.
 
     prompt ──▶ Reply, appended to the turns         the agent works on the first one that it has not answered
     update ──▶ folded into `state` ──▶ that turn, or `updates()` outside of any turn
 
-The session outlives its connection: when the agent is restarted and the session resumed, it is the same object.
+Here is all that both versions share, and the turns of version 1; `V2Session` has the turns of version 2. The session
+outlives its connection: when the agent is restarted and the session resumed, it is the same object.
 """
 
 # The private members of a session and a reply are private to this room.
@@ -23,9 +21,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast, ove
 
 from msgspec import Raw
 
-from accord.client.remote_subagent import LiveSubagent, RemoteSubagent, Subagents, SubagentSaid, face_of
+from accord.client.remote_subagent import RemoteSubagent, Subagents, SubagentSaid
 from accord.client.reply import Outcome, PromptsDuringRestart, Reply
-from accord.client.update_buffer import UpdateBuffer
+from accord.client.update_buffer import UpdateBuffer, UpdateListeners
 from accord.dialects.v1_dialect import V1_ONLY
 from accord.engine.handlers import MessageT
 from accord.engine.interceptors import Registration
@@ -39,8 +37,7 @@ from accord.session import Observer, SessionState, ToolCallState, choices_of, up
 
 if TYPE_CHECKING:
     from accord.client.lent_tools import EditorServer
-    from accord.client.live_agent import LiveAgent
-    from accord.client.session_table import Sessions
+    from accord.client.remote_agent import RemoteAgent
     from accord.client.typed_answer import TypedReply
     from accord.schema.extension import Extension, ExtensionT
 
@@ -55,6 +52,29 @@ _NONE: Mapping[Any, Any] = {}
 _SWITCH: Sequence[str | bool] = (True, False)
 
 
+Opened: TypeAlias = "v1.NewSessionResponse | v1.LoadSessionResponse | v1.ResumeSessionResponse | v1.ForkSessionResponse"
+"""The agent's answers that open a session."""
+Reopening: TypeAlias = "type[v1.LoadSessionRequest | v1.ResumeSessionRequest]"
+"""The requests that open a session whose id is known."""
+
+KEPT_OUTSIDE = 1_000
+"""Updates outside of a turn that are kept for the first caller of `updates()`."""
+
+
+class SessionSetup(NamedTuple):
+    """What the client chooses for a session when it opens it."""
+
+    cwd: Path
+    additional_directories: list[str]
+    mcp_servers: list[v1.McpServer]
+    system_prompt: v1.SystemPrompt | None = None
+    """Sent again whenever the session is opened again: agents need not keep it."""
+    meta: dict[str, Json] | None = None
+    """The `_meta` of the request that opens the session."""
+    editor: tuple[EditorServer, v1.McpServer] | None = None
+    """Serves the client's files and terminals as tools, where the protocol has no requests for them."""
+
+
 class RemoteSession:
     """One conversation with an agent; `RemoteAgent.new_session`, `load` and `resume` return it.
 
@@ -65,23 +85,39 @@ class RemoteSession:
     When a dead agent is restarted and the session resumed, it is still the same object.
     """
 
-    def __init__(self, live: LiveSession, table: Sessions, owner: object = None) -> None:
-        self._live = live
-        self._table = table
-        self._owner = owner  # the RemoteAgent, which ends when nothing refers to it (see `ownership`)
-        self.id: v1.SessionId = live.id
+    _answers_are_receipts = False
+    """Whether the answer to a prompt says only that the agent has it, as in version 2, and not that it is done."""
+    _update_type: Any = updates.Update
+    """The type of the session's updates on the wire."""
+
+    def __init__(self, remote: RemoteAgent, session_id: v1.SessionId, setup: SessionSetup) -> None:
+        self._remote = remote
+        self._setup = setup
+        self.id: v1.SessionId = session_id
         """The session's id, which the agent chose."""
-        self.cwd: Path = live.cwd
+        self.cwd: Path = setup.cwd
         """The folder that the session works in."""
-        self.roots: Roots = live.roots
+        self.roots: Roots = Roots([setup.cwd, *setup.additional_directories])
         """The folders that the session's files should be in: `cwd` and the additional directories."""
-        self.state: SessionState = live.state
+        self.state: SessionState = SessionState(remote._limits.state)
         """The conversation so far: messages, tool calls, plan, modes, models, config options, title, usage."""
+        self._meta: dict[str, Json] = {}
+        self._is_open = True
+        self._turns: deque[Reply] = deque()
+        self._late = PromptsDuringRestart(remote, self._send)
+        self._outside: deque[tuple[updates.Update, int]] = deque()
+        self._outside_size = 0
+        self._listeners = UpdateListeners(remote._limits.reply)
+        self._idle_waiters: list[asyncio.Future[None]] = []
+        self._subagents = Subagents(self)
+        """The subagents that the session has started, and theirs."""
+        self._extensions: Mapping[type[Extension[Any]], Extension[Any]] = _NONE
+        """The objects of the extensions that were asked for."""
 
     @property
     def agent(self) -> str:
         """The name of the session's agent, which is the same next time."""
-        return self._live.agent
+        return self._remote.name
 
     @property
     def meta(self) -> dict[str, Json]:
@@ -89,12 +125,17 @@ class RemoteSession:
 
         What the agent reports later about the session is in `state.meta`.
         """
-        return self._live.meta
+        return self._meta
 
     @property
     def is_open(self) -> bool:
         """Whether the session can be prompted: it was not closed, and its connection has not ended for good."""
-        return self._live.is_open
+        return self._is_open
+
+    @property
+    def program(self) -> str:
+        """What the session's agent is, however it calls itself: its program, its URL's origin, or its module."""
+        return self._remote._target.program
 
     def __repr__(self) -> str:
         state = "" if self.is_open else ", closed"
@@ -185,7 +226,6 @@ class RemoteSession:
             first = {"wire": wire, "subagents": subagents, "meta": meta, "idempotency_key": idempotency_key}
             return typed_prompt(self.prompt, blocks, output, first, again)
         reply = Reply(
-            self._live,
             self,
             blocks,
             keeps_wire=wire,
@@ -193,11 +233,16 @@ class RemoteSession:
             meta=meta,
             idempotency_key=idempotency_key,
         )
-        self._live.prompt(reply, timeout, idle_timeout)
+        if self._late.waiting or not self._remote._restarter.is_ready:
+            self._late.add(reply, timeout, idle_timeout)
+            return reply
+        self._send(reply)
+        if timeout is not None or idle_timeout is not None:
+            self._remote._tasks.start(reply._watch(timeout, idle_timeout), f"deadlines of {self.id}")
         return reply
 
     def _blocks(self, content: Iterable[Content | Sequence[Content]], *, with_mentions: bool) -> list[v1.ContentBlock]:
-        remote = self._live.remote
+        remote = self._remote
         blocks: list[v1.ContentBlock] = []
         parts: list[Content] = []
         for given in content:
@@ -207,7 +252,7 @@ class RemoteSession:
                 from accord.client.mentions import given_file
 
                 takes = remote.capabilities.prompt
-                blocks.append(given_file(part, self.cwd, self.roots, takes, must_exist=remote.is_here))
+                blocks.append(given_file(part, self.cwd, self.roots, takes, must_exist=remote._target.is_here))
             elif isinstance(part, str):
                 blocks.append(v1.TextContent(part))
                 if with_mentions:
@@ -226,8 +271,8 @@ class RemoteSession:
 
     @property
     def is_busy(self) -> bool:
-        """Whether the agent works on a prompt."""
-        return self._live.is_busy
+        """Whether the agent works on a prompt, or will when it has been restarted."""
+        return bool(self._turns or self._late.waiting)
 
     async def cancel(self, *, meta: dict[str, Json] | None = None) -> Outcome | None:
         """Cancel the running turn, and wait for its end; returns None if no turn runs.
@@ -235,61 +280,95 @@ class RemoteSession:
         `meta` is the `_meta` of the cancellation.
         """
         check_meta("session.cancel(meta=...)", meta)
-        return await self._live.cancel(meta)
+        first = next(iter([*self._turns, *self._late.waiting]), None)
+        return None if first is None else await first.cancel(meta=meta)
 
     async def idle(self) -> None:
         """Wait until the agent is idle in this session: no prompt is open, and no work that it began by itself.
 
         Raises `ConnectionClosed` if the session ends before. What runs in the background does not count.
         """
-        await self._live.idle()
+        while self.is_busy:
+            if not self.is_open:
+                raise ConnectionClosed("closed", "the session was closed")
+            waiter = asyncio.get_running_loop().create_future()
+            self._idle_waiters.append(waiter)
+            try:
+                await waiter
+            finally:
+                self._idle_waiters.remove(waiter)
 
     async def cancel_tool_call(self, tool_call_id: str) -> None:
         """Ask the agent to cancel one tool call, in the background too; its status follows as an update.
 
         Raises `CapabilityMissing` unless the agent offers it for this tool call, which needs version 2.
         """
-        await self._live.cancel_tool_call(v1.ToolCallId(tool_call_id))
+        key = v1.ToolCallId(tool_call_id)
+        self._must_offer_cancel("tool call", key, self.tool_call(key))
+        from accord.schema import v2  # only an agent of version 2 offers it
+
+        await self._remote.request(v2.CancelToolCallRequest(self.id, key))
 
     async def cancel_terminal(self, terminal_id: str) -> None:
         """Ask the agent to end the command of one of its terminals; its exit status follows as an update.
 
         Raises `CapabilityMissing` unless the agent offers it for this terminal, which needs version 2.
         """
-        await self._live.cancel_terminal(v1.TerminalId(terminal_id))
+        key = v1.TerminalId(terminal_id)
+        self._must_offer_cancel("terminal", key, self.state.terminals.get(key))
+        from accord.schema import v2
+
+        await self._remote.request(v2.CancelTerminalRequest(self.id, key))
+
+    def _must_offer_cancel(self, kind: str, its_id: str, known: Any) -> None:
+        if self._remote.version == 1:
+            raise CapabilityMissing("version 2 of the protocol", f"cancelling the {kind} {its_id!r}")
+        if known is None or not known.can_cancel:
+            raise CapabilityMissing(f"capabilities.cancel of the {kind}", f"cancelling {its_id!r}")
+
+    def close_questions(self) -> None:
+        """Answer this session's open questions to the user with `cancelled`: a later answer does not count."""
+        for service in self._remote._services:
+            service.turn_cancelled(self)
+        self._subagents.close_questions()
 
     # What it has come to
 
-    def updates(self) -> AsyncIterator[updates.Update]:
+    async def updates(self) -> AsyncIterator[updates.Update]:
         """Iterate over the updates outside of a turn, until the session is closed or its connection ends.
 
         The first caller also gets the latest updates that came before, at most 1,000.
         """
-        return self._live.updates()
+        earlier, self._outside, self._outside_size = self._outside, deque(), 0
+        with self._remote._used_by(self):
+            async for update in self._listeners.read(earlier, is_open=self.is_open):
+                yield update
 
     @property
     def subagents(self) -> dict[v1.SessionId, RemoteSubagent]:
         """The subagents that the session has started, by the ids of their sessions; each grows while it works."""
-        return {it.id: face_of(it, self._owner) for it in self._live.subagents.of(self._live)}
+        return {it.id: it for it in self._subagents.of(self)}
 
     def on_change(self, observer: Observer) -> Callable[[], None]:
         """Call `observer` after every change of `state`, with the update or None; call the result to stop it."""
         check_callable("session.on_change()", observer)
-        return self._live.on_change(observer)
+        return self.state.on_change(observer)
 
     def tool_call(self, tool_call_id: v1.ToolCallId) -> ToolCallState | None:
         """The tool call with this id, as it stands; None if the id is unknown."""
-        return self._live.tool_call(tool_call_id)
+        return self.state.tool_calls.get(tool_call_id)
+
+    def fold(self, said: v1.ToolCallUpdate) -> ToolCallState:
+        """Apply what a permission request says about a tool call, and return the tool call; for services."""
+        said = self._remote._said(said)[0]
+        self.state.add(cast("Any", said))  # the class of a request, which the state reads
+        return self.state.tool_calls.get(said.tool_call_id) or ToolCallState(said.tool_call_id)
 
     def markdown(self) -> str:
         """The conversation as Markdown."""
         from accord.client.markdown import markdown
 
         return markdown(self.state)
-
-    def close_questions(self) -> None:
-        """Answer this session's open questions to the user with `cancelled`: a later answer does not count."""
-        self._live.close_questions()
 
     def _repr_markdown_(self) -> str:
         """What a notebook shows: `markdown()` without raw HTML and images, which the agent could abuse there."""
@@ -309,7 +388,7 @@ class RemoteSession:
 
         It goes before the service or the handler of all sessions.
         """
-        return Registration(partial(self._live.remote.on_in_session, self.id, message))
+        return Registration(partial(self._remote._on_in_session, self.id, message))
 
     def extension(self, extension: type[ExtensionT]) -> ExtensionT:
         """This extension in this session: its calls, and what it has gathered of the session's updates.
@@ -317,7 +396,13 @@ class RemoteSession:
         It is the same object each time. With `Client(extensions=...)` it gathers from the session's beginning, else
         from the first call of this method.
         """
-        return self._live.extension(extension)
+        made = self._extensions.get(extension)
+        if made is None:
+            made = extension(self._remote, self)
+            self._extensions = {**self._extensions, extension: made}
+            if extension.overrides("fold"):
+                self.on_change(made.fold)
+        return cast("ExtensionT", made)
 
     # What the agent can change. Each method takes the `_meta` of its request, and returns that of the answer.
 
@@ -406,7 +491,7 @@ class RemoteSession:
         if at is not None:
             check_text("session.fork(at=...)", at)
         cursor = None if at is None else self.state.cursor_at(at).id
-        return await self._table.fork(self._live, system_prompt, meta, cursor, config)
+        return await self._remote._sessions.fork(self, system_prompt, meta, cursor, config)
 
     async def close(self, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
         """Close the session: running turns fail, and the agent frees what it holds for the session, if it can.
@@ -414,95 +499,18 @@ class RemoteSession:
         Returns the `_meta` of the answer.
         """
         check_meta("session.close(meta=...)", meta)
-        return await self._table.close(self._live, meta)
+        return await self._remote._sessions.close(self, meta)
 
     async def _request(self, name: str, request: Request[ResultT], *, force: bool = False) -> ResultT:
         check_meta(f"session.{name}(meta=...)", request.meta)
-        return await self._live.remote.request(request, force=force)
+        return await self._remote.request(request, force=force)
 
-
-def _must_be_offered(kind: str, value: str, offered: Sequence[str]) -> None:
-    if value not in offered:
-        close, known = meant(value, offered), ", ".join(offered) or "none"
-        raise ValueError(f"the agent has no {kind} {value!r}{f'{close} It' if close else '; it'} has {known}")
-
-
-Opened: TypeAlias = "v1.NewSessionResponse | v1.LoadSessionResponse | v1.ResumeSessionResponse | v1.ForkSessionResponse"
-"""The agent's answers that open a session."""
-Reopening: TypeAlias = "type[v1.LoadSessionRequest | v1.ResumeSessionRequest]"
-"""The requests that open a session whose id is known."""
-
-KEPT_OUTSIDE = 1_000
-"""Updates outside of a turn that are kept for the first caller of `updates()`."""
-
-
-class SessionSetup(NamedTuple):
-    """What the client chooses for a session when it opens it."""
-
-    cwd: Path
-    additional_directories: list[str]
-    mcp_servers: list[v1.McpServer]
-    system_prompt: v1.SystemPrompt | None = None
-    """Sent again whenever the session is opened again: agents need not keep it."""
-    meta: dict[str, Json] | None = None
-    """The `_meta` of the request that opens the session."""
-    editor: tuple[EditorServer, v1.McpServer] | None = None
-    """Serves the client's files and terminals as tools, where the protocol has no requests for them."""
-
-
-class LiveSession:
-    """A session of an agent while it is open here; services know it as a `ServedSession`."""
-
-    _subagent_type: type[LiveSubagent] = LiveSubagent
-
-    def __init__(self, remote: LiveAgent, session_id: v1.SessionId, setup: SessionSetup) -> None:
-        self.remote = remote
-        """The agent that the session belongs to."""
-        self.id = session_id
-        self.setup = setup
-        self.cwd = setup.cwd
-        self.roots = Roots([setup.cwd, *setup.additional_directories])
-        self.state = SessionState(remote.limits.state)
-        """What the session's updates amount to so far."""
-        self.is_open = True
-        self.meta: dict[str, Json] = {}
-        """The `_meta` of the answer that opened the session."""
-        self._turns: deque[Reply] = deque()
-        self._late = PromptsDuringRestart(remote, self._send)
-        self._outside: deque[tuple[updates.Update, int]] = deque()
-        self._outside_size = 0
-        self._listeners: list[UpdateBuffer] = []
-        self._idle_waiters: list[asyncio.Future[None]] = []
-        self.subagents = Subagents(self, remote, self._subagent_type)
-        """The subagents that the session has started, and theirs."""
-        self._extensions: Mapping[type[Extension[Any]], Extension[Any]] = _NONE
-        """The objects of the extensions that were asked for."""
-
-    @property
-    def agent(self) -> str:
-        """The name of the session's agent, which is the same next time."""
-        return self.remote.name
-
-    @property
-    def program(self) -> str:
-        """What the session's agent is, however it calls itself."""
-        return self.remote.program
-
-    # Turns
-
-    def prompt(self, turn: Reply, timeout: float | None, idle_timeout: float | None) -> None:
-        """Send a prompt now, or when the agent has been restarted."""
-        if self._late.waiting or not self.remote.restarter.is_ready:
-            self._late.add(turn, timeout, idle_timeout)
-            return
-        self._send(turn)
-        if timeout is not None or idle_timeout is not None:
-            self.remote.tasks.start(turn._watch(timeout, idle_timeout), f"deadlines of {self.id}")
+    # Turns of version 1
 
     def _send(self, turn: Reply) -> None:
-        peer = self.remote.peer
+        peer = self._remote.peer
         posted = peer.post(v1.PromptRequest(self.id, turn._prompt, meta=turn._meta))
-        turn._sent(posted, UpdateBuffer(peer.connection.read_pause, self.remote.limits.reply))
+        turn._sent(posted, UpdateBuffer(peer.connection.read_pause, self._remote._limits.reply))
         self._turns.append(turn)
         if len(self._turns) == 1:
             self._begin(turn)
@@ -522,60 +530,24 @@ class LiveSession:
         if was_first and self._turns:
             self._begin(self._turns[0])
         if isinstance(result, Exception):
-            self.remote.failed(self.id, result)
+            self._remote._failed(self.id, result)
 
-    def is_turn(self, turn: Reply) -> bool:
+    def _is_turn(self, turn: Reply) -> bool:
         """Whether the agent has yet to answer the turn's prompt."""
         return turn in self._turns
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether the agent works on a prompt, or will when it has been restarted."""
-        return bool(self._turns or self._late.waiting)
-
-    async def cancel(self, meta: dict[str, Json] | None = None) -> Outcome | None:
-        """Cancel the running turn, and wait for its end; None if no turn runs."""
-        first = next(iter([*self._turns, *self._late.waiting]), None)
-        return None if first is None else await first.cancel(meta=meta)
-
-    answers_are_receipts = False
-    """Whether the answer to a prompt says only that the agent has it, as in version 2, and not that it is done."""
-
-    @property
-    def update_type(self) -> Any:
-        """The type of the session's updates on the wire."""
-        return updates.Update
-
-    def cancel_turn(self, turn: Reply, meta: dict[str, Json] | None = None) -> None:  # noqa: ARG002
+    def _cancel_turn(self, turn: Reply, meta: dict[str, Json] | None = None) -> None:  # noqa: ARG002
         """Cancel this turn: in version 1 that is whatever the agent works on."""
-        self.send_cancel(meta)
+        self._send_cancel(meta)
 
-    def send_cancel(self, meta: dict[str, Json] | None = None) -> None:
+    def _send_cancel(self, meta: dict[str, Json] | None = None) -> None:
         """Tell the agent to stop, and the services not to ask the user about this session any more."""
-        if self.remote.peer.connection.is_open:
-            self.remote.peer.tell(v1.CancelNotification(self.id, meta=meta))
+        if self._remote.peer.connection.is_open:
+            self._remote.peer.tell(v1.CancelNotification(self.id, meta=meta))
         for turn in self._late.take():
             turn._answered(v1.PromptResponse("cancelled"))
         self.close_questions()
         self.state.cancel_unfinished()
-
-    def close_questions(self) -> None:
-        """Answer the open questions of this session with `cancelled`."""
-        for service in self.remote.services:
-            service.turn_cancelled(self)
-        self.subagents.close_questions()
-
-    async def idle(self) -> None:
-        """Wait until the agent works on no prompt; raises ConnectionClosed if the session ends first."""
-        while self.is_busy:
-            if not self.is_open:
-                raise ConnectionClosed("closed", "the session was closed")
-            waiter = asyncio.get_running_loop().create_future()
-            self._idle_waiters.append(waiter)
-            try:
-                await waiter
-            finally:
-                self._idle_waiters.remove(waiter)
 
     def _settle(self) -> None:
         """Wake those who wait until the agent is idle; they look for themselves."""
@@ -583,34 +555,12 @@ class LiveSession:
             if not waiter.done():
                 waiter.set_result(None)
 
-    async def cancel_tool_call(self, tool_call_id: v1.ToolCallId) -> None:
-        """Cancel one tool call; raises CapabilityMissing, because version 1 has no such request."""
-        raise CapabilityMissing("version 2 of the protocol", f"cancelling the tool call {tool_call_id!r}")
-
-    async def cancel_terminal(self, terminal_id: v1.TerminalId) -> None:
-        """End the command of a terminal; raises CapabilityMissing, because version 1 has no such request."""
-        raise CapabilityMissing("version 2 of the protocol", f"cancelling the terminal {terminal_id!r}")
-
-    def connection_ended(self, error: Exception) -> None:
+    def _connection_ended(self, error: Exception) -> None:
         """Take note that the connection has ended; the open requests have failed by then."""
-
-    async def restart_agent(self, why: str) -> None:
-        """End the agent and start it again, with its sessions."""
-        await self.remote.restart(why)
-
-    def extension(self, extension: type[ExtensionT]) -> ExtensionT:
-        """The object of this extension, which takes the updates from now on if it wants them."""
-        made = self._extensions.get(extension)
-        if made is None:
-            made = extension(self.remote, self)
-            self._extensions = {**self._extensions, extension: made}
-            if extension.overrides("fold"):
-                self.on_change(made.fold)
-        return cast("ExtensionT", made)
 
     # Updates
 
-    def received(self, update: updates.Update, params: bytes | Raw) -> None:
+    def _received(self, update: updates.Update, params: bytes | Raw) -> None:
         """Take an update of this session, with the JSON of its notification's params."""
         size = len(params) if params.__class__ is bytes else len(memoryview(params))
         if update.__class__ in V1_ONLY:
@@ -622,73 +572,37 @@ class LiveSession:
                 turn._unread.put(codec.update_json(params) if turn._keeps_wire else update, size)
             except Overflow as overflow:
                 turn._overflowed(overflow)
-        elif self._listeners:
-            self._tell_listeners(update, size)
         else:
-            self._keep_outside(update, size)
+            self._received_outside(update, size)
 
-    def subagent_said(self, said: SubagentSaid, size: int) -> None:
+    def _subagent_said(self, said: SubagentSaid, size: int) -> None:
         """Give an update of a subagent to the turns whose readers want it."""
-        for turn in self.current_turns():
+        for turn in self._current_turns():
             if turn._keeps_subagents:
                 try:
                     turn._unread.put(said, size)
                 except Overflow as overflow:
                     turn._overflowed(overflow)
 
-    def current_turns(self) -> Sequence[Reply]:
+    def _current_turns(self) -> Sequence[Reply]:
         """The turns that updates belong to now."""
         return list(self._turns)[:1]
 
-    def _keep_outside(self, update: updates.Update, size: int) -> None:
+    def _received_outside(self, update: updates.Update, size: int) -> None:
+        """Take an update that belongs to no turn."""
+        if self._listeners.buffers:
+            self._listeners.put(update, size)
+            return
         self._outside.append((update, size))
         self._outside_size += size
-        while len(self._outside) > KEPT_OUTSIDE or self._outside_size > self.remote.limits.early:
+        while len(self._outside) > KEPT_OUTSIDE or self._outside_size > self._remote._limits.early:
             self._outside_size -= self._outside.popleft()[1]
-
-    def _tell_listeners(self, update: updates.Update, size: int) -> None:
-        for listener in list(self._listeners):
-            try:
-                listener.put(update, size)
-            except Overflow:
-                self._listeners.remove(listener)  # its own queue raises the error to its reader
-
-    async def updates(self) -> AsyncIterator[updates.Update]:
-        """The updates outside of a turn, until the session is closed or its connection ends."""
-        listener = UpdateBuffer(None, self.remote.limits.reply)
-        while self._outside:
-            listener.put(*self._outside.popleft())
-        self._outside_size = 0
-        if not self.is_open:
-            listener.finish()
-        self._listeners.append(listener)
-        try:
-            while (update := await listener.get()) is not None:
-                yield update
-        finally:
-            if listener in self._listeners:
-                self._listeners.remove(listener)
-
-    def on_change(self, observer: Observer) -> Callable[[], None]:
-        """Call `observer` after every change of the state; call the result to stop it."""
-        return self.state.on_change(observer)
-
-    def fold(self, said: v1.ToolCallUpdate) -> ToolCallState:
-        """Add what a permission request says of a tool call to `state`."""
-        update = self.state.as_read(self.remote.translated(said)[0])
-        known = self.state.tool_calls.get(update.tool_call_id) or ToolCallState(update.tool_call_id)
-        self.state.add(update)
-        return known.updated(update)
-
-    def tool_call(self, tool_call_id: v1.ToolCallId) -> ToolCallState | None:
-        """The tool call with this id, as it stands."""
-        return self.state.tool_calls.get(tool_call_id)
 
     # Life
 
-    def reopening(self, kind: Reopening, config: Sequence[v1.InitialSessionConfigOption] = ()) -> Request[Any]:
+    def _reopening(self, kind: Reopening, config: Sequence[v1.InitialSessionConfigOption] = ()) -> Request[Any]:
         """The request of this kind that opens the session again."""
-        cwd, directories, servers, system_prompt, meta, _ = self.setup
+        cwd, directories, servers, system_prompt, meta, _ = self._setup
         return kind(
             session_id=self.id,
             cwd=str(cwd),
@@ -699,31 +613,36 @@ class LiveSession:
             meta=meta,
         )
 
-    def forget(self) -> None:
+    def _forget(self) -> None:
         """Forget what was said and done, before the agent replays it."""
         self.state.clear()
 
-    def opened(self, response: Opened) -> None:
+    def _opened(self, response: Opened) -> None:
         """Take the settings that the agent opened the session with."""
         self.state.set_modes(response.modes)
         self.state.set_config(response.config_options)
         self.state.set_models(response.models)
-        self.meta = response.meta or {}
-        self.is_open = True
+        self._meta = response.meta or {}
+        self._is_open = True
 
-    def replayed(self) -> None:
+    def _replayed(self) -> None:
         """The agent has answered the request for a replay, which ends it in version 1."""
         self.state.history_length = len(self.state)
 
-    async def ended(self) -> None:
+    async def _ended(self) -> None:
         """End here: the session was closed, or its connection has ended for good."""
-        self.is_open = False
+        self._is_open = False
         for turn in [*self._turns, *self._late.take()]:
             turn._answered(ConnectionClosed("closed", "the session was closed"))
         self._settle()
-        for listener in list(self._listeners):
-            listener.finish()
-        self.remote.interceptors.forget_session(self.id)
-        await self.subagents.ended()
-        for service in self.remote.services:
+        self._listeners.finish()
+        self._remote._interceptors.forget_session(self.id)
+        await self._subagents.ended()
+        for service in self._remote._services:
             await service.release(self)
+
+
+def _must_be_offered(kind: str, value: str, offered: Sequence[str]) -> None:
+    if value not in offered:
+        close, known = meant(value, offered), ", ".join(offered) or "none"
+        raise ValueError(f"the agent has no {kind} {value!r}{f'{close} It' if close else '; it'} has {known}")

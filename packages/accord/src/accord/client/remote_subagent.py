@@ -1,9 +1,7 @@
 """`RemoteSubagent`: a subagent of a session, as the caller holds it: to read and, where the agent allows it, to cancel.
 
-It is the face of a `LiveSubagent`, which stands in the table of its session's `Subagents`.
-
     subagent_update of a session ──▶ `SessionState.subagents`        the session, or another subagent, names them
-    session/update with another id ──▶ `Subagents.find` ──▶ LiveSubagent.received ──▶ its own `state`
+    session/update with another id ──▶ `Subagents.find` ──▶ its `_received` ──▶ its own `state`
 
 A subagent is made when something is first said in its name, or when the caller looks. What came before it was
 announced waits in `UnknownSessionUpdates`. Services know a subagent as a `ServedSession`, so its questions reach the
@@ -14,25 +12,43 @@ An agent may start subagents without end. A session keeps what the latest `KEPT`
 `Limits.state`.
 """
 
+# The private members of a session and a subagent are private to this room.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
-import weakref
-from collections.abc import AsyncIterator, Callable, Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from msgspec import Raw
 
-from accord.client.update_buffer import UpdateBuffer
+from accord.client.update_buffer import UpdateListeners
 from accord.dialects.v1_dialect import V1_ONLY
-from accord.errors import CapabilityMissing, Overflow
+from accord.errors import CapabilityMissing
 from accord.mistakes import check_callable, shortened
+from accord.project.confined import Roots
 from accord.schema import v1
 from accord.schema.base import Unknown
 from accord.session import Observer, SessionState, SubagentState, ToolCallState, updates
 
 if TYPE_CHECKING:
-    from accord.client.live_agent import LiveAgent
-    from accord.client.remote_session import LiveSession
+    from accord.client.remote_session import RemoteSession
+    from accord.dialects.v2_as_v1 import UpdateView
+
+
+KEPT = 64
+"""Subagents of a session whose words are kept."""
+
+SHARE = 16
+"""What part of `Limits.state` one subagent may take: this many of them fill it."""
+
+
+class SubagentSaid(NamedTuple):
+    """An update of a subagent, for those who read the updates of a turn and its subagents."""
+
+    subagent: RemoteSubagent
+    update: updates.Update
 
 
 class RemoteSubagent:
@@ -42,15 +58,33 @@ class RemoteSubagent:
         print(subagent.title, subagent.status, subagent.text)
     """
 
-    def __init__(self, live: LiveSubagent, owner: object = None) -> None:
-        self._live = live
-        self._owner = owner  # the RemoteAgent, which ends when nothing refers to it (see `ownership`)
-        self.id: v1.SessionId = live.id
+    def __init__(self, table: Subagents, parent: RemoteSession | RemoteSubagent, subagent_id: v1.SessionId) -> None:
+        main, remote = table.main, table.main._remote
+        self.id: v1.SessionId = subagent_id
         """The id of the subagent's session."""
-        self.parent_id: v1.SessionId = live.parent.id
+        self.parent_id: v1.SessionId = parent.id
         """The id of the session, or of the subagent, that has started it."""
-        self.state: SessionState = live.state
+        self.state: SessionState = SessionState(remote._limits.state // SHARE)
         """What it has said and done so far: messages, tool calls, plan."""
+        self.agent: str = main.agent
+        """The name of its session's agent."""
+        self.program: str = main.program
+        """What its session's agent is, however it calls itself."""
+        self.cwd: Path = main.cwd
+        """The folder of its session, in which its files are; `reported_cwd` is what its agent says."""
+        self.roots: Roots = main.roots
+        """The folders of its session: its files should be in them."""
+        self._parent = parent
+        self._table = table
+        self._remote = remote
+        self._is_open = True
+        self._listeners = UpdateListeners(remote._limits.reply)
+        self._view: UpdateView | None = None
+        """What readers get for its updates, in version 2."""
+        if remote.version == 2:
+            from accord.dialects.v2_as_v1 import UpdateView
+
+            self._view = UpdateView(self.state)
 
     def __repr__(self) -> str:
         return f"RemoteSubagent({shortened(self.title or self.id)!r}, {self.status or 'unknown'})"
@@ -60,22 +94,22 @@ class RemoteSubagent:
     @property
     def title(self) -> str | None:
         """What it works on; None if its agent does not say."""
-        return self._live.told.title
+        return self._told.title
 
     @property
     def description(self) -> str | None:
         """What else its agent says of it; None if nothing."""
-        return self._live.told.description
+        return self._told.description
 
     @property
-    def cwd(self) -> str | None:
+    def reported_cwd(self) -> str | None:
         """The folder that it works in, as its agent says; None for the folder of its session."""
-        return self._live.told.cwd
+        return self._told.cwd
 
     @property
     def status(self) -> str | None:
         """How it stands: `running`, `idle`, `requires_action`, `unknown` or another word; None if it is not known."""
-        state: Any = self._live.told.state
+        state: Any = self._told.state
         if state is None:
             return None
         return str(state.tag if isinstance(state, Unknown) else state.__struct_config__.tag)
@@ -83,19 +117,19 @@ class RemoteSubagent:
     @property
     def stop_reason(self) -> str | None:
         """Why its last work ended, such as `end_turn`, `cancelled` or `error`; None while it works."""
-        state = self._live.told.state
+        state = self._told.state
         return state.stop_reason if isinstance(state, v1.IdleStateUpdate) else None
 
     @property
     def error(self) -> v1.Error | None:
         """The error that its last work ended with; None without one."""
-        state = self._live.told.state
+        state = self._told.state
         return state.error if isinstance(state, v1.IdleStateUpdate) else None
 
     @property
     def usage(self) -> v1.Usage | None:
         """The tokens that its last work used; None if its agent does not report them."""
-        state = self._live.told.state
+        state = self._told.state
         return state.usage if isinstance(state, v1.IdleStateUpdate) else None
 
     # What it has come to
@@ -108,16 +142,27 @@ class RemoteSubagent:
     @property
     def subagents(self) -> dict[v1.SessionId, RemoteSubagent]:
         """The subagents that it has started itself, by the ids of their sessions."""
-        return {it.id: face_of(it, self._owner) for it in self._live.table.of(self._live)}
+        return {it.id: it for it in self._table.of(self)}
 
-    def updates(self) -> AsyncIterator[updates.Update]:
+    async def updates(self) -> AsyncIterator[updates.Update]:
         """Iterate over its updates from now on, until its session is closed or the connection ends."""
-        return self._live.updates()
+        with self._remote._used_by(self):
+            async for update in self._listeners.read(is_open=self._is_open):
+                yield update
 
     def on_change(self, observer: Observer) -> Callable[[], None]:
         """Call `observer` after every change of `state`, with the update or None; call the result to stop it."""
         check_callable("subagent.on_change()", observer)
-        return self._live.on_change(observer)
+        return (self.state if self._view is None else self._view).on_change(observer)
+
+    def tool_call(self, tool_call_id: v1.ToolCallId) -> ToolCallState | None:
+        """The tool call with this id, as it stands; None if the id is unknown."""
+        return self.state.tool_calls.get(tool_call_id)
+
+    def fold(self, said: v1.ToolCallUpdate) -> ToolCallState:
+        """Apply what a permission request says about a tool call, and return the tool call; for services."""
+        self.state.add(cast("Any", said))  # the class of a request, which the state reads
+        return self.state.tool_calls.get(said.tool_call_id) or ToolCallState(said.tool_call_id)
 
     def markdown(self) -> str:
         """What it has said and done as Markdown."""
@@ -136,211 +181,103 @@ class RemoteSubagent:
     @property
     def can_cancel(self) -> bool:
         """Whether it may be cancelled alone; its agent may say something else later."""
-        return self._live.can_cancel
+        told = self._told.capabilities
+        return self._is_known and told is not None and told.cancel is not None
 
     async def cancel(self) -> None:
         """Ask the agent to stop it; raises `CapabilityMissing` if it may not be cancelled alone."""
-        await self._live.cancel()
-
-
-def face_of(live: LiveSubagent, owner: object) -> RemoteSubagent:
-    """What the caller holds of a subagent, the same object as long as they do."""
-    face = None if live.face is None else live.face()
-    if face is None:
-        face = RemoteSubagent(live, owner)
-        live.face = weakref.ref(face)
-    return face
-
-
-KEPT = 64
-"""Subagents of a session whose words are kept."""
-
-SHARE = 16
-"""What part of `Limits.state` one subagent may take: this many of them fill it."""
-
-
-class SubagentSaid(NamedTuple):
-    """An update of a subagent, for those who read the updates of a turn and its subagents."""
-
-    subagent: LiveSubagent
-    update: updates.Update
-
-
-class LiveSubagent:
-    """A subagent while its session is open here; services know it as a `ServedSession`."""
-
-    def __init__(self, table: Subagents, parent: LiveSession | LiveSubagent, subagent_id: v1.SessionId) -> None:
-        main, remote = table.main, table.remote
-        self.id = subagent_id
-        self.main_id = main.id
-        """The id of the session that it belongs to."""
-        self.parent = parent
-        """What has started it: the session, or another subagent."""
-        self.table = table
-        self.state = SessionState(remote.limits.state // SHARE)
-        """What its updates amount to so far."""
-        self.agent, self.program = main.agent, main.program
-        self.cwd, self.roots = main.cwd, main.roots
-        self.is_open = True
-        self.face: weakref.ref[Any] | None = None
-        """What the caller holds, the same object as long as they do."""
-        self._listeners: list[UpdateBuffer] = []
-
-    @property
-    def told(self) -> SubagentState:
-        """What its parent says of it."""
-        return self.parent.state.subagents.get(self.id) or SubagentState(self.id)
-
-    @property
-    def is_known(self) -> bool:
-        """Whether its parent still names it, and its session is open."""
-        return self.is_open and self.id in self.parent.state.subagents
-
-    # Updates
-
-    def received(self, update: Any, params: bytes | Raw) -> None:
-        """Take an update of the subagent, with the JSON of its notification's params."""
-        size = len(memoryview(params))
-        for each in self._take(update, size):
-            for listener in list(self._listeners):
-                try:
-                    listener.put(each, size)
-                except Overflow:
-                    self._listeners.remove(listener)  # its own queue raises the error to its reader
-            self.table.main.subagent_said(SubagentSaid(self, each), size)
-
-    def _take(self, update: Any, size: int) -> list[Any]:
-        """Fold an update into the state; returns what readers get for it."""
-        if update.__class__ in V1_ONLY:
-            update = self.state.as_read(update)
-        self.state.add(update, size)
-        return [update]
-
-    def on_change(self, observer: Observer) -> Callable[[], None]:
-        """Call `observer` after every change of the state, with the update as readers get it; the result stops that."""
-        return self.state.on_change(observer)
-
-    async def updates(self) -> AsyncIterator[updates.Update]:
-        """The updates from now on, until the session is closed or its connection ends."""
-        listener = UpdateBuffer(None, self.table.remote.limits.reply)
-        if not self.is_open:
-            listener.finish()
-        self._listeners.append(listener)
-        try:
-            while (update := await listener.get()) is not None:
-                yield update
-        finally:
-            if listener in self._listeners:
-                self._listeners.remove(listener)
-
-    def fold(self, said: v1.ToolCallUpdate) -> ToolCallState:
-        """Add what a permission request says of a tool call to `state`."""
-        update = self.state.as_read(said)
-        known = self.state.tool_calls.get(update.tool_call_id) or ToolCallState(update.tool_call_id)
-        self.state.add(update)
-        return known.updated(update)
-
-    def tool_call(self, tool_call_id: v1.ToolCallId) -> ToolCallState | None:
-        """The tool call with this id, as it stands."""
-        return self.state.tool_calls.get(tool_call_id)
-
-    # Its end
-
-    @property
-    def can_cancel(self) -> bool:
-        """Whether it may be cancelled alone, as its parent says now."""
-        told = self.told.capabilities
-        return self.is_known and told is not None and told.cancel is not None
-
-    async def cancel(self) -> None:
-        """Ask the agent to stop it; raises CapabilityMissing if it may not be cancelled alone."""
         if not self.can_cancel:
             raise CapabilityMissing("capabilities.cancel of the subagent", "cancelling it alone")
-        await self.table.remote.notify(v1.CancelNotification(self.id))
-        if self.table.remote.version == 1:
-            self.close_questions()
+        await self._remote.notify(v1.CancelNotification(self.id))
+        if self._remote.version == 1:
+            self._close_questions()
             self.state.cancel_unfinished()
 
-    def close_questions(self) -> None:
+    def _close_questions(self) -> None:
         """Answer the open questions of this subagent with `cancelled`."""
-        for service in self.table.remote.services:
+        for service in self._remote._services:
             service.turn_cancelled(self)
 
-    async def ended(self) -> None:
+    # What the connection reports
+
+    @property
+    def _told(self) -> SubagentState:
+        """What its parent says of it."""
+        return self._parent.state.subagents.get(self.id) or SubagentState(self.id)
+
+    @property
+    def _is_known(self) -> bool:
+        """Whether its parent still names it, and its session is open."""
+        return self._is_open and self.id in self._parent.state.subagents
+
+    def _received(self, update: Any, params: bytes | Raw) -> None:
+        """Take an update of the subagent, with the JSON of its notification's params."""
+        size = len(memoryview(params))
+        if self._view is not None:
+            shown = self._view.fold(update, size)
+        else:
+            shown = [self.state.as_read(update) if update.__class__ in V1_ONLY else update]
+            self.state.add(shown[0], size)
+        for each in shown:
+            self._listeners.put(each, size)
+            self._table.main._subagent_said(SubagentSaid(self, each), size)
+
+    async def _ended(self) -> None:
         """End here: its session has ended, or nothing more is kept of it."""
-        self.is_open = False
-        for listener in list(self._listeners):
-            listener.finish()
-        for service in self.table.remote.services:
+        self._is_open = False
+        self._listeners.finish()
+        for service in self._remote._services:
             await service.release(self)
 
 
 class Subagents:
     """The subagents of one session, and those that its subagents have started."""
 
-    def __init__(self, main: LiveSession, remote: LiveAgent, subagent_type: type[LiveSubagent]) -> None:
+    def __init__(self, main: RemoteSession) -> None:
         self.main = main
-        self.remote = remote
-        self._type = subagent_type
-        self._early: TakeEarly = _nothing
-        self._homes: Homes = {}
-        self._live: dict[v1.SessionId, LiveSubagent] = {}
+        self._live: dict[v1.SessionId, RemoteSubagent] = {}
         """The subagents, the one that was looked for last at the end."""
 
-    def belong_to(self, homes: Homes, early: TakeEarly) -> None:
-        """Stand in the table of all sessions. `early` takes what was said before a subagent was announced."""
-        self._homes, self._early = homes, early
-
-    def find(self, subagent_id: v1.SessionId) -> LiveSubagent | None:
+    def find(self, subagent_id: v1.SessionId) -> RemoteSubagent | None:
         """The subagent with this id, if the session or one of its subagents names it."""
         live = self._live.pop(subagent_id, None)
-        if live is not None and live.is_known:
+        if live is not None and live._is_known:
             self._live[subagent_id] = live
             return live
         if live is not None:
             self._drop(live)
-        parents: list[LiveSession | LiveSubagent] = [self.main, *self._live.values()]
+        parents: list[RemoteSession | RemoteSubagent] = [self.main, *self._live.values()]
         parent = next((it for it in parents if subagent_id in it.state.subagents), None)
         return None if parent is None else self._begin(parent, subagent_id)
 
-    def of(self, parent: LiveSession | LiveSubagent) -> list[LiveSubagent]:
+    def of(self, parent: RemoteSession | RemoteSubagent) -> list[RemoteSubagent]:
         """The subagents that this session or subagent has started, the latest `KEPT` of them."""
         found = [self.find(subagent_id) for subagent_id in list(parent.state.subagents)[-KEPT:]]
-        return [it for it in found if it is not None and it.parent is parent]
+        return [it for it in found if it is not None and it._parent is parent]
 
-    def _begin(self, parent: LiveSession | LiveSubagent, subagent_id: v1.SessionId) -> LiveSubagent:
-        live = self._live[subagent_id] = self._type(self, parent, subagent_id)
-        self._homes[subagent_id] = self
+    def _begin(self, parent: RemoteSession | RemoteSubagent, subagent_id: v1.SessionId) -> RemoteSubagent:
+        live = self._live[subagent_id] = RemoteSubagent(self, parent, subagent_id)
+        sessions = self.main._remote._sessions
+        sessions.tables[subagent_id] = self
         if len(self._live) > KEPT:
             self._drop(self._live.pop(next(iter(self._live))))
-        for update, params in self._early(subagent_id):
-            live.received(update, params)
+        for update, params in sessions.early.take(subagent_id):
+            live._received(update, params)
         return live
 
-    def _drop(self, live: LiveSubagent) -> None:
-        live.is_open = False
-        self._homes.pop(live.id, None)
-        self.remote.tasks.call(live.ended, f"ending the subagent {live.id}")
+    def _drop(self, live: RemoteSubagent) -> None:
+        live._is_open = False
+        self.main._remote._sessions.tables.pop(live.id, None)
+        self.main._remote._tasks.call(live._ended, f"ending the subagent {live.id}")
 
     def close_questions(self) -> None:
         """Answer the open questions of all subagents with `cancelled`."""
         for live in self._live.values():
-            live.close_questions()
+            live._close_questions()
 
     async def ended(self) -> None:
         """End all subagents: their session has ended."""
         while self._live:
             subagent_id, live = self._live.popitem()
-            self._homes.pop(subagent_id, None)
-            await live.ended()
-
-
-Homes: TypeAlias = "dict[v1.SessionId, Subagents]"
-"""The table that has each subagent, for all sessions of an agent, so that an update finds its subagent at once."""
-
-TakeEarly: TypeAlias = "Callable[[v1.SessionId], Iterable[tuple[Any, bytes | Raw]]]"
-"""Takes the updates that came before their session was known."""
-
-
-def _nothing(_: v1.SessionId) -> Iterable[tuple[Any, bytes | Raw]]:
-    return ()
+            self.main._remote._sessions.tables.pop(subagent_id, None)
+            await live._ended()

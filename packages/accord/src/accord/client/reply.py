@@ -1,6 +1,6 @@
 """`Reply`: what comes back for one prompt: iterate it for the updates, await it for the `Outcome`.
 
-    session/update ──▶ LiveSession ──▶ UpdateBuffer ──▶ `__anext__`
+    session/update ──▶ RemoteSession ──▶ UpdateBuffer ──▶ `__anext__`
     answer         ──▶ `_answered` ──▶ Outcome ──▶ `__await__`
 
 The session owns the Reply, so the turn goes on whether or not the caller iterates, awaits or keeps it. Updates are
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import msgspec
 
 from accord._internal.tasks import LightEvent, within as in_time
-from accord.client.remote_subagent import RemoteSubagent, SubagentSaid, face_of
+from accord.client.remote_subagent import RemoteSubagent, SubagentSaid
 from accord.client.update_buffer import UpdateBuffer
 from accord.engine.outgoing import PendingRequest
 from accord.errors import AccordError, Overflow, PeerError, Timeout
@@ -35,8 +35,8 @@ from accord.session import Message, Speaker, ToolCallState, updates
 from accord.session.values import whole_part
 
 if TYPE_CHECKING:
-    from accord.client.live_agent import LiveAgent
-    from accord.client.remote_session import LiveSession
+    from accord.client.remote_agent import RemoteAgent
+    from accord.client.remote_session import RemoteSession
     from accord.engine.spans import SpanEnd
 
 log = logging.getLogger("accord")
@@ -115,8 +115,7 @@ class Reply:
 
     def __init__(
         self,
-        session: LiveSession,
-        face: object,
+        session: RemoteSession,
         prompt: list[v1.ContentBlock],
         *,
         keeps_wire: bool = False,
@@ -128,7 +127,6 @@ class Reply:
         self._prompt = prompt
         self._meta = meta
         self._session = session
-        self._face = face  # what the caller holds of the session lives as long as the turn (see `remote_agent`)
         self._keeps_wire = keeps_wire
         """Whether updates are kept as the JSON that they came as."""
         self._keeps_subagents = keeps_subagents
@@ -180,7 +178,7 @@ class Reply:
     async def _until_inserted(self) -> str | None:
         if self._posted is None:
             await self._until_sent()
-        if self._session.answers_are_receipts and self._posted is not None:
+        if self._session._answers_are_receipts and self._posted is not None:
             await self._until_receipt(self._posted)
         if self._message_id is None and isinstance(self._result, Exception):
             raise self._result
@@ -212,7 +210,7 @@ class Reply:
         update = await self._next_update()
         while isinstance(update, SubagentSaid):
             update = await self._next_update()
-        typed: updates.Update = codec.decode(update, self._session.update_type) if self._keeps_wire else update
+        typed: updates.Update = codec.decode(update, self._session._update_type) if self._keeps_wire else update
         return typed
 
     async def _next_update(self) -> Any:
@@ -255,7 +253,7 @@ class Reply:
             except StopAsyncIteration:
                 return
             if isinstance(update, SubagentSaid):
-                yield face_of(update.subagent, self._face), update.update
+                yield update.subagent, update.update
             else:
                 yield None, update
 
@@ -355,7 +353,7 @@ class Reply:
         self._request_cancel(meta)
         if within is not None and not await in_time(within, self._wait_for_end()):
             self._answered(v1.PromptResponse("cancelled"))
-            await self._session.restart_agent(f"{self._session.id}: the agent ignored session/cancel")
+            await self._session._remote._restarter.restart(f"{self._session.id}: the agent ignored session/cancel")
         return await self
 
     def request_cancel(self) -> None:
@@ -363,10 +361,10 @@ class Reply:
         self._request_cancel(None)
 
     def _request_cancel(self, meta: dict[str, Json] | None) -> None:
-        if self._cancelled or (self.done and not self._session.is_turn(self)):
+        if self._cancelled or (self.done and not self._session._is_turn(self)):
             return
         self._cancelled = True
-        self._session.cancel_turn(self, meta)
+        self._session._cancel_turn(self, meta)
 
     async def __aenter__(self) -> Self:
         """Enter a block; leaving it cancels the turn if it still runs."""
@@ -428,7 +426,7 @@ class Reply:
     async def _watch(self, total: float | None, idle: float | None) -> None:
         """Fail when a deadline passes."""
         assert self._posted is not None
-        until = asyncio.ensure_future(self._until_finished()) if self._session.answers_are_receipts else None
+        until = asyncio.ensure_future(self._until_finished()) if self._session._answers_are_receipts else None
         try:
             await self._posted.within(total, idle, until)
         except Timeout as timeout:
@@ -499,16 +497,16 @@ def _is_text(block: Any) -> bool:
 class PromptsDuringRestart:
     """The prompts of one session that wait for its agent."""
 
-    def __init__(self, agent: LiveAgent, send: Callable[[Reply], None]) -> None:
+    def __init__(self, remote: RemoteAgent, send: Callable[[Reply], None]) -> None:
         self.waiting: list[Reply] = []
         """In the order in which they will be sent."""
-        self._agent = agent
+        self._remote = remote
         self._send = send
 
     def add(self, turn: Reply, total: float | None, idle: float | None) -> None:
         """Send this prompt when the agent is ready; the deadlines are those of `RemoteSession.prompt`."""
         self.waiting.append(turn)
-        self._agent.tasks.start(self._send_in_time(turn, total, idle), "a prompt that waits for the agent's restart")
+        self._remote._tasks.start(self._send_in_time(turn, total, idle), "a prompt that waits for the agent's restart")
 
     def take(self) -> list[Reply]:
         """Remove and return all of them, which will not be sent; the caller finishes them."""
@@ -520,7 +518,7 @@ class PromptsDuringRestart:
         began = loop.time()
         try:
             async with asyncio.timeout(total):
-                await self._agent.ready()
+                await self._remote._restarter.ready()
         except TimeoutError:
             turn._answered(Timeout(f"session/prompt: the agent was not restarted within {total:g} seconds"))
         if turn not in self.waiting:

@@ -5,21 +5,26 @@
 
 A new session is entered the moment its answer arrives, before any message after the answer is processed; so no update
 or request of the agent comes too soon for it. Updates that come even before the answer wait in `UnknownSessionUpdates`.
+
+What the connection calls refers to the table weakly: see `remote_agent`.
 """
+
+# The private members of an agent and its sessions are private to this room.
+# pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from msgspec import Raw
 
-from accord.client.remote_session import LiveSession, RemoteSession, Reopening, SessionSetup
-from accord.client.remote_subagent import Homes, LiveSubagent
+from accord.client.remote_session import RemoteSession, Reopening, SessionSetup
+from accord.client.remote_subagent import RemoteSubagent, Subagents
 from accord.client.update_buffer import UnknownSessionUpdates
 from accord.errors import INVALID_REQUEST, METHOD_NOT_FOUND, NOT_FOUND, AccordError, PeerError, RequestError
 from accord.mistakes import check_path, check_sequence, check_text, wrong_type
@@ -27,9 +32,10 @@ from accord.schema import v1
 from accord.schema.base import Json, Model, Request, Unknown
 from accord.schema.capabilities import WATCH, Capabilities
 from accord.schema.sendable import check_meta, check_sendable
+from accord.services.service import SessionOf
 
 if TYPE_CHECKING:
-    from accord.client.live_agent import LiveAgent
+    from accord.client.remote_agent import RemoteAgent
     from accord.mcp.tool_server import ToolServer
 
 
@@ -41,73 +47,64 @@ RESUME_WITHIN = 60.0
 """Seconds that resuming or loading one session may take after the agent was restarted."""
 
 
-class TableEntry:
-    """An open session: `live` for the connection, `face` for the caller.
-
-    The face refers to its RemoteAgent, which `accord.open` ends when it is collected; so nothing here may hold a face.
-    """
-
-    def __init__(self, live: LiveSession, table: Sessions) -> None:
-        self.live = live
-        self._table = table
-        self._face: weakref.ref[RemoteSession] | None = None
-
-    @property
-    def face(self) -> RemoteSession:
-        """What the caller holds, the same object as long as they do."""
-        face = None if self._face is None else self._face()
-        if face is None:
-            owner = None if self._table.owner is None else self._table.owner()
-            face = RemoteSession(self.live, self._table, owner)
-            self._face = weakref.ref(face)
-        return face
-
-
 class Sessions:
     """The table of the open sessions of one agent, by their ids."""
 
-    def __init__(self, remote: LiveAgent) -> None:
-        self.owner: weakref.ref[object] | None = None
-        """The RemoteAgent, which lives as long as a face of a session."""
+    def __init__(self, remote: RemoteAgent) -> None:
+        self.open: dict[v1.SessionId, RemoteSession] = {}
+        self.early = UnknownSessionUpdates(remote._limits.early)
+        """The updates of sessions and subagents that are not known yet."""
+        self.tables: dict[v1.SessionId, Subagents] = {}
+        """The table that has each subagent, so that an update finds its subagent at once."""
         self._remote = remote
-        self._open: dict[v1.SessionId, TableEntry] = {}
-        self._early = UnknownSessionUpdates(remote.limits.early)
-        self._homes: Homes = {}
 
-    def faces(self) -> Mapping[v1.SessionId, RemoteSession]:
-        """The open sessions, as callers see them."""
-        return {session_id: session.face for session_id, session in self._open.items()}
+    def finder(self) -> SessionOf:
+        """The function with which services find the open session, or the subagent, with an id.
 
-    def find(self, session_id: v1.SessionId) -> LiveSession | LiveSubagent:
-        """The open session or the subagent with this id; raises RequestError for an unknown one."""
-        session = self._open.get(session_id)
-        if session is not None:
-            return session.live
-        subagent = self._subagent(session_id)
-        if subagent is None:
-            raise RequestError.not_found("Unknown session", sessionId=session_id)
-        return subagent
+        It raises RequestError for an unknown one. Like `receiver`, it refers to this table weakly.
+        """
+        this = weakref.ref(self)
 
-    def _subagent(self, session_id: v1.SessionId) -> LiveSubagent | None:
-        """The subagent with this id, of any of the open sessions."""
-        home = self._homes.get(session_id)
-        if home is not None and (known := home.find(session_id)) is not None:
-            return known
-        found = (session.live.subagents.find(session_id) for session in self._open.values())
-        return next((it for it in found if it is not None), None)
+        def find(session_id: v1.SessionId) -> RemoteSession | RemoteSubagent:
+            table = this()
+            found = None if table is None else table.open.get(session_id) or table._subagent(session_id)
+            if found is None:
+                raise RequestError.not_found("Unknown session", sessionId=session_id)
+            return found
 
-    def arrived(self, notification: v1.SessionNotification, params: bytes | Raw) -> None:
-        """Give an update to its session, or keep it until the session is known."""
-        update: Any = notification.update
-        session = self._open.get(notification.session_id)
-        if session is not None:
-            session.live.received(update, params)
+        return find
+
+    def receiver(self) -> Callable[[Any, bytes | Raw], None]:
+        """The function that the connection calls with each update."""
+        this = weakref.ref(self)
+
+        def received(notification: Any, params: bytes | Raw) -> None:
+            if (table := this()) is None:
+                return
+            session = table.open.get(notification.session_id)
+            if session is None:
+                table._received_elsewhere(notification, params)
+                return
+            session._received(notification.update, params)
             if notification.meta is not None and notification.meta.get(WATCH) is False:
-                self._ended_there(session.live, "which is watched no more")
-        elif (subagent := self._subagent(notification.session_id)) is not None:
-            subagent.received(update, params)
+                table._ended_there(session, "which is watched no more")
+
+        return received
+
+    def _received_elsewhere(self, notification: Any, params: bytes | Raw) -> None:
+        """Give an update to its subagent, or keep it until its session is known."""
+        if (subagent := self._subagent(notification.session_id)) is not None:
+            subagent._received(notification.update, params)
         else:
-            self._early.keep(notification.session_id, update, params)
+            self.early.keep(notification.session_id, notification.update, params)
+
+    def _subagent(self, session_id: v1.SessionId) -> RemoteSubagent | None:
+        """The subagent with this id, of any of the open sessions."""
+        table = self.tables.get(session_id)
+        if table is not None and (known := table.find(session_id)) is not None:
+            return known
+        found = (session._subagents.find(session_id) for session in self.open.values())
+        return next((it for it in found if it is not None), None)
 
     # Beginning
 
@@ -121,7 +118,7 @@ class Sessions:
     ) -> SessionSetup:
         """What a session is opened with; raises CapabilityMissing for what the agent does not accept."""
         folder = absolute(cwd)
-        if self._remote.is_here and folder.exists() and not folder.is_dir():
+        if self._remote._target.is_here and folder.exists() and not folder.is_dir():
             raise ValueError(f"cwd must be a folder, got the file {folder}")
         check_sequence("mcp_servers", "descriptions of MCP servers", mcp_servers)
         check_sequence("additional_directories", "paths", additional_directories)
@@ -160,7 +157,7 @@ class Sessions:
 
     def _described(self, cwd: Path, server: v1.McpServer | ToolServer) -> v1.McpServer:
         if not isinstance(server, Model | Unknown):
-            return self._remote.lend(server)
+            return self._remote._lend(server)
         check_sendable("mcp_servers", server)
         self._remote.peer.capabilities.require_for(server, f"the MCP server {getattr(server, 'name', '')}")
         from accord.client.mcp_config import handed_over
@@ -170,44 +167,44 @@ class Sessions:
     def _with_editor(self, setup: SessionSetup) -> SessionSetup:
         """The setup with a server of the client's files and terminals, if it lends them so; a fork gets its own."""
         kept = [server for server in setup.mcp_servers if setup.editor is None or server is not setup.editor[1]]
-        editor = self._remote.editor_server()
+        editor = self._remote._editor_server()
         if editor is None:
             return setup
         return setup._replace(mcp_servers=[*kept, editor[1]], editor=editor)
 
     async def begin(self, request: Request[OpenedT], setup: SessionSetup) -> RemoteSession:
         """Open a session whose id the agent chooses."""
-        await self._remote.ready()
-        posted = self._remote.post(request)
-        begun: asyncio.Future[TableEntry] = asyncio.get_running_loop().create_future()
+        await self._remote._restarter.ready()
+        posted = self._remote._post(request)
+        begun: asyncio.Future[RemoteSession] = asyncio.get_running_loop().create_future()
 
         def answered(result: OpenedT | Exception) -> None:
             if begun.done():
                 return
             if isinstance(result, Exception):
-                self._remote.failed("", result)
+                self._remote._failed("", result)
                 begun.set_exception(result)
             else:
                 session = self._enter(result.session_id, setup, is_new=True)
-                session.live.opened(result)
-                self._deliver_early(session.live)
+                session._opened(result)
+                self._deliver_early(session)
                 begun.set_result(session)
 
         posted.then(answered)
         try:
             with posted.awaited():
-                return (await begun).face
+                return await begun
         except asyncio.CancelledError:
             posted.abandon()
             if begun.done() and not begun.cancelled() and begun.exception() is None:
                 # The session was opened already, and its caller will never get it.
-                live = begun.result().live
-                self._remote.tasks.call(lambda: self.close(live), f"closing {live.id}")
+                session = begun.result()
+                self._remote._tasks.call(lambda: self.close(session), f"closing {session.id}")
             raise
 
     async def fork(
         self,
-        session: LiveSession,
+        session: RemoteSession,
         system_prompt: str | v1.SystemPrompt | None = None,
         meta: dict[str, Json] | None = None,
         cursor: v1.CursorId | None = None,
@@ -215,7 +212,7 @@ class Sessions:
     ) -> RemoteSession:
         """Copy a session under an id of its own, up to this cursor or all of it."""
         chosen = system_prompt_for(self._remote.peer.capabilities, system_prompt)
-        setup = self._with_editor(session.setup._replace(meta=meta))
+        setup = self._with_editor(session._setup._replace(meta=meta))
         if chosen is not None:
             setup = setup._replace(system_prompt=chosen)
         return await self.begin(
@@ -249,39 +246,38 @@ class Sessions:
         setup = self.setup(cwd, mcp_servers, additional_directories, system_prompt, meta)
         initial = self.initial_config(config)
         key = v1.SessionId(session_id)
-        if key in self._open:
+        if key in self.open:
             raise ValueError(f"session {session_id!r} is already open; close it before it is opened again")
         session = self._enter(key, setup, is_new=False)
-        self._deliver_early(session.live)
+        self._deliver_early(session)
         try:
-            session.live.opened(await self._remote.open_session(session.live.reopening(kind, initial)))
+            session._opened(await self._remote._open_session(session._reopening(kind, initial)))
             if kind is v1.LoadSessionRequest:
-                session.live.replayed()
+                session._replayed()
         except BaseException:
-            self._open.pop(key, None)
-            await session.live.ended()
+            self.open.pop(key, None)
+            await session._ended()
             raise
-        return session.face
-
-    def _enter(self, session_id: v1.SessionId, setup: SessionSetup, *, is_new: bool) -> TableEntry:
-        if self._remote.version == 1:
-            live = LiveSession(self._remote, session_id, setup)
-        else:
-            from accord.client.v2_session import LiveSessionV2
-
-            live = LiveSessionV2(self._remote, session_id, setup, is_new=is_new)
-        if setup.editor is not None:
-            setup.editor[0].belongs_to(live)
-        live.subagents.belong_to(self._homes, self._early.take)
-        for extension in self._remote.extensions:
-            if extension.overrides("fold"):
-                live.extension(extension)
-        session = self._open[session_id] = TableEntry(live, self)
         return session
 
-    def _deliver_early(self, session: LiveSession) -> None:
-        for update, params in self._early.take(session.id):
-            session.received(update, params)
+    def _enter(self, session_id: v1.SessionId, setup: SessionSetup, *, is_new: bool) -> RemoteSession:
+        if self._remote.version == 1:
+            session = RemoteSession(self._remote, session_id, setup)
+        else:
+            from accord.client.v2_session import V2Session
+
+            session = V2Session(self._remote, session_id, setup, is_new=is_new)
+        if setup.editor is not None:
+            setup.editor[0].belongs_to(session)
+        for extension in self._remote._client.extensions:
+            if extension.overrides("fold"):
+                session.extension(extension)
+        self.open[session_id] = session
+        return session
+
+    def _deliver_early(self, session: RemoteSession) -> None:
+        for update, params in self.early.take(session.id):
+            session._received(update, params)
 
     async def resume_all(self) -> tuple[list[RemoteSession], list[RemoteSession]]:
         """Resume or load every session after the agent was restarted; returns those that go on and those that are lost.
@@ -291,22 +287,21 @@ class Sessions:
         """
         kept: list[RemoteSession] = []
         lost: list[RemoteSession] = []
-        for session in list(self._open.values()):
-            live, face = session.live, session.face
+        for session in list(self.open.values()):
             try:
-                await self._resume(live)
+                await self._resume(session)
             except AccordError as error:
-                log.warning("session %s could not be resumed after the restart: %s", live.id, error)
-                self._open.pop(live.id, None)
-                await live.ended()
-                lost.append(face)
+                log.warning("session %s could not be resumed after the restart: %s", session.id, error)
+                self.open.pop(session.id, None)
+                await session._ended()
+                lost.append(session)
             else:
-                kept.append(face)
+                kept.append(session)
         return kept, lost
 
-    async def _resume(self, session: LiveSession) -> None:
+    async def _resume(self, session: RemoteSession) -> None:
         offers = self._remote.capabilities.sessions
-        watches = (session.setup.meta or {}).get(WATCH) is True  # it would miss what has happened meanwhile
+        watches = (session._setup.meta or {}).get(WATCH) is True  # it would miss what has happened meanwhile
         if (offers.resume and not watches) or not offers.load:
             try:
                 await self._reopen(session, v1.ResumeSessionRequest)
@@ -315,17 +310,17 @@ class Sessions:
                     raise
             else:
                 return
-        session.forget()
+        session._forget()
         await self._reopen(session, v1.LoadSessionRequest)
-        session.replayed()
+        session._replayed()
 
-    async def _reopen(self, session: LiveSession, kind: Reopening) -> None:
-        request = session.reopening(kind)
-        session.opened(await self._remote.open_session(request, timeout=RESUME_WITHIN, restarting=True))
+    async def _reopen(self, session: RemoteSession, kind: Reopening) -> None:
+        request = session._reopening(kind)
+        session._opened(await self._remote._open_session(request, timeout=RESUME_WITHIN, restarting=True))
 
     # Ending
 
-    async def close(self, session: LiveSession, meta: dict[str, Json] | None = None) -> dict[str, Json]:
+    async def close(self, session: RemoteSession, meta: dict[str, Json] | None = None) -> dict[str, Json]:
         """Close a session, at the agent as well if it can. It ends here also when the agent answers with an error."""
         answer: v1.CloseSessionResponse | None = None
         try:
@@ -335,42 +330,38 @@ class Sessions:
             if error.code != NOT_FOUND:  # an agent that does not know the session has closed it
                 raise
         finally:
-            if self._is_open(session):
-                del self._open[session.id]
-            await session.ended()
+            if self.open.get(session.id) is session:
+                del self.open[session.id]
+            await session._ended()
         return {} if answer is None else answer.meta or {}
-
-    def _is_open(self, session: LiveSession) -> bool:
-        open_session = self._open.get(session.id)
-        return open_session is not None and open_session.live is session
 
     async def deleted(self, session_id: v1.SessionId) -> None:
         """End a session here that the agent has deleted."""
-        if (session := self._open.pop(session_id, None)) is not None:
-            await session.live.ended()
+        if (session := self.open.pop(session_id, None)) is not None:
+            await session._ended()
 
     def failed(self, session_id: str, error: Exception) -> None:
         """Look at the error of a request for this session: one that was taken by another connection has ended here."""
-        session = self._open.get(v1.SessionId(session_id))
+        session = self.open.get(v1.SessionId(session_id))
         if session is not None and _was_taken(error):
-            self._ended_there(session.live, "which was taken elsewhere")
+            self._ended_there(session, "which was taken elsewhere")
 
-    def _ended_there(self, session: LiveSession, why: str) -> None:
+    def _ended_there(self, session: RemoteSession, why: str) -> None:
         """End a session here that is not open at the agent any more."""
-        session.is_open = False  # at once, because it may be loaded again now
-        del self._open[session.id]
-        self._remote.tasks.call(session.ended, f"ending {session.id}, {why}")
+        session._is_open = False  # at once, because it may be loaded again now
+        del self.open[session.id]
+        self._remote._tasks.call(session._ended, f"ending {session.id}, {why}")
 
     def connection_ended(self, error: Exception) -> None:
         """Tell every session that its connection has ended; a restarted agent may resume it."""
-        for session in list(self._open.values()):
-            session.live.connection_ended(error)
+        for session in list(self.open.values()):
+            session._connection_ended(error)
 
     async def end_all(self) -> None:
         """End every session here, because the connection has ended for good."""
-        while self._open:
-            _, session = self._open.popitem()
-            await session.live.ended()
+        while self.open:
+            _, session = self.open.popitem()
+            await session._ended()
 
 
 def _was_taken(error: Exception) -> bool:

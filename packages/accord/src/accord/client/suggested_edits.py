@@ -6,17 +6,19 @@ did not ask for is not sent: neither events of documents nor parts of the contex
 the agent chose of those that we offered, and `utf-16` if it chose none.
 """
 
+# The private members of an agent are private to this room.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self, cast
+from typing import TYPE_CHECKING, Any, Protocol, Self, cast
 
 import msgspec
 
-from accord.client.live_agent import LiveAgent
 from accord.documents.text_document import (
     DEFAULT,
     Edit,
@@ -34,6 +36,9 @@ from accord.schema import v1
 from accord.schema.base import Notification, Unknown
 from accord.schema.v1 import SessionId
 
+if TYPE_CHECKING:
+    from accord.client.remote_agent import RemoteAgent
+
 
 class Suggestions:
     """A suggestion session with an agent, for `async with`; `RemoteAgent.suggestions` makes it.
@@ -44,8 +49,8 @@ class Suggestions:
             print(suggestion.new_text)
     """
 
-    def __init__(self, live: LiveAgent, folder: Path, repository: v1.NesRepository | None) -> None:
-        self._session = LiveSuggestions(live, folder)
+    def __init__(self, remote: RemoteAgent, folder: Path, repository: v1.NesRepository | None) -> None:
+        self._session = LiveSuggestions(remote, folder)
         self._repository = repository
         self._documents: dict[str, OpenDocument] = {}
 
@@ -274,10 +279,10 @@ class Document(Protocol):
 class LiveSuggestions:
     """A suggestion session, from `nes/start` to `nes/close`."""
 
-    def __init__(self, live: LiveAgent, folder: Path) -> None:
+    def __init__(self, remote: RemoteAgent, folder: Path) -> None:
         self.folder = folder
         self.encoding: Encoding = DEFAULT
-        self._live = live
+        self._remote = remote
         self._id: SessionId | None = None
         self._wishes = v1.NesCapabilities()
         self._latest: _RequestedSuggestions | None = None
@@ -291,24 +296,24 @@ class LiveSuggestions:
 
     async def start(self, repository: v1.NesRepository | None) -> None:
         """Start the session; raises CapabilityMissing if the agent makes no suggestions."""
-        declared = self._live.answer.agent_capabilities
+        declared = self._remote._answer.agent_capabilities
         if declared.nes is None:
             raise CapabilityMissing("nes", "remote.suggestions()")
         self._wishes, self.encoding = declared.nes, self._agreed(declared.position_encoding)
         folder = self.folder.as_uri()
         request = v1.StartNesRequest(folder, [v1.WorkspaceFolder(folder, self.folder.name)], repository)
-        self._id = (await self._live.request(request)).session_id
+        self._id = (await self._remote.request(request)).session_id
 
     async def close(self) -> None:
         """End the session, and what the agent still works on."""
         session_id, self._id = self.id, None
-        await self._live.request(v1.CloseNesRequest(session_id), force=True)
+        await self._remote.request(v1.CloseNesRequest(session_id), force=True)
 
     def _agreed(self, encoding: str | None) -> Encoding:
         """The position encoding; ProtocolError for one that was not offered."""
         if encoding is None:
             return DEFAULT
-        offered = self._live.offered_encodings or [DEFAULT]
+        offered = self._remote._offered_encodings or [DEFAULT]
         if encoding not in offered:
             raise ProtocolError(
                 f"the agent counts positions in {encoding!r}, which was not offered; offered: {', '.join(offered)}"
@@ -329,7 +334,7 @@ class LiveSuggestions:
 
     async def send(self, notification: Notification) -> None:
         """Send a message of the session."""
-        await self._live.notify(notification, force=True)
+        await self._remote.notify(notification, force=True)
 
     def wanted(self, context: v1.NesSuggestContext | None) -> v1.NesSuggestContext | None:
         """What of this context the agent asked for, and no more of each than it wants."""
@@ -347,21 +352,21 @@ class LiveSuggestions:
         """Send a request for suggestions, which ends the one before."""
         if self._latest is not None:
             self._latest.withdraw()
-        await self._live.ready()
-        asked = self._latest = _RequestedSuggestions(self._live, document, request)
+        await self._remote._restarter.ready()
+        asked = self._latest = _RequestedSuggestions(self._remote, document, request)
         return await asked.suggestions()
 
 
 class _RequestedSuggestions:
     """One request for suggestions. Its answer is read even if no caller waits for it: each suggestion is settled."""
 
-    def __init__(self, live: LiveAgent, document: Document, request: v1.SuggestNesRequest) -> None:
-        self._live = live
+    def __init__(self, remote: RemoteAgent, document: Document, request: v1.SuggestNesRequest) -> None:
+        self._remote = remote
         self._document = document
         self._request = request
         self._is_withdrawn = False
         self._answer: asyncio.Future[v1.SuggestNesResponse | Exception] = asyncio.get_running_loop().create_future()
-        self._posted = live.peer.post(request, force=True)
+        self._posted = remote.peer.post(request, force=True)
         self._posted.then(self._answered)
 
     def withdraw(self) -> None:
@@ -398,4 +403,4 @@ class _RequestedSuggestions:
             suggestion_id = getattr(value, "id", None)
             if suggestion_id is not None:
                 told = v1.RejectNesNotification(self._request.session_id, suggestion_id, "cancelled")
-                self._live.peer.tell(told, force=True)
+                self._remote.peer.tell(told, force=True)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Generator
+from collections.abc import AsyncGenerator, Generator, Iterable
 from contextlib import contextmanager
 from typing import Any
 
@@ -218,6 +218,42 @@ def _is_plain(update: Any) -> bool:
     if not isinstance(update, CHUNKS) or update.meta is not None or not isinstance(update.content, updates.TextContent):
         return False
     return update.content.annotations is None and update.content.meta is None
+
+
+class UpdateListeners:
+    """Those who read the updates of one session or subagent outside of turns, each with a buffer."""
+
+    def __init__(self, limit: int) -> None:
+        self.buffers: list[UpdateBuffer] = []
+        self._limit = limit
+
+    def put(self, update: Any, size: int) -> None:
+        """Give everyone an update of this many bytes."""
+        for buffer in list(self.buffers):
+            try:
+                buffer.put(update, size)
+            except Overflow:
+                self.buffers.remove(buffer)  # it raises the error to its reader
+
+    async def read(self, earlier: Iterable[tuple[Any, int]] = (), *, is_open: bool) -> AsyncGenerator[Any]:
+        """Iterate over these updates and those to come, until `finish`."""
+        buffer = UpdateBuffer(None, self._limit)
+        for update, size in earlier:
+            buffer.put(update, size)
+        if not is_open:
+            buffer.finish()
+        self.buffers.append(buffer)
+        try:
+            while (update := await buffer.get()) is not None:
+                yield update
+        finally:
+            if buffer in self.buffers:
+                self.buffers.remove(buffer)
+
+    def finish(self) -> None:
+        """No more updates will come."""
+        for buffer in list(self.buffers):
+            buffer.finish()
 
 
 log = logging.getLogger("accord")

@@ -1,4 +1,4 @@
-"""`LiveSessionV2` and `LiveSubagentV2`: the sessions of an agent that speaks version 2. Callers hold the same faces.
+"""`V2Session`: the turns of a session whose agent speaks version 2.
 
     prompt ──▶ Reply ◀── receipt     `V2TurnTracker` decides where the turn begins and which `idle` ends it
     update ──▶ `V2TurnTracker`, then folded into `state` ──▶ `UpdateView` ──▶ every open turn, or `updates()`
@@ -21,19 +21,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Raw
 
-from accord.client.remote_session import LiveSession, SessionSetup
-from accord.client.remote_subagent import LiveSubagent, Subagents
+from accord.client.remote_session import RemoteSession, SessionSetup
 from accord.client.reply import Outcome, Reply
 from accord.client.update_buffer import UpdateBuffer
 from accord.client.v2_turn_tracker import IDLE, TrackedPrompt, V2TurnTracker, WorkEnd
 from accord.dialects.v2_as_v1 import UpdateView
-from accord.errors import INTERNAL_ERROR, REQUEST_CANCELLED, CapabilityMissing, Overflow, PeerError
+from accord.errors import INTERNAL_ERROR, REQUEST_CANCELLED, Overflow, PeerError
+from accord.mistakes import check_callable
 from accord.schema import codec, v1, v2
 from accord.schema.base import Json
-from accord.session import Message, Observer, Speaker, ToolCallState
+from accord.schema.sendable import check_meta
+from accord.session import Observer, Speaker
 
 if TYPE_CHECKING:
-    from accord.client.live_agent import LiveAgent
+    from accord.client.remote_agent import RemoteAgent
 
 log = logging.getLogger("accord")
 
@@ -66,79 +67,29 @@ class _OpenTurn:
         """The place of the prompt in the timeline, where it is shown before the agent tells it."""
 
 
-class LiveSubagentV2(LiveSubagent):
-    """A subagent of version 2 while its session is open here; its updates are read in the words of version 1."""
+class V2Session(RemoteSession):
+    """A `RemoteSession` of version 2."""
 
-    def __init__(self, table: Subagents, parent: LiveSession | LiveSubagent, subagent_id: v1.SessionId) -> None:
-        super().__init__(table, parent, subagent_id)
-        self._view = UpdateView()
-        self._replaced: tuple[Message, Message] | None = None
-        """The message that the present update has replaced, before and after."""
-        self._observers: list[Observer] = []
-        self.state.on_replacement(self._was_replaced)
+    _answers_are_receipts = True
+    _update_type = v2.SessionUpdate
 
-    def _take(self, update: Any, size: int) -> list[Any]:
-        self._replaced = None
-        self.state.add(update, size)
-        shown: list[Any] = self._view.read(update, self._replaced)
-        for each in shown or [None]:
-            for observer in list(self._observers):
-                observer(each)
-        return shown
-
-    def _was_replaced(self, before: Message, after: Message) -> None:
-        self._replaced = before, after
-
-    def on_change(self, observer: Observer) -> Callable[[], None]:
-        """Call `observer` after every update, with the update as readers get it; the result stops that."""
-        self._observers.append(observer)
-
-        def end() -> None:
-            if observer in self._observers:
-                self._observers.remove(observer)
-
-        return end
-
-    def fold(self, said: Any) -> ToolCallState:
-        """Add what a permission request says of a tool call to `state`."""
-        self.state.add(said)
-        return self.state.tool_calls.get(said.tool_call_id) or ToolCallState(said.tool_call_id)
-
-
-class LiveSessionV2(LiveSession):
-    """A session of version 2 while it is open here."""
-
-    answers_are_receipts = True
-    _subagent_type = LiveSubagentV2
-
-    def __init__(self, remote: LiveAgent, session_id: v1.SessionId, setup: SessionSetup, *, is_new: bool) -> None:
+    def __init__(self, remote: RemoteAgent, session_id: v1.SessionId, setup: SessionSetup, *, is_new: bool) -> None:
         super().__init__(remote, session_id, setup)
         self._tracker = V2TurnTracker(is_new=is_new)
         self._open: list[_OpenTurn] = []
         self._only: Reply | None = None
         """The only open turn, while nothing but that turn and the state has to know of its updates."""
-        self._view = UpdateView()
-        self._replaced: tuple[Message, Message] | None = None
-        """The message that the present update has replaced, before and after."""
-        self._observers: list[Observer] = []
-        self._stop_watching: Callable[[], None] | None = None
-        self._is_folding = False
-        self.state.on_replacement(self._was_replaced)
-
-    @property
-    def update_type(self) -> Any:
-        """The type of the session's updates on the wire."""
-        return v2.SessionUpdate
+        self._view = UpdateView(self.state)
 
     # Turns
 
     def _send(self, turn: Reply) -> None:
         # A prompt with a key of the caller may be another attempt, whose message is there already.
         is_shown_at_once = not self._open and turn._idempotency_key is None
-        peer = self.remote.peer
+        peer = self._remote.peer
         key = turn._idempotency_key = turn._idempotency_key or os.urandom(16).hex()
         posted = peer.post(v2.PromptRequest(self.id, turn._prompt, key, meta=turn._meta))
-        turn._sent(posted, UpdateBuffer(peer.connection.read_pause, self.remote.limits.reply))
+        turn._sent(posted, UpdateBuffer(peer.connection.read_pause, self._remote._limits.reply))
         opened = _OpenTurn(turn, self._tracker.sent(len(self.state)))
         self._open.append(opened)
         self._note_only()
@@ -154,7 +105,7 @@ class LiveSessionV2(LiveSession):
             if opened.copy is not None:
                 self.state.drop_prompt(opened.copy)
             self._close_turn(opened, _as_v1(result))
-            self.remote.failed(self.id, result)
+            self._remote._failed(self.id, result)
             return
         end = self._tracker.received_receipt(prompt, result.message_id, len(self.state))
         turn._was_inserted(result.message_id)
@@ -189,17 +140,17 @@ class LiveSessionV2(LiveSession):
             self._note_only()
         opened.turn._answered(result, ends_at)
         if isinstance(result, PeerError):
-            self.remote.failed(self.id, result)
+            self._remote._failed(self.id, result)
         if self._idle_waiters:
             self._settle()
 
     def _note_only(self) -> None:
         """Note whether the updates to come concern one turn alone, which is how most turns are."""
         first = self._open[0] if len(self._open) == 1 else None
-        is_simple = first is not None and not (first.kept or first.turn._keeps_wire or self._observers)
+        is_simple = first is not None and not (first.kept or first.turn._keeps_wire or self._view.observers)
         self._only = first.turn if first is not None and is_simple else None
 
-    def is_turn(self, turn: Reply) -> bool:
+    def _is_turn(self, turn: Reply) -> bool:
         """Whether the agent may still work on the turn's prompt."""
         return any(opened.turn is turn for opened in self._open)
 
@@ -210,8 +161,9 @@ class LiveSessionV2(LiveSession):
 
     # Cancelling
 
-    async def cancel(self, meta: dict[str, Json] | None = None) -> Outcome | None:
+    async def cancel(self, *, meta: dict[str, Json] | None = None) -> Outcome | None:
         """Cancel what the agent works on and all prompts, and wait for the end of the first one; None without one."""
+        check_meta("session.cancel(meta=...)", meta)
         turns = [*(opened.turn for opened in self._open), *self._late.waiting]
         if not turns:
             if self._tracker.is_working:
@@ -225,11 +177,11 @@ class LiveSessionV2(LiveSession):
         self._tell_to_cancel(meta)
         return await turns[0].cancel()
 
-    def cancel_turn(self, turn: Reply, meta: dict[str, Json] | None = None) -> None:
+    def _cancel_turn(self, turn: Reply, meta: dict[str, Json] | None = None) -> None:
         """Cancel one turn: withdraw its prompt, or stop the foreground work that it has become a part of."""
         opened = next((it for it in self._open if it.turn is turn), None)
         if opened is None:  # it waits for the agent's restart
-            self.send_cancel(meta)
+            self._send_cancel(meta)
             return
         is_waiting = opened.prompt.receipt is None
         if is_waiting:
@@ -240,12 +192,12 @@ class LiveSessionV2(LiveSession):
 
     def _tell_to_cancel(self, meta: dict[str, Json] | None = None) -> None:
         # prompt-lifecycle, Cancellation: the agent withdraws its own questions; those of background work stay open.
-        if self.remote.peer.connection.is_open:
-            self.remote.peer.tell(v2.CancelSessionNotification(self.id, meta=meta))
+        if self._remote.peer.connection.is_open:
+            self._remote.peer.tell(v2.CancelSessionNotification(self.id, meta=meta))
             if not self._tracker.is_working and any(it.prompt.receipt is not None for it in self._open):
                 # An agent owes no `idle` for work that it has not begun, or has ended without our noticing. It has
                 # heard of the cancellation when it answers what was sent after it, with a result or an error.
-                asked = self.remote.peer.post(v2.ListSessionsRequest(str(self.cwd)))
+                asked = self._remote.peer.post(v2.ListSessionsRequest(str(self.cwd)))
                 asked.then(lambda _: self._cancelled_without_work())
         self.state.cancel_unfinished()
 
@@ -257,28 +209,14 @@ class LiveSessionV2(LiveSession):
             self._tracker.dropped(opened.prompt)
             self._close_turn(opened, v1.PromptResponse("cancelled"))
 
-    def send_cancel(self, meta: dict[str, Json] | None = None) -> None:  # noqa: ARG002
+    def _send_cancel(self, meta: dict[str, Json] | None = None) -> None:  # noqa: ARG002
         """Cancel the prompts that wait for the agent's restart."""
         for turn in self._late.take():
             turn._answered(v1.PromptResponse("cancelled"))
 
-    async def cancel_tool_call(self, tool_call_id: v1.ToolCallId) -> None:
-        """Ask the agent to cancel one tool call; raises CapabilityMissing unless it offers that."""
-        call = self.state.tool_calls.get(tool_call_id)
-        if call is None or not call.can_cancel:
-            raise CapabilityMissing("capabilities.cancel of the tool call", f"cancelling {tool_call_id!r}")
-        await self.remote.request(v2.CancelToolCallRequest(self.id, tool_call_id))
-
-    async def cancel_terminal(self, terminal_id: v1.TerminalId) -> None:
-        """Ask the agent to end the command of a terminal; raises CapabilityMissing unless it offers that."""
-        terminal = self.state.terminals.get(terminal_id)
-        if terminal is None or not terminal.can_cancel:
-            raise CapabilityMissing("capabilities.cancel of the terminal", f"cancelling {terminal_id!r}")
-        await self.remote.request(v2.CancelTerminalRequest(self.id, terminal_id))
-
     # Updates
 
-    def received(self, update: Any, params: bytes | Raw) -> None:
+    def _received(self, update: Any, params: bytes | Raw) -> None:
         """Take an update of this session, with the JSON of its notification's params."""
         size = len(params) if params.__class__ is bytes else len(memoryview(params))
         turn = self._only
@@ -325,7 +263,7 @@ class LiveSessionV2(LiveSession):
         """Take an update for any number of open turns."""
         ended = self._tracker.received(update, len(self.state))
         try:
-            shown = self._fold(update, size)
+            shown = self._view.fold(update, size)
             if (only := self._only) is not None:
                 for each in shown:
                     self._give(only, each, size)
@@ -333,7 +271,7 @@ class LiveSessionV2(LiveSession):
                 self._deliver(shown, size, params)
             else:
                 for each in shown:
-                    (self._tell_listeners if self._listeners else self._keep_outside)(each, size)
+                    self._received_outside(each, size)
         finally:  # an observer that raises must not leave a turn without its end
             self._received_end(ended)
 
@@ -348,52 +286,17 @@ class LiveSessionV2(LiveSession):
         if self._idle_waiters and self._tracker.activity == IDLE:
             self._settle()
 
-    def _fold(self, update: Any, size: int) -> list[Any]:
-        """Fold an update into the state; returns what readers get for it."""
-        self._replaced = None
-        self._is_folding = True
-        try:
-            self.state.add(update, size)
-        finally:
-            self._is_folding = False
-        shown = self._view.read(update, self._replaced)
-        if self._observers:
-            for each in shown or [None]:
-                self._tell_observers(each)
-        return shown
-
-    def _was_replaced(self, before: Message, after: Message) -> None:
-        self._replaced = before, after
-
     def on_change(self, observer: Observer) -> Callable[[], None]:
-        """Call `observer` after every change of the state, with the update as readers get it."""
-        self._observers.append(observer)
+        """Call `observer` after every change of `state`, with the update or None; call the result to stop it."""
+        check_callable("session.on_change()", observer)
+        end = self._view.on_change(observer)
         self._note_only()
-        if self._stop_watching is None:
-            self._stop_watching = self.state.on_change(self._state_changed)
 
-        def end() -> None:
-            if observer in self._observers:
-                self._observers.remove(observer)
-                self._note_only()
-            if not self._observers and self._stop_watching is not None:
-                self._stop_watching()
-                self._stop_watching = None
+        def stop() -> None:
+            end()
+            self._note_only()
 
-        return end
-
-    def _state_changed(self, _: object) -> None:
-        if self._observers and not self._is_folding:
-            self._tell_observers(None)
-
-    def _tell_observers(self, update: Any) -> None:
-        for observer in list(self._observers):
-            observer(update)
-
-    def fold(self, said: Any) -> ToolCallState:
-        """Add what a permission request says of a tool call to `state`."""
-        self.state.add(said)
-        return self.state.tool_calls.get(said.tool_call_id) or ToolCallState(said.tool_call_id)
+        return stop
 
     def _deliver(self, shown: list[Any], size: int, params: bytes | Raw) -> None:
         """Give an update to the open turns that it belongs to, and keep it for those that it may belong to."""
@@ -423,7 +326,7 @@ class LiveSessionV2(LiveSession):
         opened.kept.clear()
         self._note_only()
 
-    def current_turns(self) -> Sequence[Reply]:
+    def _current_turns(self) -> Sequence[Reply]:
         """The turns that updates belong to now: all that are open."""
         return [opened.turn for opened in self._open]
 
@@ -435,37 +338,37 @@ class LiveSessionV2(LiveSession):
 
     # Life
 
-    def forget(self) -> None:
+    def _forget(self) -> None:
         """Forget what was said and done, before the agent replays it."""
-        super().forget()
+        super()._forget()
         self._view.clear()
 
-    def opened(self, response: Any) -> None:
+    def _opened(self, response: Any) -> None:
         """Take the settings that the agent opened the session with."""
         self.state.set_config(response.config_options)
         if response.available_commands:
             self.state.add(v2.AvailableCommandsUpdate(response.available_commands))
-        self.meta = response.meta or {}
-        self.is_open = True
+        self._meta = response.meta or {}
+        self._is_open = True
 
-    def replayed(self) -> None:
+    def _replayed(self) -> None:
         """The agent has answered the request for a replay; warn if it did not say that the replay is complete."""
         if self.state.history_length is None:
             log.warning("%s did not say where the replay of session %s ends: it may be cut off", self.agent, self.id)
 
-    def connection_ended(self, error: Exception) -> None:
+    def _connection_ended(self, error: Exception) -> None:
         """Fail the turns whose prompts the agent had taken; the others have failed with their requests."""
         self._tracker.drop_all()
         for opened in list(self._open):
             self._close_turn(opened, error)
 
-    async def ended(self) -> None:
+    async def _ended(self) -> None:
         """End here: the session was closed, or its connection has ended for good."""
         self._turns.extend(opened.turn for opened in self._open)
         self._open.clear()
         self._note_only()
         self._tracker.drop_all()
-        await super().ended()
+        await super()._ended()
 
 
 def _result_of(end: WorkEnd) -> v1.PromptResponse | PeerError:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 
 from msgspec import UNSET
 
 from accord.schema import v1, v2
 from accord.schema.base import Unknown
-from accord.session import Message, Speaker
+from accord.session import Message, Observer, SessionState, Speaker
 
 # Whole messages of version 2, for those who read updates one by one: they get chunks, as in version 1. PURE.
 #
@@ -35,20 +36,67 @@ REMEMBERED = 10_000
 
 
 class UpdateView:
-    """The updates of one session, as readers see them."""
+    """The updates of one session, as readers and observers of its state see them."""
 
-    def __init__(self) -> None:
+    def __init__(self, state: SessionState) -> None:
+        self._state = state
         self._begun: dict[tuple[str, str], None] = {}
         """The messages that have begun, by speaker and id."""
         self.last: tuple[str, str] | None = None
         """What was noted last, which the next chunk most likely continues."""
+        self.observers: list[Observer] = []
+        self._stop_watching: Callable[[], None] | None = None
+        self._is_folding = False
+        self._replaced: tuple[Message, Message] | None = None
+        """The message that the present update has replaced, before and after."""
+        state.on_replacement(self._was_replaced)
+
+    def fold(self, update: Any, size: int) -> list[Any]:
+        """Fold an update into the state, and return what readers get for it."""
+        self._replaced = None
+        self._is_folding = True
+        try:
+            self._state.add(update, size)
+        finally:
+            self._is_folding = False
+        shown = self._read(update, self._replaced)
+        if self.observers:
+            for each in shown or [None]:
+                self._tell_observers(each)
+        return shown
+
+    def _was_replaced(self, before: Message, after: Message) -> None:
+        self._replaced = before, after
+
+    def on_change(self, observer: Observer) -> Callable[[], None]:
+        """Call `observer` after every change of the state, with the update as readers get it; the result stops it."""
+        self.observers.append(observer)
+        if self._stop_watching is None:
+            self._stop_watching = self._state.on_change(self._state_changed)
+
+        def end() -> None:
+            if observer in self.observers:
+                self.observers.remove(observer)
+            if not self.observers and self._stop_watching is not None:
+                self._stop_watching()
+                self._stop_watching = None
+
+        return end
+
+    def _state_changed(self, _: object) -> None:
+        if not self._is_folding:
+            self._tell_observers(None)
+
+    def _tell_observers(self, update: Any) -> None:
+        for observer in list(self.observers):
+            observer(update)
 
     def clear(self) -> None:
         """Forget everything, before a replay from the start."""
         self._begun.clear()
         self.last = None
 
-    def read(self, update: v2.SessionUpdate, replaced: tuple[Message, Message] | None) -> list[Any]:
+    def _read(self, update: v2.SessionUpdate, replaced: tuple[Message, Message] | None) -> list[Any]:
         """What readers get for this update, which the session's state has folded already.
 
         `replaced` is a message before and after, if the update has replaced what it said.

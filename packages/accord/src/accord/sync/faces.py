@@ -443,6 +443,14 @@ class RemoteSubagent(Face[remote_subagent.RemoteSubagent]):
         """The id of the session, or of the subagent, that has started it."""
         self.state: SessionState = SessionState(self._portal, held.state, self._session)
         """What it has said and done so far: messages, tool calls, plan."""
+        self.agent: str = held.agent
+        """The name of its session's agent."""
+        self.program: str = held.program
+        """What its session's agent is, however it calls itself."""
+        self.cwd: Path = held.cwd
+        """The folder of its session, in which its files are; `reported_cwd` is what its agent says."""
+        self.roots: Roots = held.roots
+        """The folders of its session: its files should be in them."""
 
     @property
     def title(self) -> str | None:
@@ -455,9 +463,9 @@ class RemoteSubagent(Face[remote_subagent.RemoteSubagent]):
         return self._portal.read(lambda: self._held.description)
 
     @property
-    def cwd(self) -> str | None:
+    def reported_cwd(self) -> str | None:
         """The folder that it works in, as its agent says; None for the folder of its session."""
-        return self._portal.read(lambda: self._held.cwd)
+        return self._portal.read(lambda: self._held.reported_cwd)
 
     @property
     def status(self) -> str | None:
@@ -498,6 +506,10 @@ class RemoteSubagent(Face[remote_subagent.RemoteSubagent]):
         """Call `observer` after every change of `state`, with the update or None; call the result to stop it."""
         held = self._portal.read(lambda: self._held.on_change(observer))
         return lambda: self._portal.read(held)
+
+    def tool_call(self, tool_call_id: v1.ToolCallId) -> ToolCallState | None:
+        """The tool call with this id, as it stands; None if the id is unknown."""
+        return self._portal.read(lambda: self._held.tool_call(tool_call_id))
 
     def markdown(self) -> str:
         """What it has said and done as Markdown."""
@@ -555,6 +567,11 @@ class RemoteSession(Face[remote_session.RemoteSession]):
     def is_open(self) -> bool:
         """Whether the session can be prompted: it was not closed, and its connection has not ended for good."""
         return self._portal.read(lambda: self._held.is_open)
+
+    @property
+    def program(self) -> str:
+        """What the session's agent is, however it calls itself: its program, its URL's origin, or its module."""
+        return self._portal.read(lambda: self._held.program)
 
     @overload
     def prompt(
@@ -647,7 +664,7 @@ class RemoteSession(Face[remote_session.RemoteSession]):
 
     @property
     def is_busy(self) -> bool:
-        """Whether the agent works on a prompt."""
+        """Whether the agent works on a prompt, or will when it has been restarted."""
         return self._portal.read(lambda: self._held.is_busy)
 
     def cancel(self, *, meta: dict[str, Json] | None = None) -> Outcome | None:
@@ -678,6 +695,10 @@ class RemoteSession(Face[remote_session.RemoteSession]):
         """
         self._portal.wait(lambda: self._held.cancel_terminal(terminal_id), self._session)
 
+    def close_questions(self) -> None:
+        """Answer this session's open questions to the user with `cancelled`: a later answer does not count."""
+        self._portal.read(self._held.close_questions)
+
     def updates(self) -> Iterator[updates.Update]:
         """Iterate over the updates outside of a turn, until the session is closed or its connection ends.
 
@@ -703,10 +724,6 @@ class RemoteSession(Face[remote_session.RemoteSession]):
     def markdown(self) -> str:
         """The conversation as Markdown."""
         return self._portal.read(self._held.markdown)
-
-    def close_questions(self) -> None:
-        """Answer this session's open questions to the user with `cancelled`: a later answer does not count."""
-        self._portal.read(self._held.close_questions)
 
     def _repr_markdown_(self) -> str:
         """What a notebook shows: `markdown()` without raw HTML and images, which the agent could abuse there."""
@@ -928,11 +945,8 @@ class RemoteAgent(Face[remote_agent.RemoteAgent]):
 
     def __init__(self, portal: Portal, held: remote_agent.RemoteAgent, session: str | None = None) -> None:
         super().__init__(portal, held, session)
-
-    @property
-    def version(self) -> int:
+        self.version: int = held.version
         """The version of the protocol that the connection speaks: 1 or 2."""
-        return self._portal.read(lambda: self._held.version)
 
     @property
     def info(self) -> v1.Implementation | None:
