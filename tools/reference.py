@@ -318,7 +318,7 @@ HANDED_OUT = {"RemoteAgent", "RemoteSession", "RemoteSubagent", "Reply", "Sugges
 
 
 def is_made_by_us(public: Public, init: ast.FunctionDef) -> bool:
-    """Whether only Accord makes such objects: handed out, or the first argument is of a class of ours without a page."""
+    """Whether only Accord makes such objects: handed out, or the first argument is of a class without a page."""
     if public.value.__name__ in HANDED_OUT:
         return True
     arguments = [it for it in (*init.args.posonlyargs, *init.args.args) if it.arg != "self"]

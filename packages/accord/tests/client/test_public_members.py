@@ -25,8 +25,8 @@ MEMBERS = {
         set_mode set_model set_config set_title fork close
     """,
     "RemoteSubagent": """
-        id parent_id title description agent program cwd roots reported_cwd status stop_reason error usage state text subagents updates on_change
-        tool_call fold markdown can_cancel cancel
+        id parent_id agent program cwd roots title description reported_cwd status stop_reason error usage state
+        text subagents updates on_change tool_call fold markdown can_cancel cancel
     """,
     "Reply": "prompt idempotency_key inserted wire with_subagents text iter_text changes done cancelled cancel "
     "request_cancel",

@@ -93,10 +93,10 @@ async def test_a_task_that_reads_updates_keeps_its_agent_open(quick_agent, recwa
     await opened.wait()
     gc.collect()
     assert [str(it.message) for it in recwarn] == []
-    with pytest.warns(ResourceWarning, match="after `accord.open`"):
-        task_named("reader").cancel()
-        await eventually(lambda: task_named("reader") is None)
-        gc.collect()
+    task_named("reader").cancel()
+    await eventually(lambda: task_named("reader") is None)
+    gc.collect()
+    assert "after `accord.open`" in str(recwarn.pop(ResourceWarning).message)
     await eventually(lambda: is_gone(agent.pid))
 
 

@@ -566,8 +566,8 @@ class RemoteSession:
         if update.__class__ in V1_ONLY:
             update = self.state.as_read(update)
         self.state.add(update, size)
-        if self._turns:
-            turn = self._turns[0]
+        if turns := self._turns:
+            turn = turns[0]
             try:
                 turn._unread.put(codec.update_json(params) if turn._keeps_wire else update, size)
             except Overflow as overflow:

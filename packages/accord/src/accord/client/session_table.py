@@ -81,8 +81,9 @@ class Sessions:
         def received(notification: Any, params: bytes | Raw) -> None:
             if (table := this()) is None:
                 return
-            session = table.open.get(notification.session_id)
-            if session is None:
+            try:
+                session = table.open[notification.session_id]
+            except KeyError:
                 table._received_elsewhere(notification, params)
                 return
             session._received(notification.update, params)
