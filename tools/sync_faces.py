@@ -102,12 +102,11 @@ PROXY_TWINS = (
 
 LEFT_OUT = {
     "RemoteAgent": {"peer", "extension"},  # coroutines everywhere; `request`, `notify` and `on` reach the low level
-    "RemoteSession": {"extension"},
+    "RemoteSession": {"extension", "fold"},
     "SessionState": {  # what fills a state is for its connection
         "add", "add_all", "add_prompt", "end_turn", "cancel_unfinished", "set_modes", "set_config", "set_mode", "clear",
         "add_prompt_copy", "name_prompt", "drop_prompt", "refuse", "show_latest_plan", "forget", "drain",
     },
-    "RemoteSession": {"fold"},  # for services
     "RemoteSubagent": {"fold"},
     "Turn": {"context"},  # the low level has coroutines everywhere
     "Login": {"context"},

@@ -17,11 +17,11 @@ MEMBERS = {
         peer version info name meta capabilities auth_methods open_sessions login login_method logout
         auth_status new_session options load resume watch sessions delete archive unarchive status set_title
         providers set_provider disable_provider suggestions
-        request notify request_raw notify_raw on closed close kill stderr_tail
+        request notify request_raw notify_raw on closed close kill stderr_tail extension
     """,
     "RemoteSession": """
         id cwd roots state meta agent program is_open prompt is_busy idle cancel cancel_tool_call cancel_terminal
-        updates subagents on_change on tool_call fold markdown close_questions
+        updates subagents on_change on extension tool_call fold markdown close_questions
         set_mode set_model set_config set_title fork close
     """,
     "RemoteSubagent": """
