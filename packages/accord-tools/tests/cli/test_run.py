@@ -120,8 +120,15 @@ def test_max_turns_stops_an_agent_that_goes_on_using_tools(user: Any) -> None:
     user.write("steps.py", STEPS)
     stopped = user.accord("run", "long", "--max-turns", "2", "--", "steps.py")
     assert (stopped.returncode, stopped.stdout) == (4, "")
-    assert "accord run: the agent is stopped after --max-turns 2\n" in stopped.stderr
+    assert "accord run: the agent was stopped by --max-turns 2\n" in stopped.stderr
     assert user.said("run", "short", "--max-turns", "2", "--", "steps.py") == "done\n"
+
+
+def test_the_result_says_which_limit_of_the_budget_stopped_the_agent(user: Any) -> None:
+    user.write("steps.py", STEPS)
+    stopped = user.accord("run", "long", "--max-time", "1", "--json", "--", "steps.py")
+    result = json.loads(stopped.stdout.splitlines()[-1])
+    assert (stopped.returncode, result["stopReason"], result["exceeded"]) == (4, "cancelled", "max_time")
 
 
 def test_a_turn_that_fails_says_how_to_go_on(user: Any) -> None:
@@ -195,6 +202,7 @@ def test_no_pipe_and_no_file_is_no_part_of_the_prompt(bench: Bench, stdin: int |
         (["--mode", "fly"], "--mode fly: the agent has no mode 'fly'; it has ask, code"),
         (["--model", "xl"], "--model xl: the agent has no model 'xl'; did you mean l? It has s, l"),
         (["--attach", "no.png"], "--attach no.png: no such file"),
+        (["--max-cost", "free"], "argument --max-cost: must be a positive number, got 'free'"),
         (["--max-turns", "0"], "argument --max-turns: must be a whole number from 1 on, got '0'"),
         (["--set", "slow=true"], "--set slow=true: the agent has no config option 'slow'; it has fast"),
         (["--set", "fast=perhaps"], "--set fast=perhaps: 'fast' has no value 'perhaps'; it has true, false"),

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from accord.agent.tool import Tool as Tool
     from accord.agent.turn import SentMessage as SentMessage, Turn as Turn
     from accord.agent.user_questions import Decision as Decision, Elicited as Elicited, ElicitedUrl as ElicitedUrl
+    from accord.client.budget import Budget as Budget, BudgetQuestion as BudgetQuestion
     from accord.client.client import Client as Client
     from accord.client.connect import (
         connect as connect,
@@ -126,6 +127,7 @@ _HOMES = homes_of(
         "agent.tool": "Tool",
         "agent.turn": "SentMessage Turn",
         "agent.user_questions": "Decision Elicited ElicitedUrl",
+        "client.budget": "Budget BudgetQuestion",
         "client.client": "Client",
         "client.connect": "connect open",
         "client.mcp_config": "load_mcp_servers",

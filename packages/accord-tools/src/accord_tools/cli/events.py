@@ -113,7 +113,9 @@ class Events(View):
         from accord.schema import codec
 
         usage = {} if outcome.usage is None else {"usage": codec.plain(outcome.usage)}
-        await self._print({"type": "result", "stopReason": outcome.stop_reason, "sessionId": session.id, **usage})
+        exceeded = {} if outcome.exceeded is None else {"exceeded": outcome.exceeded}
+        result = {"type": "result", "stopReason": outcome.stop_reason, "sessionId": session.id}
+        await self._print({**result, **exceeded, **usage})
 
     async def failed(self, error: AccordError) -> None:
         """Print the error that ended the turn."""

@@ -29,7 +29,7 @@ from accord_tools.cli.agent_options import agent_arguments, protocol_versions
 from accord_tools.cli.console import output_error, print_error
 from accord_tools.cli.exit_codes import ENDED_WELL, INTERRUPTED, UNWRITABLE, OutputLost, WrongUsage
 from accord_tools.cli.permission_options import NON_INTERACTIVE, permission_arguments, policy_of
-from accord_tools.cli.session_options import prepare_session, read_mcp_file, session_arguments
+from accord_tools.cli.session_options import budget_arguments, prepare_session, read_mcp_file, session_arguments
 from accord_tools.cli.trace_options import trace_arguments
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ exit codes:
   1    the agent failed, or its answer does not fit --schema
   2    wrong usage
   3    a timeout passed
-  4    the turn ended for another reason (max_tokens, refusal, ...)
+  4    the turn ended for another reason (max_tokens, refusal, --max-cost, ...)
   5    standard output or standard error could not be written
   6    permission was refused, with --non-interactive fail
   130  interrupted
@@ -214,12 +214,7 @@ def _permission_options(group: argparse._ArgumentGroup) -> None:  # pyright: ign
 
 def _limit_options(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
     group.add_argument("--timeout", metavar="S", type=_seconds, help="stop after this many seconds in total")
-    group.add_argument(
-        "--max-turns",
-        metavar="N",
-        type=_rounds,
-        help="stop the agent when it begins to use tools after N rounds of them; the exit code is then 4",
-    )
+    budget_arguments(group)
     group.add_argument(
         "--start-timeout",
         metavar="S",
@@ -242,12 +237,6 @@ def _seconds(text: str) -> float:
         if 0 <= (seconds := float(text)) < float("inf"):
             return seconds
     raise argparse.ArgumentTypeError(f"must be a number of seconds from 0 on, got {text!r}")
-
-
-def _rounds(text: str) -> int:
-    if text.isdecimal() and int(text) > 0:
-        return int(text)
-    raise argparse.ArgumentTypeError(f"must be a whole number from 1 on, got {text!r}")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Coroutine, Generator, Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from accord import AccordError, Timeout, updates
+from accord import AccordError, Timeout
 from accord.mistakes import ForgottenAwaits
 from accord.printable import label, printable
 from accord.program import on_signals
@@ -26,7 +26,7 @@ from accord_tools.cli.console import print_error
 from accord_tools.cli.exit_codes import ENDED_WELL, INTERRUPTED, REFUSED, STOPPED, WrongUsage, exit_code, one_line
 from accord_tools.cli.login import log_in
 from accord_tools.cli.permission_options import run_client, supported_servers
-from accord_tools.cli.session_options import chosen_session, remember_session
+from accord_tools.cli.session_options import budget_of, chosen_session, remember_session, stopped_by
 from accord_tools.cli.trace_options import recorded_trace
 from accord_tools.cli.view import Opened
 from accord_tools.presentation.styled_text import Paragraph
@@ -77,38 +77,6 @@ def interrupts() -> Generator[Interrupts]:
 
 
 def _nothing() -> None: ...
-
-
-class ToolRounds:
-    """Counts the rounds in which an agent uses tools, and stops it at the first beyond the most.
-
-    Tool calls that overlap are of one round: a model asks for them at once, and goes on with all of their results.
-    """
-
-    def __init__(self, most: int, stop: Callable[[], object], note: Callable[[str], None]) -> None:
-        self._most = most
-        self._stop = stop
-        self._note = note
-        self._seen: set[str] = set()
-        self._running: set[str] = set()
-        self._count = 0
-
-    def see(self, update: object) -> None:
-        """Count a change of the session, if it is of a tool call."""
-        if not isinstance(update, updates.ToolCallUpdate):
-            return
-        call = update.tool_call_id
-        is_new = call not in self._seen
-        if is_new and not self._running:
-            self._count += 1
-            if self._count == self._most + 1:
-                self._note(f"accord run: the agent is stopped after --max-turns {self._most}")
-                self._stop()
-        self._seen.add(call)
-        if update.status in ("completed", "failed", "cancelled"):
-            self._running.discard(call)
-        elif is_new:
-            self._running.add(call)
 
 
 # The last line
@@ -352,7 +320,7 @@ class TurnRunner:
     # The prompt
 
     async def _turn(self, remote: RemoteAgent, session: RemoteSession, lent: RunClient) -> Outcome:
-        options, view = self._options, self._view
+        options, view, budget = self._options, self._view, budget_of(self._options)
         await view.opened(Opened(session, remote.info, remote.version))
         prompt: Callable[..., Any] = session.prompt  # gives another type with a schema than without
         typed = prompt(
@@ -361,15 +329,13 @@ class TurnRunner:
             idle_timeout=options.idle_timeout or None,
             wire=view.keeps_wire,
             subagents=view.shows_subagents,
+            budget=budget,
             output=options.schema,
         )
         reply: Reply = typed.reply if options.schema else typed
         # The state tells of each update once, as it came; the session tells what readers get for it.
         watched = session.state if view.keeps_wire else session
         stop_watching = watched.on_change(view.question_order.arrived)
-        stop_counting = _nothing
-        if options.max_turns is not None:
-            stop_counting = session.on_change(ToolRounds(options.max_turns, reply.request_cancel, view.note).see)
         if lent.refusals is not None:
             lent.refusals.end_turn = reply.request_cancel
         ending = asyncio.create_task(self._close_questions(session, reply))
@@ -384,9 +350,10 @@ class TurnRunner:
         finally:
             view.question_order.over()
             stop_watching()
-            stop_counting()
             ending.cancel()
         await view.ended(session, outcome)
+        if (option := stopped_by(outcome, budget)) is not None:
+            view.note(f"accord run: the agent was stopped by {option}")
         return outcome
 
     @contextmanager

@@ -22,7 +22,7 @@ from accord_tools.cli.agent_options import chosen_agent
 from accord_tools.cli.exit_codes import WrongUsage
 
 if TYPE_CHECKING:
-    from accord import RemoteAgent, RemoteSession, v1
+    from accord import Budget, Outcome, RemoteAgent, RemoteSession, v1
     from accord_tools.configuration.last_sessions import KnownSession
 
 LISTED = 5
@@ -134,6 +134,55 @@ def session_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGrou
     group.add_argument("--mcp", metavar="FILE", help="a JSON file with MCP servers for the session")
     login_argument(group)
     return group
+
+
+def budget_arguments(group: argparse._ActionsContainer) -> None:  # pyright: ignore[reportPrivateUsage]
+    """Add the limits of a turn, past which the agent is stopped."""
+    group.add_argument(
+        "--max-cost",
+        metavar="COST",
+        type=_positive,
+        help="stop the agent past this cost of a turn, in the currency that it reports",
+    )
+    group.add_argument(
+        "--max-turns",
+        metavar="N",
+        type=_rounds,
+        help="stop the agent when it begins to use tools after N rounds of them",
+    )
+    group.add_argument(
+        "--max-time", metavar="S", type=_positive, help="stop the agent this many seconds after a prompt"
+    )
+
+
+def _positive(text: str) -> float:
+    with suppress(ValueError):
+        if 0 < (number := float(text)) < float("inf"):
+            return number
+    raise argparse.ArgumentTypeError(f"must be a positive number, got {text!r}")
+
+
+def _rounds(text: str) -> int:
+    if text.isdecimal() and int(text) > 0:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"must be a whole number from 1 on, got {text!r}")
+
+
+def budget_of(options: argparse.Namespace) -> Budget | None:
+    """The budget of each turn; None if no limit is given."""
+    limits = {name: getattr(options, name) for name in ("max_cost", "max_turns", "max_time")}
+    if all(most is None for most in limits.values()):
+        return None
+    from accord import Budget
+
+    return Budget(**limits)
+
+
+def stopped_by(outcome: Outcome, budget: Budget | None) -> str | None:
+    """The option that stopped the turn, with its value; None if none did."""
+    if outcome.exceeded is None or budget is None:
+        return None
+    return f"--{outcome.exceeded.replace('_', '-')} {budget.limits[outcome.exceeded]:g}"
 
 
 def login_argument(group: argparse._ActionsContainer) -> None:  # pyright: ignore[reportPrivateUsage]

@@ -36,6 +36,7 @@ from accord.schema.sendable import check_meta, content_block
 from accord.session import Observer, SessionState, ToolCallState, choices_of, updates
 
 if TYPE_CHECKING:
+    from accord.client.budget import Budget
     from accord.client.lent_tools import EditorServer
     from accord.client.remote_agent import RemoteAgent
     from accord.client.typed_answer import TypedReply
@@ -154,6 +155,7 @@ class RemoteSession:
         meta: dict[str, Json] | None = None,
         subagents: bool = False,
         idempotency_key: str | None = None,
+        budget: Budget | None = None,
         output: None = None,
     ) -> Reply: ...
     @overload
@@ -167,6 +169,7 @@ class RemoteSession:
         meta: dict[str, Json] | None = None,
         subagents: bool = False,
         idempotency_key: str | None = None,
+        budget: Budget | None = None,
         output: type[T],
     ) -> TypedReply[T]: ...
     @overload
@@ -180,6 +183,7 @@ class RemoteSession:
         meta: dict[str, Json] | None = None,
         subagents: bool = False,
         idempotency_key: str | None = None,
+        budget: Budget | None = None,
         output: Any,
     ) -> TypedReply[Any]: ...
     def prompt(
@@ -192,6 +196,7 @@ class RemoteSession:
         meta: dict[str, Json] | None = None,
         subagents: bool = False,
         idempotency_key: str | None = None,
+        budget: Budget | None = None,
         output: Any = None,
     ) -> Reply | TypedReply[Any]:
         """Send a prompt now; the `Reply` can be iterated, awaited or ignored.
@@ -200,7 +205,8 @@ class RemoteSession:
         accepts: as an image, as its contents, or as a link. With `mentions`, files of the session's folders that a text
         names as `@path` are sent too. A block that the agent did not declare raises `CapabilityMissing`. `timeout`
         limits the whole turn, `idle_timeout` the time without a message from the agent, both in seconds; past one of
-        them the turn is cancelled and the Reply fails with `Timeout`. With `wire`, `reply.wire()` gives the JSON of the
+        them the turn is cancelled and the Reply fails with `Timeout`. A `budget` cancels the turn past its limits, and
+        `outcome.exceeded` says which. With `wire`, `reply.wire()` gives the JSON of the
         updates as it came; with `subagents`, `reply.with_subagents()` gives the updates of subagents too. `meta` is
         the prompt's `_meta`; the answer's is `meta` of the outcome.
 
@@ -222,7 +228,7 @@ class RemoteSession:
         if output is not None:
             from accord.client.typed_answer import typed_prompt  # few programs want data
 
-            again: dict[str, Any] = {"timeout": timeout, "idle_timeout": idle_timeout}
+            again: dict[str, Any] = {"timeout": timeout, "idle_timeout": idle_timeout, "budget": budget}
             first = {"wire": wire, "subagents": subagents, "meta": meta, "idempotency_key": idempotency_key}
             return typed_prompt(self.prompt, blocks, output, first, again)
         reply = Reply(
@@ -235,10 +241,15 @@ class RemoteSession:
         )
         if self._late.waiting or not self._remote._restarter.is_ready:
             self._late.add(reply, timeout, idle_timeout)
-            return reply
-        self._send(reply)
-        if timeout is not None or idle_timeout is not None:
-            self._remote._tasks.start(reply._watch(timeout, idle_timeout), f"deadlines of {self.id}")
+        else:
+            self._send(reply)
+            if timeout is not None or idle_timeout is not None:
+                self._remote._tasks.start(reply._watch(timeout, idle_timeout), f"deadlines of {self.id}")
+        if budget is not None:
+            from accord.client.budget import BudgetWatch  # few prompts have one
+
+            watch = BudgetWatch(budget, reply)  # in this step, so that it sees every update
+            self._remote._tasks.start(watch.run(), f"the budget of a prompt in {self.id}")
         return reply
 
     def _blocks(self, content: Iterable[Content | Sequence[Content]], *, with_mentions: bool) -> list[v1.ContentBlock]:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Generator, Sequence
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, cast
 
 import msgspec
 
@@ -45,6 +45,9 @@ log = logging.getLogger("accord")
 LEAVE_WITHIN = 5.0
 """Seconds that leaving an `async with` block waits for the answer to the prompt that it cancels."""
 
+BudgetField: TypeAlias = Literal["max_cost", "max_turns", "max_time"]
+"""A limit of a `Budget`, by the name of its field."""
+
 
 class Outcome(msgspec.Struct, frozen=True):
     """How a turn ended, and what it produced."""
@@ -59,6 +62,8 @@ class Outcome(msgspec.Struct, frozen=True):
     """The tokens that the turn used; None if the agent does not report them."""
     meta: dict[str, Json] | None = None
     """The `_meta` of the agent's answer."""
+    exceeded: BudgetField | None = None
+    """The limit of the prompt's `Budget` that ended the turn; None if none did."""
 
     def __repr__(self) -> str:
         return f"Outcome({self.stop_reason!r}, text={shortened(self.text)!r}, tool_calls={len(self.tool_calls)})"
@@ -148,6 +153,8 @@ class Reply:
         self._begins_at: int | None = None
         self._ends_at: int | None = None
         self._outcome: Outcome | None = None
+        self._exceeded: BudgetField | None = None
+        """The limit of the budget past which the turn was cancelled."""
 
     def __repr__(self) -> str:
         state = "done" if self.done else "cancelled" if self._cancelled else "running"
@@ -327,7 +334,8 @@ class Reply:
         entries = [] if self._begins_at is None else self._session.state.between(self._begins_at, self._ends_at)
         text = "".join(it.text for it in entries if isinstance(it, Message) and it.speaker == "agent")
         calls = [it for it in entries if isinstance(it, ToolCallState)]
-        return Outcome(response.stop_reason, text, calls, response.usage, response.meta)
+        exceeded = None if response.stop_reason == "end_turn" else self._exceeded
+        return Outcome(response.stop_reason, text, calls, response.usage, response.meta, exceeded)
 
     def _failure(self, error: Exception) -> Exception:
         """The error that the turn ended with, and what the turn had come to."""

@@ -42,6 +42,7 @@ from accord.session.values import (
 from accord.sync.portal import Portal
 
 if TYPE_CHECKING:
+    from accord.client.budget import Budget
     from accord.mcp.tool_server import ToolServer
     from accord.session.terminal_state import TerminalState
 
@@ -584,6 +585,7 @@ class RemoteSession(Face[remote_session.RemoteSession]):
         meta: dict[str, Json] | None = None,
         subagents: bool = False,
         idempotency_key: str | None = None,
+        budget: Budget | None = None,
         output: None = None,
     ) -> Reply: ...
 
@@ -598,6 +600,7 @@ class RemoteSession(Face[remote_session.RemoteSession]):
         meta: dict[str, Json] | None = None,
         subagents: bool = False,
         idempotency_key: str | None = None,
+        budget: Budget | None = None,
         output: type[T],
     ) -> T: ...
 
@@ -612,6 +615,7 @@ class RemoteSession(Face[remote_session.RemoteSession]):
         meta: dict[str, Json] | None = None,
         subagents: bool = False,
         idempotency_key: str | None = None,
+        budget: Budget | None = None,
         output: Any,
     ) -> Any: ...
 
@@ -625,6 +629,7 @@ class RemoteSession(Face[remote_session.RemoteSession]):
         meta: dict[str, Json] | None = None,
         subagents: bool = False,
         idempotency_key: str | None = None,
+        budget: Budget | None = None,
         output: Any = None,
     ) -> Any:
         """Send a prompt now; the `Reply` can be iterated, waited for or ignored.
@@ -633,7 +638,8 @@ class RemoteSession(Face[remote_session.RemoteSession]):
         accepts: as an image, as its contents, or as a link. With `mentions`, files of the session's folders that a text
         names as `@path` are sent too. A block that the agent did not declare raises `CapabilityMissing`. `timeout`
         limits the whole turn, `idle_timeout` the time without a message from the agent, both in seconds; past one of
-        them the turn is cancelled and the Reply fails with `Timeout`. With `wire`, `reply.wire()` gives the JSON of the
+        them the turn is cancelled and the Reply fails with `Timeout`. A `budget` cancels the turn past its limits, and
+        `outcome.exceeded` says which. With `wire`, `reply.wire()` gives the JSON of the
         updates as it came; with `subagents`, `reply.with_subagents()` gives the updates of subagents too. `meta` is
         the prompt's `_meta`; the answer's is `meta` of the outcome.
 
@@ -653,6 +659,7 @@ class RemoteSession(Face[remote_session.RemoteSession]):
                 meta=meta,
                 subagents=subagents,
                 idempotency_key=idempotency_key,
+                budget=budget,
                 output=output,
             )
         )
