@@ -15,12 +15,12 @@ TraceEvent Handlers TraceFile Limits McpServerError MemoryTransport Model Notifi
 ProcessTransport ProtocolError Request RequestError Spans Statistics StdioTransport Timeout Unknown memory_pair run v1
 updates v2 Agent RemoteClient Session Turn MemoryStore SqliteStore Store StoreError Elicitation Files FormQuestion
 ServedSession LinkQuestion Permissions PermissionPolicy RememberedAnswers Service Terminal TerminalUser Terminals
-ConfigurationError load_mcp_servers Client Outcome PermissionQuestion RemoteAgent RemoteSession Reply Restart
-Restarted ask connect open sync tools ToolServer CommandResult Decision Elicited ElicitedUrl Login RemoteTerminal Tool
-TurnPlan http MirroredDocument SuggestionRequest Endpoint Provider Subagent RemoteSubagent RunningCompaction
-PlanDocument OpenDocument StaleSuggestion Suggestion Suggestions Chain chain Hop Proxy
-PostgresStore SentMessage Hosts Target CommandTarget ModelAnswer ModelCall ModelUsage
-OutputError TypedReply AgentSkill Extension MetaMember
+ConfigurationError load_mcp_servers Budget BudgetQuestion Client Outcome PermissionQuestion RemoteAgent RemoteSession
+Reply Restart Restarted ask connect open sync tools ToolServer CommandResult Decision Elicited ElicitedUrl Login
+RemoteTerminal Tool TurnPlan http MirroredDocument SuggestionRequest Endpoint Provider Subagent RemoteSubagent
+RunningCompaction PlanDocument OpenDocument StaleSuggestion Suggestion Suggestions Chain chain Hop Proxy PostgresStore
+SentMessage Hosts Target CommandTarget ModelAnswer ModelCall ModelUsage OutputError TypedReply AgentSkill
+Extension MetaMember
 """.split()
 
 EXTRAS = {

@@ -16,6 +16,16 @@ from tests.waiting import eventually
 GUIDE = Path(__file__).parents[4] / "docs" / "chat.md"
 
 
+def answering():
+    agent = accord.Agent("any")
+
+    @agent.on_prompt
+    async def reply(turn: accord.Turn) -> None:
+        await turn.say("yes")
+
+    return agent
+
+
 def generated(name):
     """A table of the guide."""
     return re.search(rf"<!-- generated: {name} -->\n(.*?)\n?<!-- end -->", GUIDE.read_text(), re.DOTALL)[1]
@@ -60,28 +70,53 @@ def test_the_settings_stand_beside_the_named_agents(tmp_path, monkeypatch):
 
 
 async def test_a_key_can_be_given_another_place_and_a_theme_is_used(chat):
-    agent = accord.Agent("any")
-
-    @agent.on_prompt
-    async def reply(turn: accord.Turn) -> None:
-        await turn.say("yes")
-
-    async with chat(agent, keys={"help": "f2"}, theme="nord") as it:
+    async with chat(answering(), keys={"help": "f2"}, theme="nord") as it:
         assert it.app.theme == "nord"
         await it.press("f2")
         await it.sees("Keys")
 
 
 async def test_the_theme_can_be_changed_while_the_chat_runs(chat):
-    agent = accord.Agent("any")
-
-    @agent.on_prompt
-    async def reply(turn: accord.Turn) -> None:
-        await turn.say("yes")
-
-    async with chat(agent) as it:
+    async with chat(answering()) as it:
         await it.send("go")
         await it.idle()
         await it.send("/theme gruvbox")
         await eventually(lambda: it.app.theme == "gruvbox")
         await it.sees("yes")
+
+
+async def test_a_setting_that_is_chosen_holds_at_once_and_stands_in_the_file_of_the_user(chat, tmp_path, monkeypatch):
+    monkeypatch.setenv("ACCORD_CONFIG", str(tmp_path / "agents.toml"))
+    user_file().write_text('# mine\n[chat]\nbell = false  # quiet\n\n[agents.agent]\ncommand = "x"\n')
+    async with chat(answering(), bell=False) as it:
+        await it.send("/settings")
+        await it.sees("bell", "off · from agents.toml", "max cost", "no limit")
+        for row, value in (("cost", "0.5"), ("allow here", "edit"), ("theme", "nord"), ("bell", "on")):
+            for text in (row, value):
+                screen = it.app.screen
+                await it.type(text)
+                await it.press("enter")
+                await eventually(lambda: it.app.screen not in (screen, it.app.screen_stack[0]))  # noqa: B023
+        await eventually(lambda: it.app.options.bell)
+        assert it.app.theme == "nord"
+        assert it.front.connection.consent.level == "edit"
+        assert it.front.connection.options.budget == accord.Budget(max_cost=0.5)
+    settings = read_settings()
+    assert (settings.max_cost, settings.theme, settings.bell) == (0.5, "nord", True)
+    assert f'[allow]\n"{tmp_path}" = "edit"' in user_file().read_text()
+    assert user_file().read_text().startswith("# mine\n[chat]\n")
+    assert "bell = true # quiet" in user_file().read_text()
+
+
+async def test_a_setting_that_cannot_be_is_refused_and_nothing_is_written(chat, tmp_path, monkeypatch):
+    monkeypatch.setenv("ACCORD_CONFIG", str(tmp_path / "agents.toml"))
+    async with chat(answering()) as it:
+        await it.send("/settings")
+        await it.sees("max turns")
+        await it.type("turns")
+        await it.press("enter")
+        await it.sees("type a value")
+        await it.type("0")
+        await it.press("enter")
+        await it.sees("must be positive")
+    assert not user_file().exists()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 import threading
 from contextlib import suppress
@@ -23,7 +24,6 @@ from accord_tools.cli.agent_options import (
     RemoteOptions,
     agent_arguments,
     chosen_agent,
-    demo_settings,
     protocol_versions,
     remote_options,
 )
@@ -33,11 +33,14 @@ from accord_tools.cli.login import log_in
 from accord_tools.cli.permission_options import permission_arguments, policy_of, run_client
 from accord_tools.cli.session_options import (
     absolute,
+    budget_arguments,
+    budget_of,
     chosen_session,
     prepare_session,
     read_mcp_file,
     remember_session,
     session_arguments,
+    stopped_by,
 )
 
 if TYPE_CHECKING:
@@ -118,19 +121,25 @@ async def _dialogue(options: argparse.Namespace, session: RemoteSession, view: D
         if text is None or text.strip() in LEAVING:
             return INTERRUPTED if control.count else ENDED_WELL
         if text.strip():
-            await _turn(session, text, view, control)
+            await _turn(options, session, text, view, control)
         text = None
 
 
-async def _turn(session: RemoteSession, text: str, view: Display, control: Interrupts) -> None:
+async def _turn(
+    options: argparse.Namespace, session: RemoteSession, text: str, view: Display, control: Interrupts
+) -> None:
     from accord import AccordError
 
-    reply = session.prompt(text, mentions=True, subagents=True)
+    budget = budget_of(options)
+    reply = session.prompt(text, mentions=True, subagents=True, budget=budget)
     control.politely = reply.request_cancel
     try:
         await view.prompted(session)
         await view.follow(reply)
-        await view.ended(session, await reply)
+        outcome = await reply
+        await view.ended(session, outcome)
+        if (option := stopped_by(outcome, budget)) is not None:
+            print_error(f"accord chat: the agent was stopped by {option}")
     except AccordError as error:
         await view.failed(error)
         print_error(f"accord chat: {one_line(error)}")
@@ -229,6 +238,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--trust", action="store_true", help="trust this folder from now on: git may run in it")
     permission_arguments(parser.add_argument_group("permission"))
+    budget_arguments(parser.add_argument_group("limits"))
     agent_arguments(parser, is_argument=True)
 
 
@@ -307,10 +317,10 @@ def _is_ascii() -> bool:
 def _choice(options: argparse.Namespace) -> AgentChoice | None:
     """The agent that the command line names; None if the user is to choose."""
     agent = chosen_agent(options)
-    if agent.is_demo and len(_known(options)) > 1:
+    if agent.is_demo:  # none was named
         return None
     words = agent.settings.words
-    name = options.word or options.named or ("demo" if agent.is_demo else "")
+    name = options.word or options.named
     return _made(name or (Path(words[0]).name if words else agent.settings.where), agent, options.cwd)
 
 
@@ -328,6 +338,7 @@ def _made(name: str, agent: ChosenAgent, folder: str) -> AgentChoice:
         mode=settings.mode,
         config=settings.config,
         level=default_level(folder, settings).level,
+        is_demo=agent.is_demo,
     )
 
 
@@ -340,23 +351,34 @@ def _of_registry(folder: str, name: str) -> AgentChoice:
 
 
 def _known(options: argparse.Namespace) -> list[AgentChoice]:
-    """The agents that have names and may be started, the default first; and the built-in one."""
+    """The agents that can be started here, the one to take first: by their names, those on PATH, and ours."""
+    from accord.installation import own_command
     from accord_tools.cli.agent_options import ChosenAgent, known_agents
+    from accord_tools.cli.home import agents_here
+    from accord_tools.configuration.agent_settings import AgentSettings
     from accord_tools.configuration.resolve_agent import started_by_us
     from accord_tools.configuration.trust import is_trusted
 
     usable = [agent for agent in known_agents() if not agent.is_hidden and is_trusted(agent.file)]
-    usable.sort(key=lambda agent: not agent.is_default)
+    named = {agent.name: agent for agent in usable}
     choices: list[AgentChoice] = []
-    for agent in usable:
-        settings = started_by_us(agent.settings)
-        with suppress(WrongUsage):  # a token file that is missing, or options for another kind of agent
-            choices.append(_made(agent.name, ChosenAgent(settings, remote_options(options, settings)), options.cwd))
-    demo = demo_settings()
-    return [*choices, _made("demo", ChosenAgent(demo, RemoteOptions(), is_demo=True), options.cwd)]
+    for here in agents_here():
+        if (agent := named.get(here.name)) is not None:
+            settings = started_by_us(agent.settings)
+            with suppress(WrongUsage):  # a token file that is missing, or options for another kind of agent
+                choices.append(_made(agent.name, ChosenAgent(settings, remote_options(options, settings)), options.cwd))
+        elif here.words.startswith("-- "):  # an installed one comes with those of the registry
+            words = shlex.split(here.words)[1:]
+            words = own_command(*words) if words[0] == "accord" else words
+            chosen = ChosenAgent(
+                AgentSettings(command=words, description=here.about), RemoteOptions(), is_demo=here.name == "demo"
+            )
+            choices.append(_made(here.name, chosen, options.cwd))
+    return choices
 
 
 def _options(options: argparse.Namespace, worktrees: list[Worktree]) -> ChatOptions:
+    from accord_tools.cli.home import keys_here
     from accord_tools.tui.chat_settings import ChatOptions, read_settings
     from accord_tools.tui.connection import ConnectionOptions
 
@@ -364,9 +386,11 @@ def _options(options: argparse.Namespace, worktrees: list[Worktree]) -> ChatOpti
         settings = read_settings()
     except ConfigurationError as error:
         raise WrongUsage(str(error)) from error
+    budget = settings.budget(max_cost=options.max_cost, max_turns=options.max_turns, max_time=options.max_time)
     graphics, typed = _graphics(settings.images)
     connection = ConnectionOptions(
         remembers=settings.remember,
+        budget=budget,
         allow=options.allow,
         policy=policy_of(options),
         versions=tuple(protocol_versions(options)),
@@ -375,6 +399,7 @@ def _options(options: argparse.Namespace, worktrees: list[Worktree]) -> ChatOpti
         Path(options.cwd).absolute(),
         worktrees=worktrees,
         agents=_known(options),
+        about=keys_here(),
         find_agent=partial(_of_registry, options.cwd),
         prompt=options.prompt,
         session_id=options.session,
@@ -387,6 +412,8 @@ def _options(options: argparse.Namespace, worktrees: list[Worktree]) -> ChatOpti
         theme=options.theme or settings.theme,
         keys=settings.keys,
         bell=settings.bell,
+        sidebar=settings.sidebar,
+        images=settings.images,
         is_ascii=_is_ascii(),
         is_coloured=not os.environ.get("NO_COLOR"),
         graphics=graphics,

@@ -48,7 +48,6 @@ def show_home() -> int:
     agents = list(agents_here())
     is_low = look.is_terminal and shutil.get_terminal_size().lines < HIGH
     most = FEW if is_low else MANY
-    keys = [name for name in KEYS if os.environ.get(name)]
     installable = [(it.id, it.description) for it in WELL_KNOWN if it.id not in {agent.name for agent in agents}]
     sections = {
         "Agents on this machine": _columns([(it.name, it.about) for it in agents[:most]]),
@@ -56,8 +55,7 @@ def show_home() -> int:
         "Last sessions: accord sessions list": list(_sessions(most - 1)),
         "What to type next": _columns(_next_steps(agents[0])),
     }
-    known = f"keys: {', '.join(keys)}" if keys else f"no key in {', '.join(KEYS)}"
-    lines = [f"{look.painted('bold', f'Accord {__version__}')}  {known}"]
+    lines = [f"{look.painted('bold', f'Accord {__version__}')}  {keys_here()}"]
     room = width(1) if look.is_terminal else WIDE
     for title, rows in sections.items():
         if rows:
@@ -68,6 +66,12 @@ def show_home() -> int:
 
 WIDE = 100
 """Columns without a terminal."""
+
+
+def keys_here() -> str:
+    """Which keys of models are set, by the names of their variables."""
+    keys = [name for name in KEYS if os.environ.get(name)]
+    return f"keys: {', '.join(keys)}" if keys else f"no key in {', '.join(KEYS)}"
 
 
 def agents_here() -> Iterator[AgentHere]:

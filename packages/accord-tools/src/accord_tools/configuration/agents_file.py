@@ -32,7 +32,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import dropwhile
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 import msgspec
 
@@ -163,7 +163,7 @@ KEYS = ("agents", "allow", "chat", "default")
 """What a file may have; `[chat]` is read by `tui.chat_settings`."""
 
 _HEADER = re.compile(r"\s*\[")
-_DEFAULT = re.compile(r"default\s*=")
+Value: TypeAlias = "str | bool | int | float | list[str] | dict[str, Any]"
 START = "# Agents with names. `accord help agents` says what a section may have.\n"
 
 
@@ -193,19 +193,27 @@ def remove_agent(path: Path, name: str) -> None:
         text = _without(text, name)
         if document.get("default") == name:
             del document["default"]
-            text = _with_default(text, None)
+            text = _with_value(text, (), "default", None)
         _write(path, text, document)
 
 
 def set_default(path: Path, name: str | None) -> None:
     """Set the default agent, or remove the setting."""
+    set_value(path, (), "default", name)
+
+
+def set_value(path: Path, section: tuple[str, ...], key: str, value: Value | None) -> None:
+    """Set a key of a section, `()` for the top of the file; None removes it."""
     with locked(path):
         text, document = _read(path)
-        if name is None:
-            document.pop("default", None)
+        table = document
+        for name in section:
+            table = table.setdefault(name, {})
+        if value is None:
+            table.pop(key, None)
         else:
-            document["default"] = name
-        _write(path, _with_default(text, name), document)
+            table[key] = value
+        _write(path, _with_value(text, section, key, value), document)
 
 
 def _read(path: Path) -> tuple[str, dict[str, Any]]:
@@ -241,7 +249,7 @@ def _section(name: str, given: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _toml(value: str | bool | list[str] | dict[str, Any]) -> str:
+def _toml(value: Value) -> str:
     """A value in TOML; strings are as in JSON."""
     if isinstance(value, dict):
         return "{ " + ", ".join(f"{_toml(key)} = {_toml(it)}" for key, it in value.items()) + " }"
@@ -276,16 +284,30 @@ def _after(kept: list[str], rest: list[str]) -> list[str]:
     return list(dropwhile(lambda line: not line.strip(), rest)) if is_blank else rest
 
 
-def _with_default(text: str, name: str | None) -> str:
+def _with_value(text: str, section: tuple[str, ...], key: str, value: Value | None) -> str:
     lines = text.splitlines(keepends=True)
-    end = next((place for place, line in enumerate(lines) if _HEADER.match(line)), len(lines))
-    old = next((place for place in range(end) if _DEFAULT.match(lines[place])), None)
-    new = [] if name is None else [f"default = {_toml(name)}\n"]
+    begin = 0
+    if section:
+        name = r"\s*\.\s*".join(rf"[\"']?{re.escape(it)}[\"']?" for it in section)
+        header = re.compile(rf"\s*\[\s*{name}\s*\]")
+        found = next((place for place, line in enumerate(lines) if header.match(line)), None)
+        if found is None:
+            lines += ["\n"] * bool(lines) + [f"[{'.'.join(map(_key, section))}]\n"]
+        begin = len(lines) if found is None else found + 1
+    end = next((place for place in range(begin, len(lines)) if _HEADER.match(lines[place])), len(lines))
+    written = re.compile(rf"\s*[\"']?{re.escape(key)}[\"']?\s*=")
+    old = next((place for place in range(begin, end) if written.match(lines[place])), None)
+    new = [] if value is None else [f"{_key(key)} = {_toml(value)}\n"]
     if old is not None:
         _, hash_sign, comment = lines[old].partition(" #")
         if new and hash_sign:
             new = [new[0].rstrip("\n") + hash_sign + comment]
         lines[old : old + 1] = new
     elif new:
-        lines[:0] = [*new, "\n"]
+        lines[begin:begin] = new if section else [*new, "\n"]
     return "".join(lines)
+
+
+def _key(name: str) -> str:
+    """A key in TOML, in quotes where it has to be."""
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _toml(name)

@@ -24,7 +24,7 @@ from rich.cells import cell_len
 
 from accord.printable import printable
 from accord_tools.presentation.highlight import LONGEST, MOST_LINES, highlighted, highlighted_line
-from accord_tools.presentation.styled_text import TAB, Paragraph, Row, Span, clean, printed
+from accord_tools.presentation.styled_text import GAP, TAB, Cell, Paragraph, Row, Span, TableRow, clean, printed
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*([^`\n]*)$")
 _CODE: Row = (("  ", "code"),)
@@ -73,7 +73,7 @@ MOST_COLUMNS = 30
 """Of a table; a wider one is shown as it was written."""
 DEEPEST = 18
 """Levels of blocks within blocks; the parser leaves out what is in deeper ones than twenty."""
-CELL = 60
+CELL = 200
 """Columns that a cell of a table takes at most."""
 MOST_BARS = 100
 """Of the character `|` in a line; the parser knows no tables in a text with more, because each cell is dear."""
@@ -152,7 +152,7 @@ def rendered(tokens: Sequence[Token]) -> list[Paragraph]:
             bar: Row = (("│ ", "dim"),)
             return [it.under(bar) for it in _together(inside)]
         case "table_open":
-            return _table(_cells(inside))
+            return _table(_cells(inside), rights=_rights(inside))
         case "hr":
             return [Paragraph([("─" * 24, "dim")], wrap="cut")]
         case _:  # a text of a kind that is not known is shown as it was written
@@ -265,22 +265,28 @@ def _cells(tokens: Sequence[Token]) -> list[_Cells]:
     return rows
 
 
-def _table(rows: Sequence[_Cells], widths: Sequence[int] = ()) -> list[Paragraph]:
+def _rights(tokens: Sequence[Token]) -> list[bool]:
+    """Which columns of a table stand at the right."""
+    return ["right" in str(token.attrs.get("style", "")) for token in tokens if token.type == "th_open"]
+
+
+def _table(rows: Sequence[_Cells], widths: Sequence[int] = (), rights: Sequence[bool] = ()) -> list[Paragraph]:
     """A table, its columns at least so wide: a line for each row, and one below the header."""
     if not rows or len(rows[0]) > MOST_COLUMNS:
         return [Paragraph([(" | ".join("".join(text for text, _ in cell) for cell in row), "")]) for row in rows]
-    widths = _widths(rows, widths)
+    widths = tuple(_widths(rows, widths))
     shown: list[Paragraph] = []
     for number, row in enumerate(rows):
+        cells: list[Cell] = []
         spans: list[Span] = []
         for place, cell in enumerate(row[: len(widths)]):
-            used = sum(cell_len(text) for text, _ in cell)
-            spans += [("  ", "")] if place else []
-            spans += [(text, f"bold {style}".strip()) for text, style in cell] if number == 0 else cell
-            spans += [(" " * (widths[place] - used), "")] if used < widths[place] else []
-        shown.append(Paragraph(spans, wrap="words" if any(len(cell) > CELL for cell in row) else "cut"))
+            styled = [(text, f"bold {style}".strip()) for text, style in cell] if number == 0 else cell
+            cells.append(Cell(styled, place < len(rights) and rights[place]))
+            spans += [(" " * GAP, "")] if place else []
+            spans += cells[-1].padded(tuple(styled), widths[place], cell_len)
+        shown.append(Paragraph(spans, wrap="cut", table=TableRow(cells, widths)))
         if number == 0:
-            shown.append(Paragraph([("─" * (sum(widths) + 2 * (len(widths) - 1)), "dim")], wrap="cut"))
+            shown.append(Paragraph([("─" * (sum(widths) + GAP * (len(widths) - 1)), "dim")], wrap="crop"))
     return shown
 
 
@@ -305,14 +311,15 @@ class OpenTable:
         lines = later.partition("\n\n")[0].split("\n")[: LOOK_AHEAD // len(rows[0])]
         seen = [it.strip().strip("|").split("|") for it in lines]
         self._widths = _widths([*rows, *([[(cell.strip(), "")] for cell in row] for row in seen)])
-        self.first = _table(rows, self._widths)
+        self._rights = _rights(table)
+        self.first = _table(rows, self._widths, self._rights)
         """The header and those rows."""
 
     def rows(self, table: Sequence[Token]) -> list[Paragraph]:
         """More rows of it, parsed below its header."""
         rows = _cells(table)
         self._widths = _widths(rows, self._widths)
-        return _table(rows, self._widths)[2:]
+        return _table(rows, self._widths, self._rights)[2:]
 
 
 LOOK_AHEAD = 300

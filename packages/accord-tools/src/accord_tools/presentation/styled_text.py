@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -42,6 +43,32 @@ TOTAL, LATER = 50_000, 200
 _WORDS = re.compile(r" *[^ ]+ *")
 
 
+class Cell(NamedTuple):
+    """A cell of a table's row."""
+
+    spans: Sequence[Span]
+    is_right: bool = False
+    """Whether its text stands at the right end."""
+
+    def padded(self, row: Row, width: int, measure: Measure) -> Row:
+        """One row of its text in so many columns."""
+        gap = width - sum(measure(text) for text, _ in row)
+        if gap <= 0:
+            return row
+        return ((" " * gap, ""), *row) if self.is_right else (*row, (" " * gap, ""))
+
+
+class TableRow(NamedTuple):
+    """The cells of a row, and how many columns of the screen each column of the table takes where there is room."""
+
+    cells: Sequence[Cell]
+    widths: tuple[int, ...]
+
+
+GAP, NARROWEST = 2, 4
+"""Columns between those of a table, and the fewest that one of them takes where room is short."""
+
+
 class Paragraph(NamedTuple):
     """A line of text before it is broken into rows."""
 
@@ -55,6 +82,8 @@ class Paragraph(NamedTuple):
     """The style that a row has up to its end, as the background of code."""
     is_passing: bool = False
     """Whether it only says what has begun."""
+    table: TableRow | None = None
+    """Its cells, which are wrapped in their columns where the row of the table is too long."""
 
     @property
     def text(self) -> str:
@@ -99,6 +128,8 @@ def rows_of(paragraph: Paragraph, width: int, measure: Measure = columns) -> lis
     plain_text = paragraph.text
     if paragraph.wrap == "whole" or (len(plain_text) <= 8 * width and first + measure(plain_text) <= width):
         return [(*paragraph.first, *paragraph.spans)]
+    if paragraph.table is not None and (widths := _fitted(paragraph.table.widths, width - first)) is not None:
+        return [(*paragraph.first, *row) for row in _table_rows(paragraph.table.cells, widths, measure)]
     if paragraph.wrap in ("cut", "crop"):
         sign: Row = ((CUT, "dim"),) if paragraph.wrap == "cut" else ()
         kept = _fitting(plain_text, max(1, width - first - len(sign)), measure)
@@ -118,6 +149,36 @@ def rows_of(paragraph: Paragraph, width: int, measure: Measure = columns) -> lis
                 place += len(text)
         rows.append(tuple(row))
     return rows
+
+
+@lru_cache(maxsize=64)
+def _fitted(widths: tuple[int, ...], width: int) -> tuple[int, ...] | None:
+    """The widths of the columns of a table in so many columns: narrow ones keep theirs, the others share the rest.
+
+    >>> _fitted((4, 50, 90), 54), _fitted((4, 5), 54), _fitted((9, 9), 5)
+    ((4, 23, 23), (4, 5), None)
+    """
+    left, shared = width - GAP * (len(widths) - 1), sorted(range(len(widths)), key=lambda place: widths[place])
+    if left < NARROWEST * len(widths):
+        return None
+    fitted = list(widths)
+    for number, place in enumerate(shared):
+        fitted[place] = min(widths[place], left // (len(shared) - number))
+        left -= fitted[place]
+    return tuple(fitted)
+
+
+def _table_rows(cells: Sequence[Cell], widths: Sequence[int], measure: Measure) -> Iterator[Row]:
+    """A row of a table, each cell wrapped in its column."""
+    wrapped = [
+        rows_of(Paragraph(cell.spans), max(1, width), measure) for cell, width in zip(cells, widths, strict=False)
+    ]
+    for line in range(max(map(len, wrapped), default=0)):
+        row: list[Span] = []
+        for place, (cell, rows) in enumerate(zip(cells, wrapped, strict=False)):
+            row += [(" " * GAP, "")] if place else []
+            row += cell.padded(rows[line] if line < len(rows) else (), widths[place], measure)
+        yield tuple(row)
 
 
 def text_of(row: Row) -> str:

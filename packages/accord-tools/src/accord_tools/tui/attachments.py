@@ -157,6 +157,8 @@ def sent_as(path: Path, project: Project, takes: v1.PromptCapabilities) -> str:
 
 DIFF = "diff"
 """The mention that stands for the changes of the working tree."""
+OUTPUT = "out"
+"""The mention that stands for the output of the user's latest command."""
 MOST = 256 * 1024
 """Characters of a diff or of lines that are sent."""
 NAMED = 200
@@ -187,13 +189,19 @@ class Part(NamedTuple):
 
 def mentions_parts(text: str) -> bool:
     """Whether a prompt may mention something besides whole files, which takes a look at files or at git."""
-    return any(name == DIFF or _LINES.fullmatch(name) or _URL.fullmatch(name) for name in _names(text))
+    return any(name in (DIFF, OUTPUT) or _LINES.fullmatch(name) or _URL.fullmatch(name) for name in _names(text))
 
 
 def mentioned(
-    text: str, folder: Path, takes: v1.PromptCapabilities, trusts: Callable[[Repository], bool]
+    text: str,
+    folder: Path,
+    takes: v1.PromptCapabilities,
+    trusts: Callable[[Repository], bool],
+    output: Callable[[], Part] | None = None,
 ) -> list[v1.ContentBlock]:
     """What a prompt mentions besides whole files; raises ValueError for what cannot be read.
+
+    `output` gives what the user's latest command printed; None if there was none.
 
     `@diff` raises FolderNotTrusted unless `trusts` says of the folder's repository that git may run.
     """
@@ -202,6 +210,10 @@ def mentioned(
     for name in dict.fromkeys(_names(text)):
         if _URL.fullmatch(name):
             blocks.append(v1.ResourceLink(name, name))
+        elif name == OUTPUT and not os.path.lexists(folder / name):
+            if output is None:
+                raise ValueError("@out: there is no output yet; run a command with ! before its name")
+            blocks.append(output().block(takes))
         elif not os.path.lexists(folder / name) and (part := _part(name, folder, project, trusts)) is not None:
             blocks.append(part.block(takes))
     return blocks

@@ -13,21 +13,23 @@ from accord.printable import label
 from accord.session import SessionState, choices_of
 from accord_tools.presentation.appearance import FRAMES
 from accord_tools.presentation.quantities import minutes
-from accord_tools.presentation.session_words import STEP_SIGNS
+from accord_tools.presentation.session_words import STEP_SIGNS, change_numbers, shortened_path, usage_words
 from accord_tools.presentation.styled_text import Paragraph, Row, Span
 from accord_tools.tui import key_bindings
 from accord_tools.tui.attachments import described
 from accord_tools.tui.palette import rows_of
+from accord_tools.tui.rewind import changed_files
 
 if TYPE_CHECKING:
     from accord_tools.tui.chat_conversation import Conversation
+    from accord_tools.tui.editor import Completion
 
 SIGNS = {"starting": "…", "login": "!", "failed": "✗", "idle": "✓", "busy": "●", "asks": "?", "closed": "-"}
 STYLES = {"login": "warning", "failed": "bad", "busy": "accent", "asks": "warning", "idle": "good"}
 
 
-def top(conversation: Conversation, width: int) -> Row:
-    """The agent, the folder and the title; and what is set, at the right."""
+def top(conversation: Conversation, width: int, *, has_side: bool = False) -> Row:
+    """The agent, the folder and the title; and what is set, at the right, unless the sidebar has it."""
     state = conversation.state
     name = label(conversation.connection.name, 30)
     folder = label(conversation.folder.name or "/", 30)
@@ -35,25 +37,27 @@ def top(conversation: Conversation, width: int) -> Row:
     if state.title:
         left += [(" · ", "dim"), (label(state.title, 60), "")]
     level = conversation.connection.consent.level
-    right: list[Span] = [(f"allow {level}", "warning" if level == "auto" else "dim"), ("  ", "")]
-    for text in settings(state):
-        right += [(text, ""), ("  ", "")]
+    right: list[Span] = []
+    if not has_side or level == "auto":
+        right += [(f"allow {level}", "warning" if level == "auto" else "dim"), ("  ", "")]
+    for name, value in () if has_side else settings(state):
+        right += [(f"{name} {value}", ""), ("  ", "")]
     right += _usage(state)
     return _apart(left, right, width)
 
 
-def settings(state: SessionState) -> list[str]:
-    """What is set now: mode, model, and the other options by their values."""
-    shown: list[str] = []
+def settings(state: SessionState) -> list[tuple[str, str]]:
+    """What is set now: mode, model, and the other options, by their names."""
+    shown: list[tuple[str, str]] = []
     mode = next((it.name for it in state.modes if it.id == state.mode), state.mode)
     model = next((it.name for it in state.models if it.model_id == state.model), state.model)
-    shown += [label(str(it), 24) for it in (mode, model) if it]
+    shown += [(name, label(str(it), 24)) for name, it in (("mode", mode), ("model", model)) if it]
     for option in state.config:
         if option.category in ("mode", "model"):
             continue
         if isinstance(option, updates.SessionConfigSelect) and option.category is not None:
             value = next((it.name for it in choices_of(option) if it.value == option.current_value), "")
-            shown += [label(value, 16)] if value else []
+            shown += [(label(option.name, 16).lower(), label(value, 16))] if value else []
     return shown[:4]
 
 
@@ -104,20 +108,25 @@ def plan(state: SessionState, *, is_open: bool) -> list[Paragraph]:
     entries = state.plan
     if not entries:
         return []
-    done = sum(entry.status == "completed" for entry in entries)
     current = next((it for it in entries if it.status == "in_progress"), None)
     current = current or next((it for it in entries if it.status == "pending"), None)
-    heading = f" Plan {done}/{len(entries)} "
+    heading = f" Plan {_done(state)}/{len(entries)} "
     if not is_open:
         text = "done" if current is None else label(current.content, 300)
         return [Paragraph([(text, "")], ((heading, "accent"),), wrap="cut")]
     lines = [Paragraph([(heading.strip(), "accent")], ((" ", ""),))]
-    for entry in entries[:12]:
+    return [*lines, *(it.under(((" ", ""),)) for it in _steps(entries, 12))]
+
+
+def _steps(entries: Sequence[updates.PlanEntry], most: int) -> list[Paragraph]:
+    """The first steps of a plan, and how many more there are."""
+    lines: list[Paragraph] = []
+    for entry in entries[:most]:
         sign, style = STEP_SIGNS.get(entry.status, STEP_SIGNS["pending"])
         look = "dim" if entry.status == "completed" else ""
-        lines.append(Paragraph([(label(entry.content, 300), look)], ((f" {sign} ", style),), wrap="cut"))
-    if len(entries) > 12:
-        lines.append(Paragraph([(f" and {len(entries) - 12} more", "dim")]))
+        lines.append(Paragraph([(label(entry.content, 300), look)], ((f"{sign} ", style),), wrap="cut"))
+    if len(entries) > most:
+        lines.append(Paragraph([(f"and {len(entries) - most} more", "dim")]))
     return lines
 
 
@@ -129,6 +138,130 @@ def extensions(session: RemoteSession | None, shown: Iterable[type[Extension[Any
         for name, said in told.items()
         if said
     ]
+
+
+def _done(state: SessionState) -> int:
+    return sum(entry.status == "completed" for entry in state.plan)
+
+
+LISTED = 8
+"""Rows of the list of completions."""
+
+
+def completions(entries: Sequence[Completion], chosen: int, width: int) -> list[Paragraph]:
+    """The part of the completions around the chosen one, in columns; how many there are stands at the right.
+
+    >>> from accord_tools.tui.editor import Completion
+    >>> rows = completions([Completion(f"/{n}", "does it", "") for n in range(20)], 10, 40)
+    >>> rows[0].text.split(), rows[-1].text.split()
+    (['/3', 'does', 'it', '↑', '3', 'more'], ['/10', 'does', 'it', '↓', '9', 'more'])
+    """
+    first = max(0, min(chosen - LISTED + 1, len(entries) - LISTED))
+    part = entries[first : first + LISTED]
+    names = min(max((cell_len(it.label) for it in part), default=0), max(20, width // 2))
+    lines: list[Paragraph] = []
+    for number, entry in enumerate(part, first):
+        name = rows_of(Paragraph([(entry.label, "")], wrap="cut"), names)[0]
+        used = sum(cell_len(text) for text, _ in name)
+        style = "chosen" if number == chosen else ""
+        left: list[Span] = [(" ", ""), (f" {''.join(text for text, _ in name)}{' ' * (names - used)} ", style)]
+        more = ""
+        if number == first and first:
+            more = f"↑ {first} more"
+        elif number == first + len(part) - 1 and (after := len(entries) - first - len(part)):
+            more = f"↓ {after} more"
+        room = width - names - len(more) - 6
+        about = rows_of(Paragraph([(entry.about, "dim")], wrap="cut"), max(4, room))[0] if entry.about else ()
+        gap = width - 4 - names - sum(cell_len(text) for text, _ in about) - len(more) - 2
+        lines.append(Paragraph([*left, (" ", ""), *about, (" " * max(1, gap), ""), (more, "dim")], wrap="cut"))
+    return lines
+
+
+WIDE, TEXT = 120, 102
+"""Columns of the screen from which on there is a sidebar, and of the conversation, beside which it may grow."""
+
+
+def side_width(width: int) -> int:
+    """The columns of the sidebar in a screen of this width; 0 where it has no room.
+
+    >>> side_width(119), side_width(120), side_width(200)
+    (0, 32, 44)
+    """
+    return 0 if width < WIDE else min(44, max(32, width - TEXT))
+
+
+def side(conversation: Conversation, width: int) -> list[Paragraph]:
+    """The sidebar: how the session is set, the plan, the changed files, what was used, and what waits."""
+    state = conversation.state
+    shown = [*_section("Session", [_pair(it, width) for it in _session(conversation)])]
+    shown += _section("Plan", _steps(state.plan, SIDE_ROWS), f"{_done(state)} of {len(state.plan)}")
+    changed = list(changed_files(conversation).items())
+    files = [_file(shortened_path(path, str(conversation.folder)), *numbers, width) for path, numbers in changed]
+    shown += _section("Files changed", files[:SIDE_ROWS], f"{len(files)}")
+    last = None if conversation.last is None else conversation.last.usage
+    used = [Paragraph([(words, "")], wrap="words") for words in usage_words(last, state.usage)]
+    shown += _section("Usage", used)
+    queue = [
+        Paragraph([(label(it.text, 300), "")], ((f"{n} ", "dim"),), wrap="cut")
+        for n, it in enumerate(conversation.queue, 1)
+    ]
+    return shown + _section("Queue", queue[:SIDE_ROWS], "ctrl+u takes one back")
+
+
+SIDE_ROWS = 12
+"""Rows of each section of the sidebar."""
+
+
+def _section(title: str, rows: Sequence[Paragraph], about: str = "") -> list[Paragraph]:
+    if not rows:
+        return []
+    heading = Paragraph([(title, "bold accent"), (f"  {about}" if about else "", "dim")], wrap="cut")
+    return [heading, *rows, Paragraph([("", "")])]
+
+
+def _session(conversation: Conversation) -> list[tuple[str, str]]:
+    pairs = [("agent", conversation.connection.name), ("folder", str(conversation.folder).replace(_HOME, "~", 1))]
+    return [*pairs, *settings(conversation.state), ("allow", conversation.connection.consent.level)]
+
+
+_HOME = str(Path.home())
+
+
+def _pair(pair: tuple[str, str], width: int) -> Paragraph:
+    name, value = pair
+    room = width - 9
+    shown = value if len(value) <= room or name != "folder" else f"…{value[1 - room :]}"
+    return Paragraph([(label(shown, 100), "")], ((f"{label(name, 8):8} ", "dim"),), wrap="cut")
+
+
+def _file(path: str, added: int, removed: int, width: int) -> Paragraph:
+    numbers = change_numbers(added, removed)
+    room = width - sum(len(text) for text, _ in numbers)
+    name = label(path, 300)
+    return Paragraph([(name if len(name) <= room else f"…{name[1 - room :]}", ""), *numbers], wrap="cut")
+
+
+def welcome(conversation: Conversation) -> list[Paragraph]:
+    """What stands in a conversation in which nothing was said yet."""
+    choice, name = conversation.connection.choice, label(conversation.connection.name, 60)
+    about = [(f"  {label(choice.where, 200)}", "dim")] if choice.where else []
+    lines: list[Sequence[Span]] = [[(name, "bold accent"), *about], [("", "")]]
+    if choice.is_demo:
+        lines += [[("This is the demo: it shows what agents can do, and no model answers.", "warning")]]
+        lines += [[("ctrl+a", "accent"), (" chooses an agent that works with a model.", "")], [("", "")]]
+    for keys, does in _FIRST_KEYS:
+        lines.append([(f"{keys:8}", "accent"), (does, "dim")])
+    return [Paragraph(line, ((" ", ""),), (("         ", ""),)) for line in lines]
+
+
+_FIRST_KEYS = (
+    ("/", "commands: /sessions, /model, /settings, and those of the agent"),
+    ("@", "a file to send with the prompt; @diff is what git sees as changed"),
+    ("!", "a command of the shell, whose output @out sends"),
+    ("ctrl+a", "another agent"),
+    ("ctrl+s", "earlier sessions of this agent"),
+    ("f1", "all keys and commands"),
+)
 
 
 def attached(files: Sequence[Path]) -> Row | None:

@@ -15,7 +15,7 @@ from typing import Any
 from rich.cells import cell_len
 from textual.strip import Strip
 
-from accord import Unknown, v1
+from accord import Terminal, Unknown, v1
 from accord.printable import label
 from accord.services import command_of
 from accord.session import Entry, Message, ToolCallState
@@ -306,7 +306,7 @@ class ThoughtBlock(MessageBlock):
         self.changed()
 
 
-FOLDED_DIFF, FOLDED_TEXT, FOLDED_TERMINAL, FOLDED_FAILURE = 12, 3, 6, 8
+FOLDED_DIFF, FOLDED_TEXT, FOLDED_TERMINAL, FOLDED_FAILURE = 12, 3, 6, 12
 ASKED_DIFF = 40
 """Rows of a diff that is not done yet: the user may be asked about it."""
 """Rows of each kind that a folded call shows."""
@@ -314,13 +314,15 @@ OPEN_ROWS = 600
 """Rows of each kind that an open call shows."""
 MOST_PARTS = 50
 """Parts of a call's content that are shown."""
-WIDE = 120
+WIDE = 90
 """Columns from which on diffs stand side by side."""
 
 _QUIET = ("read", "search", "fetch", "think")
 """Kinds of tools whose output is only shown on demand."""
 _PATCH_HEADERS = ("diff --git ", "index ", "--- ", "+++ ", "new file mode ", "deleted file mode ")
 _BLANK: Row = (("     ", ""),)
+_BAD: Row = (("   ┃ ", "bad"),)
+"""What rows of the output of a failed call begin with."""
 
 
 class ToolBlock(Block):
@@ -397,7 +399,7 @@ class ToolBlock(Block):
         status, why = call.outcome(lambda terminal_id: _failure(look.terminal(terminal_id)))
         sign, style = TOOL_SIGNS.get(status, ("•", "dim"))
         title = tool_title(call, 400)
-        spans: list[Span] = [(title, "dim" if call.refused else "")]
+        spans: list[Span] = [(title, "dim" if call.refused else "bad" if status == "failed" else "")]
         command = command_of(call)
         if command is not None:
             line = label(command if isinstance(command, str) else " ".join(command), 400)
@@ -433,8 +435,10 @@ class ToolBlock(Block):
         failed = self._call.status == "failed"
         if not is_open and self._call.kind in _QUIET and not failed:
             return []
-        most = OPEN_ROWS if is_open else FOLDED_FAILURE if failed else FOLDED_TEXT
-        return [line.under(_BLANK) for line in shown_output(text, most)]
+        if failed and not is_open:
+            text, before = last_lines(text.strip("\n"), FOLDED_FAILURE)
+            return [line.under(_BAD) for line in (*_before(before), *shown_output(text, FOLDED_FAILURE))]
+        return [line.under(_BLANK) for line in shown_output(text, OPEN_ROWS if is_open else FOLDED_TEXT)]
 
     def _diff(self, number: int, diff: v1.Diff, look: Look, *, is_open: bool) -> list[Paragraph]:
         known = self._diffs.get(number)
@@ -485,12 +489,47 @@ def _failure(terminal: TerminalView | None) -> str | None:
 def _terminal(terminal: TerminalView | None, *, is_open: bool) -> list[Paragraph]:
     if terminal is None:
         return []
-    text, before = last_lines(terminal.text, OPEN_ROWS if is_open else FOLDED_TERMINAL)
-    shown = [Paragraph([(f"… {before:,} lines before", "dim")]).under(_BLANK)] if before else []
-    shown += [line.under(_BLANK) for line in output_lines(text, OPEN_ROWS)]
+    folded, bar = (FOLDED_TERMINAL, _BLANK) if terminal.is_good else (FOLDED_FAILURE, _BAD)
+    text, before = last_lines(terminal.text, OPEN_ROWS if is_open else folded)
+    shown = [*_before(before), *output_lines(text, OPEN_ROWS)]
     if terminal.ending is not None:
-        shown.append(Paragraph([(terminal.ending, "dim" if terminal.is_good else "bad")]).under(_BLANK))
-    return shown
+        shown.append(Paragraph([(terminal.ending, "dim" if terminal.is_good else "bad")]))
+    return [line.under(bar) for line in shown]
+
+
+def _before(count: int) -> list[Paragraph]:
+    """A line for so many lines that are left out."""
+    return [Paragraph([(f"… {count:,} lines before", "dim")])] if count else []
+
+
+class CommandBlock(Block):
+    """A command of the user, with its output."""
+
+    def __init__(self, command: str, terminal: Terminal) -> None:
+        super().__init__()
+        self._command = command
+        self._terminal = terminal
+        self.terminal_ids = [terminal.id]
+
+    def shows_terminal(self, terminal_id: str) -> bool:
+        """Whether this terminal is shown in it."""
+        return terminal_id in self.terminal_ids
+
+    def paragraphs(self, look: Look) -> list[Paragraph]:
+        terminal = look.terminal(self.terminal_ids[0])
+        runs = terminal is not None and terminal.ending is None
+        hint = [("  esc stops it", "dim")] if runs else []
+        lines = plain(self._command, "accent")
+        first = lines[0]._replace(spans=[*lines[0].spans, *hint], first=((" ! ", "accent"),), rest=(("   ", ""),))
+        most = self.is_open if self.is_open is not None else look.tools_open
+        return [first, *(it.under((("   ", ""),)) for it in lines[1:]), *_terminal(terminal, is_open=most)]
+
+    def toggle(self, look: Look) -> None:
+        self.is_open = not (look.tools_open if self.is_open is None else self.is_open)
+        self.changed()
+
+    def copied(self) -> str:
+        return f"{self._command}\n{self._terminal.text}".rstrip()
 
 
 def _json(value: Any) -> Iterator[str]:

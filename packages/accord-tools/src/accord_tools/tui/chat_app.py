@@ -20,18 +20,19 @@ from accord.redaction import mask_urls
 from accord_tools.presentation.session_words import usage_words
 from accord_tools.tui import chat_storage, key_bindings, slash
 from accord_tools.tui.attachments import clipboard_image, is_image
-from accord_tools.tui.block import ToolBlock
+from accord_tools.tui.block import CommandBlock, ToolBlock
 from accord_tools.tui.chat_settings import ChatOptions
 from accord_tools.tui.chat_storage import export
 from accord_tools.tui.connection import AgentChoice, AgentConnection
 from accord_tools.tui.editor import NOTHING, Completions, Editor, FileList, completions
-from accord_tools.tui.pickers import Entry, FormScreen, LineScreen, Picker
+from accord_tools.tui.pickers import Entry, FormScreen, Picker
 from accord_tools.tui.question_bar import QuestionBar
 from accord_tools.tui.questions import FormAsked, LinkAsked, Question
 from accord_tools.tui.reader_screen import ReaderScreen, WireScreen
 from accord_tools.tui.review import ReviewScreen
 from accord_tools.tui.session_actions import SessionActions
-from accord_tools.tui.transcript import Transcript
+from accord_tools.tui.settings_form import SettingsForm
+from accord_tools.tui.transcript import FindBar, Transcript
 from accord_tools.tui.widgets import Debounce, Lines
 
 SAVE = 1.0
@@ -79,10 +80,22 @@ class ChatApp(SessionActions):
         conversation.note("About", printable("\n".join(lines)), "accent")
 
     async def action_set_theme(self, theme: str = "") -> None:
-        """Choose the colours."""
-        entries = [Entry(name, name, "", name == self.theme) for name in sorted(self.available_themes)]
-        if (chosen := await self.choose_from("Theme", entries, theme)) is not None:
-            self.theme = chosen
+        """Choose the colours, for this chat; each is shown while it is marked."""
+        before = self.theme
+        entries = [Entry(name, name, "", name == before) for name in sorted(self.available_themes)]
+        if theme:
+            self.theme = await self.choose_from("Theme", entries, theme)
+        else:
+            chosen = await self.ask_for(Picker("Theme", entries, on_highlight=self.show_theme))
+            self.theme = chosen or before
+
+    def show_theme(self, name: str) -> None:
+        """Show the colours of this theme."""
+        self.theme = name
+
+    async def action_settings(self) -> None:
+        """Show all settings, what holds and from where it comes, and change them."""
+        await SettingsForm(self).run()
 
     def action_wire(self) -> None:
         """Show the latest messages on the wire."""
@@ -209,15 +222,24 @@ class ChatApp(SessionActions):
         self.plan_open = not self.plan_open
         self.mark()
 
-    async def action_find(self) -> None:
+    def action_sidebar(self) -> None:
+        """Show or hide the sidebar."""
+        self.sidebar = not self.sidebar
+        self.mark()
+
+    def action_find(self) -> None:
         """Find in the conversation."""
+        if self.transcript is not None:
+            self.query_one(FindBar).open()
+
+    @on(FindBar.Sought)
+    def _on_sought(self, event: FindBar.Sought) -> None:
         transcript = self.transcript
-        text = await self.ask_for(LineScreen("Find in the conversation"))
-        if transcript is not None and text:
-            found = transcript.find(text)
-            self.notify(f"{found} found" if found else "Not found", timeout=2, markup=False)
-            if found:
-                self.set_focus(None)
+        if transcript is None:
+            return
+        self.query_one(FindBar).count(*transcript.find(event.text, event.by))
+        if not event.text and not self.query_one(FindBar).display:
+            self.editor.focus()
 
     def action_copy_answer(self) -> None:
         """Copy the last answer."""
@@ -376,6 +398,9 @@ class ChatApp(SessionActions):
             command, argument = found
             self.run_command(command.action, argument)
             return
+        if text.startswith("!") and (line := text[1:].strip()):
+            self.work_on(conversation.run_command(line))
+            return
         if why := slash.mistyped(text, slash.typed(conversation.state)):
             self.editor.set_text(text)
             conversation.note(why, "", "warning")
@@ -413,7 +438,7 @@ class ChatApp(SessionActions):
             transcript.toggle_block(block)
         elif event.key in ("up", "down"):
             transcript.move_cursor(-1 if event.key == "up" else 1)
-        elif event.key == "k" and isinstance(block, ToolBlock):
+        elif event.key == "k" and isinstance(block, ToolBlock | CommandBlock):
             self.work_on(self.in_front.kill_commands(block.terminal_ids))
         elif event.key == "y":
             self.copy_to_clipboard(block.copied())

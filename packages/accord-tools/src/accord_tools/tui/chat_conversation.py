@@ -12,10 +12,11 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
-from accord import AccordError, Outcome, PeerError, RemoteSession, Reply, Terminal, updates, v1
+from accord import AccordError, BudgetQuestion, Outcome, PeerError, RemoteSession, Reply, Terminal, updates, v1
 from accord.errors import AUTH_REQUIRED
 from accord.extensions import DisplayTerminal, DisplayTerminals, Steering, notice_of
 from accord.printable import printable
@@ -26,9 +27,10 @@ from accord.session import Message, SessionState
 from accord_tools.configuration.trust import is_folder_trusted
 from accord_tools.presentation.session_words import SEVERITIES
 from accord_tools.tui.attachments import mentioned, mentions_parts, sent_as
-from accord_tools.tui.block import Block, NoteBlock, TerminalView
+from accord_tools.tui.block import Block, CommandBlock, NoteBlock, TerminalView
 from accord_tools.tui.connection import AgentConnection, explained
-from accord_tools.tui.questions import Question
+from accord_tools.tui.questions import BudgetAsked, Question
+from accord_tools.tui.user_command import UserCommand
 
 KEPT = 64
 """Commands that run here whose output is kept for a conversation, the newest."""
@@ -141,6 +143,8 @@ class Conversation:
         """The open questions, the oldest first."""
         self.queue: list[Prompt] = []
         """Prompts that wait for the end of the turn."""
+        self.command: UserCommand | None = None
+        """The latest command of the user."""
         self.attached: list[Path] = []
         """The files that go with the next prompt."""
         self.error: AccordError | None = None
@@ -357,11 +361,16 @@ class Conversation:
         try:
             parts = [*self._suggested_parts(prompt.text), *await self._parts(session, prompt.text)]
             self._old_suggestions = self.state.suggestions
-            reply = self._reply = session.prompt(prompt.text, *prompt.files, *parts, mentions=True)
+            given = self.connection.options.budget
+            budget = None if given is None else replace(given, ask=self._may_spend)
+            reply = self._reply = session.prompt(prompt.text, *prompt.files, *parts, mentions=True, budget=budget)
             self.tell()
             outcome = self.last = await reply
             self._show_notice(notice_of(self.connection.shown_extensions, outcome))
-            if (said := _ENDINGS.get(outcome.stop_reason)) is not None:
+            if budget is not None and (limit := outcome.exceeded) is not None:
+                most = budget.limits[limit]
+                self.note(f"Stopped by {limit} = {most:g}", "A prompt goes on; /settings changes the limit.", "warning")
+            elif (said := _ENDINGS.get(outcome.stop_reason)) is not None:
                 self.note(said, "", "warning")
             elif outcome.stop_reason not in ("end_turn", "unknown"):
                 self.note(f"The turn ended: {outcome.stop_reason}", "", "warning")
@@ -383,7 +392,8 @@ class Conversation:
         if remote is None or not mentions_parts(text):
             return ()
         takes = remote.capabilities.prompt
-        return await self.with_trust(lambda: mentioned(text, session.cwd, takes, is_folder_trusted))
+        output = None if self.command is None else self.command.part
+        return await self.with_trust(lambda: mentioned(text, session.cwd, takes, is_folder_trusted, output))
 
     async def with_trust(self, work: Callable[[], T]) -> T:
         """Do something in a thread that may ask git; if the folder is not trusted yet, the user is asked before."""
@@ -448,6 +458,9 @@ class Conversation:
         self.note("Sent into the running turn", text, "accent", "↪")
         return True
 
+    async def _may_spend(self, question: BudgetQuestion) -> bool:
+        return bool(await self.ask(BudgetAsked(question)))
+
     # Questions
 
     async def ask(self, question: Question) -> Any:
@@ -459,6 +472,19 @@ class Conversation:
         finally:
             self.questions.remove(question)
             self.tell()
+
+    # Commands of the user
+
+    async def run_command(self, line: str) -> None:
+        """Run a command of the user, in the folder to which the one before has gone."""
+        before = self.command
+        if before is not None and before.is_running:
+            raise ValueError(f"{before.line} still runs: esc stops it")
+        self.command = command = UserCommand(line, self.folder if before is None else before.folder)
+        its_id = command.terminal.id
+        self.add_terminal(command.terminal)
+        self._add(CommandBlock(line, command.terminal))
+        await command.run(lambda: self.terminal_changed(its_id))
 
     # Terminals
 
@@ -491,6 +517,8 @@ class Conversation:
 
     async def close(self) -> None:
         """Close the session; the agent goes on."""
+        if self.command is not None and self.command.is_running:
+            await self.command.terminal.release()
         if self._turns is not None:
             self._turns.cancel()
         for question in list(self.questions):

@@ -17,12 +17,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 import msgspec
 from textual.message import Message
 
-from accord import ConfigurationError, v1
+from accord import Budget, ConfigurationError, v1
 from accord.mistakes import nearest
 from accord_tools.configuration.agents_file import user_file
 from accord_tools.pictures.terminal_graphics import Graphics
@@ -31,6 +31,7 @@ from accord_tools.tui.connection import AgentChoice, ConnectionOptions
 from accord_tools.tui.key_bindings import KEYS
 
 Images: TypeAlias = Literal["auto", "kitty", "iterm2", "sixel", "blocks"]
+IMAGES: Sequence[Images] = get_args(Images)
 
 
 class ChatSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -46,6 +47,22 @@ class ChatSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How images are shown: `auto` asks the terminal."""
     keys: dict[str, str] = {}
     """Other keys, by the names of actions."""
+    sidebar: bool = True
+    """Whether the sidebar is shown where there is room for it."""
+    max_cost: float | None = None
+    """What a turn may cost, in the currency that the agent reports."""
+    max_turns: int | None = None
+    """In how many rounds a turn may use tools."""
+    max_time: float | None = None
+    """Seconds that a turn may take."""
+
+    def budget(self, **given: Any) -> Budget | None:
+        """The budget of each turn; what is given goes before what is set."""
+        limits = {
+            name: getattr(self, name) if given.get(name) is None else given[name]
+            for name in ("max_cost", "max_turns", "max_time")
+        }
+        return Budget(**limits) if any(most is not None for most in limits.values()) else None
 
 
 def read_settings() -> ChatSettings:
@@ -76,6 +93,10 @@ def parse(given: Any, source: str) -> ChatSettings:
         settings = msgspec.convert(given, ChatSettings)
     except msgspec.ValidationError as error:
         raise ConfigurationError(f"{source}: {error}") from None
+    try:
+        settings.budget()
+    except (TypeError, ValueError) as error:
+        raise ConfigurationError(f"{source}: {error}") from None
     actions = [key.action for key in KEYS if key.action and "(" not in key.action]
     for action in settings.keys:
         if action not in actions:
@@ -94,6 +115,9 @@ class ChatOptions:
     folder: Path
     agents: Sequence[AgentChoice] = ()
     """The agents that the user may choose from."""
+    images: Images = "auto"
+    about: str = ""
+    """What stands below the list of agents: which keys of models are set."""
     find_agent: Callable[[str], AgentChoice] | None = None
     """Finds an agent of the registry by its id; None if only `agents` are offered."""
     prompt: str | None = None
@@ -114,6 +138,8 @@ class ChatOptions:
     """Whether the bell rings when an agent asks or ends a turn while the user looks elsewhere."""
     is_ascii: bool = False
     is_coloured: bool = True
+    sidebar: bool = True
+    """Whether the sidebar is shown where there is room for it."""
     graphics: Graphics = field(default_factory=Graphics)
     """How the terminal shows images."""
     typed: str = ""

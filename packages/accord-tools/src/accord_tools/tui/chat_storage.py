@@ -19,7 +19,7 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -32,7 +32,7 @@ from accord.printable import label
 from accord.project.git import Git, Repository, find_repository
 from accord.schema import codec
 from accord.session import Message
-from accord_tools.configuration.last_sessions import KnownSession, known_sessions
+from accord_tools.configuration.last_sessions import KnownSession, known_sessions, latest_opened
 from accord_tools.configuration.trust import trust_folder
 from accord_tools.presentation.quantities import counted, minute_of
 from accord_tools.state_file import StateFile
@@ -41,6 +41,7 @@ from accord_tools.tui.pickers import Entry
 
 if TYPE_CHECKING:
     from accord_tools.tui.chat_conversation import Conversation
+    from accord_tools.tui.connection import AgentChoice
 
 MOST_DRAFTS, MOST_PROMPTS, MOST_SESSIONS = 200, 1_000, 500
 LONGEST = 100_000
@@ -109,6 +110,26 @@ def _text(line: bytes) -> str | None:
         return msgspec.json.decode(line, type=str)
     except msgspec.DecodeError:
         return None
+
+
+MOST_LAST = 6
+"""Last sessions that the list of agents offers."""
+
+
+def last_entries(agents: Sequence[AgentChoice]) -> list[Entry]:
+    """The last sessions of these agents as entries of a list, the latest first."""
+    names = {it.program: it.name for it in agents if it.program}
+    words = {(it.program, it.session_id): it.first for it in _WORDS.read()}
+    last = [it for it in latest_opened(5 * MOST_LAST) if it.program in names][:MOST_LAST]
+    return [
+        Entry(
+            label(words.get((it.program, it.id), "") or it.id, 50),
+            it,
+            f"{names[it.program]}  {minute_of(it.at)}  {it.folder}",
+            group="Last sessions",
+        )
+        for it in last
+    ]
 
 
 def keep_words(words: SessionWords) -> None:

@@ -20,6 +20,7 @@ from typing import Any, Protocol, cast
 
 from accord import (
     AccordError,
+    Budget,
     Client,
     ConnectionClosed,
     Elicitation,
@@ -47,6 +48,7 @@ from accord.installation import own_command
 from accord.mistakes import ForgottenAwaits
 from accord.redaction import mask_urls
 from accord.services import AgentWrite, Guarded, Level, UsePermissions
+from accord_tools.registry.well_known import WELL_KNOWN
 from accord_tools.tui.pickers import Entry
 from accord_tools.tui.questions import FormAsked, LinkAsked, PermissionAsked, Question, ScopedAnswers
 
@@ -71,6 +73,8 @@ class AgentChoice:
     config: Mapping[str, str | bool] = field(default_factory=dict[str, str | bool])
     level: Level = "ask"
     """What it may do without a question, where the command line says nothing."""
+    is_demo: bool = False
+    """Whether it is the demo, which no model answers."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,8 @@ class ConnectionOptions:
     policy: PermissionPolicy | None = None
     remembers: bool = False
     """Whether an "always" holds in later chats, too."""
+    budget: Budget | None = None
+    """What each turn may spend."""
     versions: tuple[int, ...] = (1,)
     start_within: float = 120.0
 
@@ -344,8 +350,13 @@ async def registry_entries(known: Iterable[AgentChoice]) -> list[Entry]:
     names = {choice.name for choice in known}
     try:
         return await asyncio.to_thread(_entries, names)
-    except AccordError as error:
-        return [Entry("the registry cannot be read", None, str(error), group=OFFERED)]
+    except AccordError:
+        offered = "Agents of the registry, which cannot be read now"
+        return [
+            Entry(it.id, RegistryChoice(it.id, False), it.description, group=offered)
+            for it in WELL_KNOWN
+            if it.id not in names
+        ]
 
 
 def _entries(known: set[str]) -> list[Entry]:

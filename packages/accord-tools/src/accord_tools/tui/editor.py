@@ -18,8 +18,8 @@ from textual.widgets import TextArea
 
 from accord_tools.tui.attachments import pasted_path
 
-MOST = 8
-"""Entries of the list."""
+MOST, FILES = 200, 50
+"""Entries of the list, and files among them."""
 SEARCHED = 20_000
 """Paths that are searched for letters with others between them."""
 
@@ -46,7 +46,10 @@ class Completions(NamedTuple):
 
 
 NOTHING = Completions((), 0)
-_DIFF = Completion("diff", "the changes of the working tree", "@diff ")
+_PARTS = (
+    Completion("diff", "the changes of the working tree", "@diff "),
+    Completion("out", "the output of the latest command with !", "@out "),
+)
 
 
 def completions(before: str, commands: Sequence[tuple[str, str]], paths: FileList) -> Completions:
@@ -55,8 +58,8 @@ def completions(before: str, commands: Sequence[tuple[str, str]], paths: FileLis
         return _of_commands(found[1], commands)
     if (found := _MENTION.search(before)) is not None:
         typed = found[1].removeprefix('"')
-        entries = [_DIFF] if "diff".startswith(typed) and found[0][1:2] != '"' else []
-        entries += [_of_path(path) for path in paths.matching(typed, MOST - len(entries))]
+        entries = [it for it in _PARTS if it.label.startswith(typed) and found[0][1:2] != '"']
+        entries += [_of_path(path) for path in paths.matching(typed, FILES)]
         # An entry that was typed as a whole is sent at once; one of a folder goes on.
         return Completions(entries, len(found[0]), bool(entries) and entries[0].text.rstrip() == found[0])
     return NOTHING

@@ -1,14 +1,15 @@
-"""`Picker`: a list to choose from, with a filter; and screens for a form, a line or variables."""
+"""`Picker`: a list to choose from, with a filter; and screens for a form or variables."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple, cast
 
+from rich.cells import cell_len
 from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Button, Checkbox, Input, Label, OptionList, SelectionList, Static
 from textual.widgets.option_list import Option
@@ -43,25 +44,43 @@ class Picker(ModalScreen[Any]):
     Picker Input, Picker Input:focus { border: none; height: 1; background: $surface; padding: 0; }
     Picker OptionList { border: none; height: auto; max-height: 20; background: $surface; padding: 0;
                         scrollbar-size-vertical: 1; }
+    Picker #heading { height: 1; }
+    Picker #count { width: 1fr; text-align: right; color: $text-muted; }
     Picker .hint { color: $text-muted; }
     Picker #preview { height: 3; border-top: solid $panel; padding: 0; }
     """
 
-    def __init__(self, title: str, entries: Sequence[Entry], hint: str = "", keys: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        title: str,
+        entries: Sequence[Entry],
+        hint: str = "",
+        keys: Sequence[str] = (),
+        *,
+        on_highlight: Callable[[Any], object] | None = None,
+        takes_text: bool = False,
+    ) -> None:
+        """`on_highlight` is called with each value that is marked; `takes_text` gives a text that no entry has."""
         super().__init__()
+        self._on_highlight = on_highlight
+        self._takes_text = takes_text
         self._title = title
         self.entries = list(entries)
         """All entries."""
         self._hint = hint
         self._keys = keys
         self._shown: list[Entry] = []
+        self._names = 0
+        """Columns that the labels take where something stands after them."""
         self._text: str | None = None
         """What the list was filtered by."""
 
     def compose(self) -> ComposeResult:
         with Vertical():
-            yield Label(Text(label(self._title, COLUMNS), "bold"))
-            yield Input(placeholder="type to filter")
+            with Horizontal(id="heading"):
+                yield Label(Text(label(self._title, COLUMNS), "bold"))
+                yield Static(id="count")
+            yield Input(placeholder="type a value, or choose" if self._takes_text else "type to filter")
             yield OptionList()
             if any(entry.preview for entry in self.entries):
                 yield Static(id="preview")
@@ -69,6 +88,9 @@ class Picker(ModalScreen[Any]):
                 yield Static(Text(self._hint), classes="hint")
 
     def on_mount(self) -> None:
+        below = self._hint.count("\n") + 1 if self._hint else 0
+        below += 3 * bool(self.query("#preview"))
+        self.query_one(OptionList).styles.max_height = max(3, min(20, self.size.height * 8 // 10 - 4 - below))
         self._filter("")
         self.query_one(Input).focus()
 
@@ -81,6 +103,8 @@ class Picker(ModalScreen[Any]):
         self._filter(event.value)
 
     def on_option_list_option_highlighted(self, _: OptionList.OptionHighlighted) -> None:
+        if self._on_highlight is not None and (marked := self._highlighted()) is not None:
+            self._on_highlight(marked.value)
         for preview in self.query("#preview").results(Static):
             entry = self._highlighted()
             preview.update(Text("" if entry is None else entry.preview, "dim"))
@@ -91,6 +115,8 @@ class Picker(ModalScreen[Any]):
         self._shown = [it for it in self.entries if all(word in _searched(it) for word in words)]
         options = self.query_one(OptionList)
         options.clear_options()
+        self._names = min(28, max((cell_len(label(it.label, 60)) for it in self._shown if it.about), default=0))
+        self.query_one("#count", Static).update(f"{len(self._shown)} of {len(self.entries)}" if text else "")
         group = ""
         for number, entry in enumerate(self._shown):
             if entry.group != group:
@@ -103,9 +129,11 @@ class Picker(ModalScreen[Any]):
 
     def _line(self, entry: Entry) -> Text:
         text = Text("● " if entry.is_current else "  ")
-        text.append(label(entry.label, 60))
+        name = label(entry.label, 60)
+        text.append(name)
         if entry.about:
-            text.append(f"  {label(entry.about, 120)}", "dim")
+            text.append(f"{' ' * max(0, self._names - cell_len(name))}  {label(entry.about, 200)}", "dim")
+        text.truncate(min(COLUMNS + 10, self.size.width * 9 // 10) - 5, overflow="ellipsis")
         return text
 
     def on_key(self, event: events.Key) -> None:
@@ -147,7 +175,9 @@ class Picker(ModalScreen[Any]):
         if text != self._text:  # the key came before the news of the letters before it
             self._filter(text)
         entry = self._highlighted()
-        if entry is not None and self.is_current:
+        if self._takes_text and entry is None and text and self.is_current:
+            self.dismiss(text)
+        elif entry is not None and self.is_current:
             self.dismiss((key, entry.value) if self._keys else entry.value)
 
 
@@ -265,41 +295,17 @@ class FormScreen(ModalScreen[Any]):
             return None, str(error)
 
 
-class AskingScreen(ModalScreen[Any]):
-    """A small screen that asks for one line or more; the result is None if the user leaves it."""
+class VariablesScreen(ModalScreen[Any]):
+    """Asks for the variables of a login, which are kept nowhere; the result is None if the user leaves it."""
 
     DEFAULT_CSS = """
-    AskingScreen { align: center middle; }
-    AskingScreen > Vertical { width: 80%; max-width: 90; height: auto; border: round $accent; background: $surface;
-                              padding: 0 1; }
-    AskingScreen Input, AskingScreen Input:focus { border: none; height: 1; background: $surface; padding: 0; }
-    AskingScreen .about { color: $text-muted; }
+    VariablesScreen { align: center middle; }
+    VariablesScreen > Vertical { width: 80%; max-width: 90; height: auto; border: round $accent; background: $surface;
+                                 padding: 0 1; }
+    VariablesScreen Input, VariablesScreen Input:focus { border: none; height: 1; background: $surface; padding: 0; }
+    VariablesScreen .about { color: $text-muted; }
     """
     BINDINGS: ClassVar[list[Any]] = [("escape", "leave", "Leave")]
-
-    def action_leave(self) -> None:
-        """Leave without an answer."""
-        self.dismiss(None)
-
-
-class LineScreen(AskingScreen):
-    """Asks for one line."""
-
-    def __init__(self, title: str) -> None:
-        super().__init__()
-        self._title = title
-
-    def compose(self) -> ComposeResult:
-        with Vertical():
-            yield Label(Text(self._title, "bold"))
-            yield Input()
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        self.dismiss(event.value)
-
-
-class VariablesScreen(AskingScreen):
-    """Asks for the variables of a login. They are used for this login, and kept nowhere."""
 
     def __init__(self, method: v1.AuthMethodEnvVar, missing: Sequence[v1.AuthEnvVar]) -> None:
         super().__init__()
@@ -315,6 +321,10 @@ class VariablesScreen(AskingScreen):
                 yield Label(Text(label(wanted.label or wanted.name, 80)))
                 yield Input(password=bool(wanted.secret))
             yield Static(Text("enter: next, then log in   esc: leave"), classes="about")
+
+    def action_leave(self) -> None:
+        """Leave without an answer."""
+        self.dismiss(None)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         inputs = list(self.query(Input))

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from accord import FormQuestion, LinkQuestion, PermissionQuestion, RememberedAnswers, ServedSession, v1
+from accord import BudgetQuestion, FormQuestion, LinkQuestion, PermissionQuestion, RememberedAnswers, ServedSession, v1
 from accord.printable import label
 from accord.services import covered
 from accord_tools.presentation.diffs import FileDiff
@@ -253,6 +253,22 @@ class LoginAsked(Question):
             return self.decline()
         self.answer(True, "log in")
         return ""
+
+
+class BudgetAsked(Question):
+    """Asks whether a turn may go on past a limit that it comes near to."""
+
+    answers = (Answer("y", "go on, as much again"), Answer("n", "stop now"))
+
+    def __init__(self, question: BudgetQuestion) -> None:
+        super().__init__(f"The turn has used {question}: may it go on past that?")
+
+    def press(self, key: str) -> str:
+        self.answer(key == "y", "goes on" if key == "y" else "stopped")
+        return ""
+
+    def paragraphs(self, look: Look, most: int | None = DIFF_ROWS) -> list[Paragraph]:
+        return [Paragraph([("The agent works on; without an answer it is stopped at the limit.", "dim")])]
 
 
 class QuestionBlock(Block):

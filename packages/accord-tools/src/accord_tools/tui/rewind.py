@@ -11,6 +11,7 @@ agent wrote by itself, its tool calls name; only the agent can restore it, and a
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,6 +19,7 @@ from accord import AccordError, RemoteSession, Unknown, updates
 from accord.extensions import RewindFiles
 from accord.services import AgentWrite
 from accord.session import Entry, Message, SessionCursor, SessionState, ToolCallState
+from accord_tools.presentation.diffs import FileDiff
 
 if TYPE_CHECKING:
     from accord_tools.tui.chat_conversation import Conversation
@@ -100,6 +102,27 @@ def _changed_by_agent(entries: Sequence[Entry]) -> Iterator[Path]:
                 yield from (Path(it.path) for it in part.changes if not isinstance(it, Unknown))
         if entry.kind in ("edit", "delete", "move"):
             yield from (Path(it.path) for it in entry.locations)
+
+
+def changed_files(conversation: Conversation) -> dict[str, tuple[int, int]]:
+    """The files that were changed in this conversation, and how many lines were added and removed."""
+    found: dict[str, tuple[int, int]] = {}
+    whole: dict[str, tuple[bytes | None, bytes]] = {}
+    for change in conversation.changes():
+        before, _ = whole.get(str(change.path), (change.before, b""))
+        whole[str(change.path)] = before, change.after
+    for path, (before, after) in whole.items():
+        found[path] = _line_numbers(before or b"", after)
+    for call in conversation.state.tool_calls.values():
+        for path in _changed_by_agent([call]):
+            found.setdefault(str(path), (0, 0))
+    return found
+
+
+@lru_cache(maxsize=256)
+def _line_numbers(before: bytes, after: bytes) -> tuple[int, int]:
+    change = FileDiff(before.decode("utf-8", "replace"), after.decode("utf-8", "replace"))
+    return change.added, change.removed
 
 
 async def rewound_session(conversation: Conversation, point: RewindPoint, setup: dict[str, Any]) -> RemoteSession:

@@ -12,11 +12,11 @@ from typing import Any, ClassVar
 
 from textual import events
 from textual.app import App, ComposeResult
-from textual.containers import Container
+from textual.containers import Container, Horizontal
 from textual.timer import Timer
 
 from accord import RemoteSession
-from accord_tools.presentation.styled_text import Paragraph, Row, Span
+from accord_tools.presentation.styled_text import Paragraph, Row
 from accord_tools.tui import bars, chat_storage, key_bindings
 from accord_tools.tui.chat_conversation import Conversation
 from accord_tools.tui.chat_settings import ChatOptions
@@ -24,7 +24,7 @@ from accord_tools.tui.connection import AgentChoice, AgentConnection
 from accord_tools.tui.editor import NOTHING, Completions, Editor, FileList
 from accord_tools.tui.palette import AsciiFilter, palette_of
 from accord_tools.tui.question_bar import QuestionBar
-from accord_tools.tui.transcript import Transcript
+from accord_tools.tui.transcript import FindBar, Transcript
 from accord_tools.tui.widgets import Debounce, Lines, Redrawn
 
 BARS = 0.1
@@ -35,8 +35,12 @@ class ChatScreen(App[int]):
     """The terminal client without what it does."""
 
     CSS = """
-    Screen { layers: base over; background: $background; }
-    #conversations { height: 1fr; }
+    Screen { background: $background; }
+    ModalScreen { background: $background 50%; }
+    #middle { height: 1fr; }
+    #conversations { width: 1fr; align-horizontal: center; }
+    Transcript { max-width: 102; }
+    #side { display: none; height: 100%; border-left: solid $panel; padding: 0 1; overflow: hidden; }
     #tabs, #work, #attached, #suggested, #told, #plan, #question, #list { height: auto; }
     #list { max-height: 8; }
     #foot { height: 1; }
@@ -60,6 +64,8 @@ class ChatScreen(App[int]):
         self.front: Conversation | None = None
         """The conversation that is shown."""
         self.plan_open = False
+        self.sidebar = options.sidebar
+        """Whether the sidebar is shown where there is room for it."""
         self._choice = choice
         self._paths: dict[Path, FileList] = {}
         self._bars = Debounce(self, self._show_bars)
@@ -78,12 +84,15 @@ class ChatScreen(App[int]):
     def compose(self) -> ComposeResult:
         yield Lines(id="top")
         yield Lines(id="tabs")
-        yield Container(id="conversations")
+        with Horizontal(id="middle"):
+            yield Container(id="conversations")
+            yield Lines(id="side")
         yield Lines(id="told")
         yield Lines(id="plan")
         yield Lines(id="work")
         yield QuestionBar(self.options.clock)
         yield Lines(id="list")
+        yield FindBar()
         yield Lines(id="attached")
         yield Lines(id="suggested")
         with Container(id="editor-box"):
@@ -166,7 +175,8 @@ class ChatScreen(App[int]):
         if conversation is None or screen is None or not screen.query("#top"):
             return
         width = self.size.width
-        screen.query_one("#top", Lines).show_row(bars.top(conversation, width))
+        side = self._show_side(screen.query_one("#side", Lines), conversation)
+        screen.query_one("#top", Lines).show_row(bars.top(conversation, width, has_side=side))
         many = len(self.conversations) > 1
         screen.query_one("#tabs", Lines).show_row(bars.tabs(self.conversations, conversation, width) if many else None)
         told = bars.extensions(conversation.session, conversation.connection.shown_extensions)
@@ -176,13 +186,22 @@ class ChatScreen(App[int]):
             self.editor.set_text("\n\n".join(it for it in (conversation.returned, self.editor.text) if it))
             conversation.returned = ""
         self._show_suggestions(conversation)
-        screen.query_one("#plan", Lines).show(bars.plan(conversation.state, is_open=self.plan_open))
+        screen.query_one("#plan", Lines).show([] if side else bars.plan(conversation.state, is_open=self.plan_open))
         now = asyncio.get_running_loop().time()
         screen.query_one("#work", Lines).show_row(bars.work(conversation, now))
         self._show_question(conversation)
         screen.query_one("#list", Lines).show(self._list())
         screen.query_one("#foot", Lines).show_row(bars.foot(width))
         self._report_ends()
+
+    def _show_side(self, side: Lines, conversation: Conversation) -> bool:
+        """Show the sidebar where there is room for it; returns whether it is shown."""
+        width = bars.side_width(self.size.width) if self.sidebar else 0
+        if width:
+            side.styles.width = width
+            side.show(bars.side(conversation, width - 3))
+        side.display = bool(width)
+        return bool(width)
 
     def _show_suggestions(self, conversation: Conversation) -> None:
         self.editor.suggestions = suggestions = () if conversation.questions else conversation.suggestions
@@ -228,15 +247,8 @@ class ChatScreen(App[int]):
                 self.could_not_open(one)
 
     def _list(self) -> list[Paragraph]:
-        """The completions below the question, the chosen one marked."""
-        editor = self.editor
-        lines: list[Paragraph] = []
-        for number, entry in enumerate(editor.found.entries):
-            style = "chosen" if number == editor.chosen else ""
-            spans: list[Span] = [(f" {entry.label} ", style)]
-            spans += [(f"  {entry.about}", "dim")] if entry.about else []
-            lines.append(Paragraph(spans, ((" ", ""),), wrap="cut"))
-        return lines
+        """The completions below the question, the chosen one marked, and how many there are above and below."""
+        return bars.completions(self.editor.found.entries, self.editor.chosen, self.size.width)
 
     @property
     def row_of_top(self) -> Row:

@@ -13,12 +13,13 @@ from accord.extensions import Goals
 from accord.printable import label
 from accord.services import LEVELS, RememberedAnswer, covered
 from accord_tools.configuration import last_sessions
+from accord_tools.configuration.last_sessions import LastSession
 from accord_tools.configuration.permission_rules import LEVEL_MEANS, DefaultLevel, answer_text, permission_rules
 from accord_tools.configuration.trust import is_folder_trusted
 from accord_tools.presentation.quantities import ago, counted
 from accord_tools.presentation.session_words import shortened_path
 from accord_tools.tui.chat_conversation import Conversation
-from accord_tools.tui.chat_storage import new_worktree
+from accord_tools.tui.chat_storage import last_entries, new_worktree
 from accord_tools.tui.connection import AgentChoice, AgentConnection, RegistryChoice, install, registry_entries
 from accord_tools.tui.pickers import Entry, Picker, option_entries
 from accord_tools.tui.questions import SCOPES, HeldAnswer, LoginAsked, PermissionAsked
@@ -216,9 +217,10 @@ class SessionActions(ChatShell):
 
     async def action_agents(self) -> None:
         """Start another agent."""
-        choice = await self._chosen_agent("Start an agent")
+        is_first = not self.conversations
+        choice, session = await self._chosen_agent("Start an agent", has_sessions=is_first and self.options.keeps)
         if choice is not None:
-            self.begin(choice, first=not self.conversations)
+            self.begin(choice, first=is_first, session=session)
         elif not self.conversations:
             self.exit(0)
 
@@ -228,17 +230,26 @@ class SessionActions(ChatShell):
         prompts = [it.text for it in before.state.messages if it.speaker == "user"]
         if not text and not prompts:
             raise ValueError("write the prompt after the command: /compare TEXT")
-        choice = await self._chosen_agent("Compare with")
+        choice, _ = await self._chosen_agent("Compare with")
         if choice is None:
             return
         if text:
             before.submit(text)
         self.begin(choice).submit(text or prompts[-1])
 
-    async def _chosen_agent(self, title: str) -> AgentChoice | None:
-        """The agent that the user chooses; one of the registry is installed first. None if they leave."""
-        entries = [Entry(it.name, it, it.where) for it in self.options.agents]
-        picker = Picker(title, entries, "accord agents add NAME -- COMMAND adds one")
+    async def _chosen_agent(
+        self, title: str, *, has_sessions: bool = False
+    ) -> tuple[AgentChoice | None, LastSession | None]:
+        """The agent that the user chooses, or one of the last sessions; one of the registry is installed first.
+
+        None if they leave.
+        """
+        here = "Agents on this machine"
+        entries = [Entry(it.name, it, it.where, group=here) for it in self.options.agents]
+        if has_sessions:
+            entries += last_entries(self.options.agents)
+        hints = [self.options.about, "accord agents add NAME -- COMMAND adds an agent"]
+        picker = Picker(title, entries, "\n".join(it for it in hints if it))
 
         async def add_registry() -> None:
             found = await registry_entries(self.options.agents)
@@ -247,14 +258,16 @@ class SessionActions(ChatShell):
 
         if self.options.find_agent is not None:
             self.work_on(add_registry())
-        chosen: AgentChoice | RegistryChoice | None = await self.ask_for(picker)
+        chosen: AgentChoice | RegistryChoice | LastSession | None = await self.ask_for(picker)
+        if isinstance(chosen, LastSession):
+            return next(it for it in self.options.agents if it.program == chosen.program), chosen
         if not isinstance(chosen, RegistryChoice):
-            return chosen
+            return chosen, None
         if not chosen.is_installed:
             with self.suspend():
                 install(chosen.name)
         assert self.options.find_agent is not None
-        return await asyncio.to_thread(self.options.find_agent, chosen.name)
+        return await asyncio.to_thread(self.options.find_agent, chosen.name), None
 
     # The agent
 
@@ -267,6 +280,8 @@ class SessionActions(ChatShell):
             self.editor.focus()
         elif self.front is not None and self.front.is_busy:
             self.work_on(self.front.stop())
+        elif self.front is not None and (command := self.front.command) is not None and command.is_running:
+            self.work_on(command.terminal.kill())
 
     async def action_steer(self, text: str = "") -> None:
         """Send a message into the running turn."""

@@ -17,6 +17,7 @@ from accord import AccordError, updates
 from accord.printable import label
 from accord.project.git import FolderNotTrusted
 from accord_tools.configuration import last_sessions
+from accord_tools.configuration.last_sessions import LastSession
 from accord_tools.configuration.trust import is_folder_trusted, trust_folder
 from accord_tools.tui import chat_storage
 from accord_tools.tui.attachments import files_of
@@ -52,13 +53,16 @@ class ChatShell(ChatScreen):
 
     # Agents and conversations
 
-    def begin(self, choice: AgentChoice, *, first: bool = False) -> Conversation:
-        """Start an agent, and a conversation with it."""
+    def begin(self, choice: AgentChoice, *, first: bool = False, session: LastSession | None = None) -> Conversation:
+        """Start an agent, and a conversation with it: a new one, or an earlier session."""
         connection = AgentConnection(choice, self.options.connection)
         connection.on_news = self.mark
         self.connections.append(connection)
         connection.start()
-        return self.add(Conversation(connection, self.options.folder), opens=True, first=first)
+        if session is None:
+            return self.add(Conversation(connection, self.options.folder), opens=True, first=first)
+        conversation = Conversation(connection, Path(session.folder))
+        return self.add(conversation, opens=True, first=first, session_id=session.id)
 
     def add(
         self, conversation: Conversation, *, opens: bool, first: bool = False, session_id: str | None = None
@@ -89,8 +93,8 @@ class ChatShell(ChatScreen):
             conversation.note(WORKTREE, options.worktrees[0].described(), "accent")
         if first and options.prompt:
             conversation.submit(options.prompt)
-        given = options.session_id if first else session_id
-        if first and options.continues:
+        given = session_id or (options.session_id if first else None)
+        if given is None and first and options.continues:
             given = await self.latest_session(conversation)
         await conversation.open(given, **self.setup(conversation))
         if conversation.session is None:

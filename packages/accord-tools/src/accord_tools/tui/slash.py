@@ -52,6 +52,7 @@ COMMANDS: tuple[SlashCommand, ...] = (
     SlashCommand("btw", "steer", "send into the running turn", "TEXT"),
     SlashCommand("goal", "goal", "what the agent works towards; set it, or: pause, resume, clear", "GOAL"),
     SlashCommand("usage", "usage", "tokens and cost"),
+    SlashCommand("settings", "settings", "theme, permission, budgets and the like: what holds, and from where"),
     SlashCommand("theme", "set_theme", "choose the colours", "THEME"),
     SlashCommand("login", "login", "log in to the agent"),
     SlashCommand("logout", "logout", "log out of the agent"),
@@ -94,8 +95,6 @@ def mistyped(text: str, offered: Sequence[updates.Command]) -> str:
     >>> mistyped("/etc/hosts is wrong", []), mistyped("/ or not", [])
     ('', '')
     """
-    if text.startswith("!"):
-        return "! runs no commands here: use a terminal beside the chat; a blank before it sends it as it is"
     name = text.partition("\n")[0].split(" ")[0]
     known = [f"/{command.name}" for command in offered] + [f"/{command.name}" for command in COMMANDS]
     if not name.startswith("/") or name in known or "/" in name[1:] or len(name) < 2:
@@ -113,7 +112,7 @@ def offered_commands(offered: Sequence[updates.Command]) -> list[tuple[str, str]
 
 
 def _about(command: updates.Command) -> str:
-    hint = getattr(command.input, "hint", None)
+    hint = str(getattr(command.input, "hint", None) or "").strip("[]<>")
     return f"{command.description} [{hint}]" if hint else command.description
 
 

@@ -20,18 +20,32 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from rich.style import Style
 from textual import events
+from textual.app import ComposeResult
+from textual.containers import Horizontal
 from textual.geometry import Region, Size
 from textual.message import Message as Event
 from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
+from textual.widgets import Input, Label
 
 from accord.session import Entry, ToolCallState
 from accord_tools.pictures.terminal_graphics import NO_GRAPHICS, Graphics
-from accord_tools.tui.block import AgentBlock, Block, Look, MessageBlock, PromptBlock, ThoughtBlock, ToolBlock
-from accord_tools.tui.palette import Palette, palette_of
+from accord_tools.tui.bars import welcome
+from accord_tools.tui.block import (
+    AgentBlock,
+    Block,
+    CommandBlock,
+    Look,
+    MessageBlock,
+    PromptBlock,
+    ThoughtBlock,
+    ToolBlock,
+)
+from accord_tools.tui.palette import Palette, all_rows, palette_of
 from accord_tools.tui.picture_strips import Pictures, PictureStrip
 from accord_tools.tui.widgets import Debounce, Redrawn
 
@@ -116,8 +130,8 @@ class BlockList:
         self.blocks, self._of_entries, self._entries, self._notes, self._forgotten = [], [], (), 0, 0
 
     def _terminal_changed(self, terminal_id: str) -> None:
-        for block in reversed(self._of_entries):
-            if isinstance(block, ToolBlock) and block.shows_terminal(terminal_id):
+        for block in reversed(self.blocks):
+            if isinstance(block, ToolBlock | CommandBlock) and block.shows_terminal(terminal_id):
                 block.changed()
                 return
 
@@ -151,6 +165,9 @@ class Transcript(Redrawn, ScrollView, can_focus=False):
         """The first row of each block, and at the end the number of all rows."""
         self._follows = True
         self._cursor: Block | None = None
+        self._sought = ""
+        """What the user looks for."""
+        self._hit = 0
         self._partial: list[Block] = []
         """Blocks of which only a part was drawn."""
         self._drawing = Debounce(self, self.flush)
@@ -305,8 +322,12 @@ class Transcript(Redrawn, ScrollView, can_focus=False):
     def render_line(self, y: int) -> Strip:
         row = y + round(self.scroll_y)
         strip = self._strip_at(row)
+        if strip is None and not self._blocks:
+            strip = self._welcome_strip(y)
         if strip is None:
             return Strip.blank(self.size.width, self._look.palette.base)
+        if self._sought:
+            strip = self._with_hits(strip)
         selection = self.text_selection
         if selection is not None and (span := selection.get_span(row)) is not None:
             strip = _selected(strip, span, self.screen.get_component_rich_style("screen--selection"))
@@ -320,6 +341,12 @@ class Transcript(Redrawn, ScrollView, can_focus=False):
         strips = self._blocks[place].strips
         line = row - self._starts[place]
         return strips[line] if line < len(strips) else None
+
+    def _welcome_strip(self, y: int) -> Strip | None:
+        """A row of what an empty conversation says."""
+        rows = all_rows(welcome(self.conversation), self._width)
+        row = y - max(0, (self.size.height - len(rows)) // 3)
+        return self._look.palette.strip(rows[row][0], self._width) if 0 <= row < len(rows) else None
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         lines: list[str] = []
@@ -402,19 +429,97 @@ class Transcript(Redrawn, ScrollView, can_focus=False):
         if row < self._starts[-1] and self._blocks:
             self.toggle_block(self._blocks[bisect_right(self._starts, row) - 1])
 
-    def find(self, text: str) -> int:
-        """Go to the next block above the cursor that has this text; returns how many blocks have it."""
+    def find(self, text: str, by: int = 0) -> tuple[int, int]:
+        """Mark this text, and go to its last hit, or `by` hits from the present one; returns its number and the count.
+
+        An empty text ends it.
+        """
+        is_new = text != self._sought
+        self._sought = text
         wanted = text.casefold()
-        found = [block for block in self._blocks if wanted in block.copied().casefold()]
-        if found:
-            above = found
-            if self._cursor in self._blocks:
-                at = self._blocks.index(self._cursor)
-                above = [block for block in found if self._blocks.index(block) < at] or found
-            self.choose(above[-1])
-            place = self._blocks.index(above[-1])
-            self.scroll_to(y=self._starts[place], animate=False, immediate=True, force=True)
-        return len(found)
+        hits = [
+            (block, number)
+            for block in self._blocks
+            if wanted
+            for number in range(block.copied().casefold().count(wanted))
+        ]
+        self._hit = len(hits) - 1 if is_new else (self._hit + by) % max(1, len(hits))
+        if hits:
+            self._go_to_hit(*hits[self._hit], wanted)
+        self.refresh()
+        return (self._hit + 1 if hits else 0), len(hits)
+
+    def _go_to_hit(self, block: Block, number: int, wanted: str) -> None:
+        """Scroll to a hit of a block; what is folded, or broken over two rows, is where its block begins."""
+        self._follows = False
+        strips = block.draw(self._look)
+        self._count()
+        rows = [row for row, strip in enumerate(strips) for _ in range(strip.text.casefold().count(wanted))]
+        row = self._starts[self._blocks.index(block)] + (rows[number] if number < len(rows) else 0)
+        self.virtual_size = Size(self._width, max(self._starts[-1], 1))
+        top = max(0, min(row - self.size.height // 2, self._starts[-1] - self.size.height))
+        self.scroll_to(y=top, animate=False, immediate=True, force=True)
+
+    def _with_hits(self, strip: Strip) -> Strip:
+        """A strip with what is sought marked."""
+        wanted, text = self._sought.casefold(), strip.text.casefold()
+        place = text.find(wanted) if len(text) == len(strip.text) else -1
+        while place >= 0:
+            start, end = cell_len(strip.text[:place]), cell_len(strip.text[: place + len(wanted)])
+            strip = _selected(strip, (start, end), self._look.palette.style("reverse"))
+            place = text.find(wanted, place + len(wanted))
+        return strip
+
+
+class FindBar(Horizontal):
+    """Where the user types what to find; hits are marked and counted with each letter."""
+
+    DEFAULT_CSS = """
+    FindBar { height: 1; display: none; }
+    FindBar Input, FindBar Input:focus { border: none; height: 1; padding: 0; width: 1fr; background: $surface; }
+    FindBar Label { padding: 0 1; }
+    """
+
+    class Sought(Event):
+        """Another text or hit is wanted; no text ends it."""
+
+        def __init__(self, text: str, by: int) -> None:
+            super().__init__()
+            self.text = text
+            self.by = by
+
+    def compose(self) -> ComposeResult:
+        yield Label("Find", id="find-label")
+        yield Input(placeholder="up and down: other hits, esc: close")
+        yield Label("", id="find-count")
+
+    def open(self) -> None:
+        """Show it, and have the user type."""
+        self.display = True
+        self.query_one(Input).focus()
+        self._seek(0)
+
+    def count(self, number: int, many: int) -> None:
+        """Show which hit this is, of how many."""
+        is_asked = bool(self.query_one(Input).value)
+        self.query_one("#find-count", Label).update(f"{number} of {many}" if many else "no hit" if is_asked else "")
+
+    def on_input_changed(self, _: Input.Changed) -> None:
+        self._seek(0)
+
+    def on_key(self, event: events.Key) -> None:
+        if event.key == "escape":
+            self.display = False
+            self.post_message(self.Sought("", 0))
+        elif event.key in ("up", "down", "enter"):
+            self._seek(1 if event.key == "down" else -1)
+        else:
+            return
+        event.stop()
+        event.prevent_default()
+
+    def _seek(self, by: int) -> None:
+        self.post_message(self.Sought(self.query_one(Input).value, by))
 
 
 def _selected(strip: Strip, span: tuple[int, int], style: Style) -> Strip:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import KW_ONLY, dataclass, fields
-from typing import cast
+from typing import Any, cast
 
 from accord._internal.tasks import in_thread_of_user
 from accord.client.reply import BudgetField, Reply
@@ -45,7 +45,8 @@ class BudgetQuestion:
         >>> str(BudgetQuestion("max_cost", 0.4125, 0.5, "USD")), str(BudgetQuestion("max_time", 48.02, 60, "seconds"))
         ('0.41 of 0.5 USD', '48 of 60 seconds')
         """
-        return f"{round(self.spent, 2):g} of {self.most:g} {self.unit}"
+        digits = 2 if self.limit == "max_cost" else None
+        return f"{round(self.spent, digits):g} of {self.most:g} {self.unit}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ class Budget:
 
     def __post_init__(self) -> None:
         """Refuse values that limit nothing."""
-        given: dict[str, object] = dict(self.limits)
+        given: dict[str, Any] = dict(self.limits)
         for name, most in given.items():
             is_number = isinstance(most, int | float) and not isinstance(most, bool)
             if not is_number or (name == "max_turns" and not isinstance(most, int)):
