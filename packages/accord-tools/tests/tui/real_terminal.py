@@ -30,7 +30,8 @@ class Terminal:
         self.project = project
         variables = [f"XDG_STATE_HOME={state}", f"XDG_CONFIG_HOME={folder / 'config'}"]
         variables += [f"{name}={value}" for name, value in more.items()]
-        command = ["env", *variables, sys.executable, "-m", "accord", "chat", *arguments]
+        demo = [] if "--" in arguments else ["--", sys.executable, "-m", "accord", "demo"]
+        command = ["env", *variables, sys.executable, "-m", "accord", "chat", *arguments, *demo]
         if through:
             command = [*through, f"cd {shlex.quote(str(project))} && {shlex.join(command)}"]
         command = ["env", f"TERM={term}", *command]
