@@ -82,6 +82,7 @@ TABLE = (
     post("a header that the message does not need", 202, NEW, Acp_Session_Id="s", **HERE),
     Asked("DELETE", 202, "DELETE", {"Acp-Connection-Id": CONNECTION}),
     get("health", 200, path="/healthz"),
+    get("readiness", 200, path="/readyz"),
     # Not JSON
     post("another content type", 415, INITIALIZE, Content_Type="text/plain"),
     post("a content type that only begins so", 415, INITIALIZE, Content_Type="application/jsonx"),
@@ -134,6 +135,7 @@ TABLE = (
     get("another path", 404, path="/acp/more", Accept="text/event-stream", **HERE),
     post("another path, posted to", 404, INITIALIZE, path="/"),
     post("health is no place to post", 405, INITIALIZE, path="/healthz"),
+    post("readiness is no place to post", 405, INITIALIZE, path="/readyz"),
     post("too large", 413, call(1, "initialize", protocolVersion=1, _meta={"x": "y" * 70_000})),
     post(
         "too large, and in pieces", 413, call(1, "initialize", _meta={"x": "y" * 70_000}), Transfer_Encoding="chunked"

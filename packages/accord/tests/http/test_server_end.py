@@ -3,8 +3,10 @@
 import asyncio
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 from websockets.asyncio.client import connect
@@ -62,7 +64,8 @@ async def test_prompts_are_answered_before_the_server_ends_and_new_clients_are_r
             await busy.first_words.wait()
             closing = asyncio.create_task(server.app.close(grace=DEADLINE))
             assert (await idle.connection.closed()).reason in ("peer_closed", "broken")
-            assert await status_of(server.url.replace("/acp", "/healthz")) == 503
+            for probe in ("/healthz", "/readyz"):
+                assert await status_of(server.url.replace("/acp", probe)) == 503
             options = {} if way == "websocket" else {"reconnect_within": 0}
             with pytest.raises(accord.ConnectionClosed, match="503"):
                 async with editor_of(transport_to(server.url, way, **options)):
@@ -156,3 +159,51 @@ async def test_a_killed_server_ends_its_agents_and_its_clients_notice(way):
         os.kill(process.pid, signal.SIGKILL)  # asyncio is to see it end, and no Popen before it
         assert (await editor.connection.closed()).reason in ("peer_closed", "broken")
         await process.wait()
+
+
+async def answer_of(server, path="/readyz"):
+    requests = ConnectionPool(server.url.replace("/acp", path))
+    try:
+        async with asyncio.timeout(DEADLINE):
+            response = await requests.request("GET", [])
+            return response.status, (await response.body(10_000)).decode()
+    finally:
+        await requests.close()
+
+
+async def ready(server, status, text):
+    """Wait until the server says so of its readiness."""
+    async with asyncio.timeout(DEADLINE):
+        while (await answer_of(server)) != (status, text):  # noqa: ASYNC110 - the server has no event for us
+            await asyncio.sleep(0.02)
+
+
+async def test_a_server_is_ready_while_its_store_answers(tmp_path, caplog):
+    folder = tmp_path / "volume"
+    folder.touch()
+    agent = accord.Agent("stored", store=folder / "sessions.sqlite3")
+    wrong = "the session store does not answer; the server's log says why"
+    async with serving(accord.http.SharedHost(agent)) as server:
+        await asyncio.gather(*(ready(server, 503, wrong) for _ in range(5)))
+        assert str(folder) in caplog.text
+        assert await answer_of(server, "/healthz") == (200, "ok")
+        folder.unlink()
+        await ready(server, 200, "ok")
+    assert caplog.text.count("not ready") == 1
+
+
+async def test_the_store_of_a_served_command_is_asked_at_its_url():
+    command = accord.http.CommandHost(["true"], env={"ACCORD_STORE": "postgresql://127.0.0.1:1/accord"})
+    async with serving(command) as server:
+        await ready(server, 503, "the session store does not answer; the server's log says why")
+
+
+async def test_a_host_is_ready_while_it_reaches_the_directory_of_hosts(tmp_path):
+    directory = tmp_path / "hosts.sqlite3"
+    async with serving(an_agent(), hosts=accord.Hosts(directory, lease=0.5)) as server:
+        await ready(server, 200, "ok")
+        with closing(sqlite3.connect(directory, isolation_level=None)) as other:
+            other.execute("BEGIN EXCLUSIVE")
+            await ready(server, 503, "this host cannot reach the directory of hosts")
+            assert await answer_of(server, "/healthz") == (200, "ok")
+        await ready(server, 200, "ok")

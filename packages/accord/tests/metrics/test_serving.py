@@ -177,7 +177,7 @@ def test_serve_gives_figures_only_where_they_are_asked_for():
             process.stdout.close()
 
 
-@pytest.mark.parametrize("path", ["metrics", "/acp", "/a b", "/healthz"])
+@pytest.mark.parametrize("path", ["metrics", "/acp", "/a b", "/healthz", "/readyz"])
 def test_a_path_that_cannot_be_is_refused(path):
     command = [sys.executable, "-m", "accord", "serve", "--port", "0", "--metrics", path]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)

@@ -69,7 +69,8 @@ requests from browser pages, and requires a token to listen elsewhere. The agent
 connection's token in the variable ACCORD_OWNER.
 
 Ctrl-C or SIGTERM ends it in order: no more connections, prompts get --grace, clients are told. A second one ends it
-at once. http://127.0.0.1:8000/healthz answers 200, and 503 while it shuts down.
+at once. http://127.0.0.1:8000/readyz answers 200 while new sessions can be opened, and else 503 with the reason;
+/healthz answers 200, and 503 while it shuts down.
 
 limits and their defaults (sizes in bytes, times in seconds):
 {limits}
@@ -100,6 +101,9 @@ LIMITS = {
     "idle": "how long a TCP connection stays open without a request",
     "arrival": "how long a request's body may take to arrive",
 }
+
+
+TAKEN_PATHS = ("/acp", "/healthz", "/readyz")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -261,8 +265,10 @@ def _measured(
     from accord.http import MeasuredHost
     from accord.metrics import ServerMetrics
 
-    if not re.fullmatch(r"(/[\w.~-]+)+", path) or path in ("/acp", "/healthz"):
-        raise WrongUsage(f"--metrics must be a path such as /metrics, other than /acp and /healthz, got {path!r}")
+    if not re.fullmatch(r"(/[\w.~-]+)+", path) or path in TAKEN_PATHS:
+        raise WrongUsage(
+            f"--metrics must be a path such as /metrics, and none of {', '.join(TAKEN_PATHS)}; got {path!r}"
+        )
 
     def measured(hosted: Host, **more: Any) -> Coroutine[Any, Any, None]:
         # Now, in the process that serves, and not in the one from which it was forked.

@@ -468,6 +468,11 @@ class Agent(Generic[StateT]):
         """The module of the agent's code, and its name: a client in this program remembers answers for it by that."""
         return self._definition.program
 
+    @property
+    def store(self) -> Store:
+        """The store that keeps its sessions."""
+        return self._definition.store
+
     async def serve(self, transport: Transport, *, owner: str = "") -> None:
         """Serve one client over this transport, until the link ends; its sessions are this owner's."""
         if not self._definition.answers_prompts:

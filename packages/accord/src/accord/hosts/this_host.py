@@ -282,6 +282,7 @@ class ThisHost:
         self.peers = PeerHosts(lease, None if tls is None else tls.client, self.signer, app.end_unused)
         self._tls = tls
         self._app = app
+        self._lease = lease
         self._weight = weight
         self._turns, self._count_again = 0, 0.0
         self._table = table
@@ -293,6 +294,11 @@ class ThisHost:
     def id(self) -> str:
         """The id of this host."""
         return self.membership.host.id
+
+    @property
+    def problem(self) -> str:
+        """Why a balancer should send no new clients to this host; empty if it may."""
+        return "this host cannot reach the directory of hosts" if self.membership.beat_age > self._lease else ""
 
     def new_id(self) -> str:
         """The id of a new connection of this host."""

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shlex
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from accord._internal.tasks import to_the_end
 from accord.confinement.container import Container
 from accord.confinement.process_limits import Confinement, ProcessLimits
-from accord.program import OWNER
+from accord.installation import PluginError
+from accord.program import OWNER, STORE
 from accord.transports import End, Transport
 from accord.transports.process_transport import ProcessTransport
 from accord.transports.wrapped_transport import RecordedTransport, relay
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from accord.agent.agent import Agent
     from accord.http.server.owner_quotas import OwnerGate
     from accord.metrics import ServerMetrics
+    from accord.store import Store
 
 TOKEN = "ACCORD_TOKEN"
 """The variable that holds this server's token. Agents are started without it."""
@@ -48,6 +52,8 @@ class Host(ABC):
     """Whether all connections of an owner have one agent, so that one host has to serve them."""
     metrics: ServerMetrics | None = None
     """What counts this host's connections; the server gives the figures at its path."""
+    store: Store | None = None
+    """Where its sessions are kept, if it is known. The server is ready (`/readyz`) while this store answers."""
 
     @staticmethod
     def of(hosted: Hosted) -> Host:
@@ -87,6 +93,7 @@ class WrappedHost(Host):
         self.starts_processes = inner.starts_processes
         self.is_shared = inner.is_shared
         self.metrics = inner.metrics
+        self.store = inner.store
 
     async def serve(self, transport: Transport, owner: str) -> End | None:
         return await self._inner.serve(transport, owner)
@@ -103,6 +110,7 @@ class AgentHost(Host):
 
     def __init__(self, agent: Agent) -> None:
         self.name = agent.info.name
+        self.store = agent.store
         self._agent = agent
 
     async def serve(self, transport: Transport, owner: str) -> End | None:
@@ -136,6 +144,11 @@ class CommandHost(Host):
         self._command = list(command)
         self._cwd = cwd
         self._env = {TOKEN: None, **(env or {})}
+        if "://" in (where := self._env.get(STORE, os.environ.get(STORE)) or ""):
+            from accord.store.store_url import store_at  # most servers name no store
+
+            with suppress(PluginError):  # only the agent knows this kind of store
+                self.store = store_at(where, STORE)
         self._confinement: Confinement | None = None
         if limits or container is not None:
             from accord.confinement.cgroup import confinement_for  # most servers set no limits

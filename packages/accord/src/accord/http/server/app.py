@@ -51,6 +51,7 @@ from accord.http.server.cluster import (
 from accord.http.server.http_connection import HttpConnection, Responder, StreamReader, with_connection_id
 from accord.http.server.observer_transport import ObserverTransport
 from accord.http.server.owner_quotas import OwnerGate, ProcessCounts, QuotaTransport, Use
+from accord.http.server.readiness import StoreCheck
 from accord.http.server.request_body import BodyMemory, RequestBody
 from accord.http.server.server_limits import Quotas, ServerLimits
 from accord.http.server.validation import AnswersBadly, Ends, Headers, Opens, Posts, Reads, Refusal
@@ -67,6 +68,10 @@ LOOK_EVERY = 5.0
 
 ENDED = 1_000
 """Ended connections whose reason is remembered, so that their clients can be told."""
+
+READY = "/readyz"
+PROBES = "/healthz", READY
+"""The paths for balancers and supervisors: whether the server lives, and whether it takes new sessions."""
 
 ENDING, AT_ONCE = 5.0, 0.5
 """Seconds that agents have to end after their connections: normally, and when hurried."""
@@ -120,6 +125,7 @@ class App:
         """The limits on sizes, counts and times."""
         self.cluster: Cluster | None = None
         """The other hosts of this service; None for a single server."""
+        self._store = None if self.host.store is None else StoreCheck(self.host.store)
         self.gate = None if quotas is None else OwnerGate(quotas)
         """Admits what each owner uses; None without quotas."""
         self._counts_turns = self.gate is not None and not self.host.count_turns(self.gate)
@@ -177,6 +183,8 @@ class App:
         if self._tasks is not None:
             await self._unless_hurried(asyncio.gather(*self._tasks.running, return_exceptions=True), ENDING)
             await self._tasks.end(AT_ONCE if self._hurried.is_set() else ENDING)
+        if self._store is not None:
+            await self._store.close()
 
     def hurry(self) -> None:
         """End a running `close` at once, without its grace."""
@@ -239,7 +247,7 @@ class App:
         body = RequestBody(headers, receive, self.limits, self._bodies, at_once, digest=digest)
         responder.more = cors_headers(self._access.admitted_origin(headers))
         try:
-            if path_of(scope) == "/healthz":
+            if path_of(scope) in PROBES:
                 await self._tell_health(responder)
                 return
             if (metrics := self.host.metrics) is not None and path_of(scope) == metrics.path:
@@ -298,6 +306,11 @@ class App:
             raise Refusal(405, "method not allowed; use GET or HEAD")
         if self._closed:
             raise Refusal(503, "the server is shutting down")
+        if responder.record.path == READY:
+            if self.cluster is not None and self.cluster.problem:
+                raise Refusal(503, self.cluster.problem)
+            if self._store is not None and (problem := await self._store.problem()):
+                raise Refusal(503, problem)
         await responder.respond(200, b"ok")
 
     async def _tell_metrics(self, metrics: ServerMetrics, responder: Responder) -> None:

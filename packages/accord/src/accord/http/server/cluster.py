@@ -95,6 +95,11 @@ class Cluster(Protocol):
         """The host with the shared agent of this owner, or None if it is this one; raises Refusal."""
         ...
 
+    @property
+    def problem(self) -> str:
+        """Why a balancer should send no new clients to this host; empty if it may."""
+        ...
+
     async def metrics(self) -> Sequence[str]:
         """The figures of the other processes of this machine, as far as they answer."""
         ...

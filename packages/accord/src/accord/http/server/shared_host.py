@@ -283,6 +283,7 @@ class SharedHost(Host):
         self._host = Host.of(hosted)
         self.name = self._host.name
         self.starts_processes = self._host.starts_processes
+        self.store = self._host.store
         self._detached = detached
         self._linger = linger
         self._agents: dict[str, list[SharedAgent]] = {}
