@@ -13,11 +13,10 @@ import sys
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import accord
 from accord import Files, Terminals
@@ -73,13 +72,14 @@ def act(kind: str, **values: Any) -> Act:
     return Act(kind, {"about": "A small task", "kind": "general", **values})
 
 
-class SmallTask(NamedTuple):
+@dataclass(frozen=True)
+class SmallTask:
     """A task: what is done in a folder, and how to see that it was done."""
 
     name: str
     acts: Callable[[Path], Sequence[Act]]
     is_done: Callable[[Path], bool] = lambda _: True
-    at_most: Mapping[Level, int] = MappingProxyType({})
+    at_most: Mapping[Level, int] = field(default_factory=dict[Level, int])
     """The most questions at a level; none where nothing is said."""
 
 

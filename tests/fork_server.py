@@ -39,6 +39,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import types
 import warnings
@@ -252,6 +253,7 @@ def become(message: dict[str, Any], streams: list[int]) -> Callable[[], object]:
     os.chdir(message["cwd"])
     os.environ.clear()
     os.environ.update(message["environment"])
+    tempfile.tempdir = None  # it is chosen by the environment
     show_environment(message["environment"])
     if message["name"] == "accord" or not message["new_session"]:
         forked_server().use()

@@ -23,7 +23,7 @@ from collections.abc import Container, Iterator, Mapping
 from functools import cache
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import accord
 import accord.testing
@@ -414,11 +414,11 @@ class Spelled(ast.NodeTransformer):
         home, name = defined_at(getattr(node, "home", ""), node.id)
         if not home.startswith("accord") or home.startswith("accord.schema.v"):
             return node
-        value = getattr(importlib.import_module(home), name, None)
+        value: Any = getattr(importlib.import_module(home), name, None)
         if value is not None and (id(value) in public_ids() or getattr(accord.updates, name, None) is value):
             return node
-        if isinstance(value, bool | int | float | str | bytes | tuple):
-            return ast.parse(literal(value), mode="eval").body
+        if isinstance(value, bool | int | float | str | bytes) or type(value) is tuple:
+            return ast.parse(literal(cast("Any", value)), mode="eval").body
         assigned = assignment(home, name)
         if isinstance(assigned, ast.Constant) and isinstance(assigned.value, str):
             assigned = at_home(ast.parse(assigned.value, mode="eval"), home).body
@@ -497,6 +497,8 @@ def assignment(module: str, name: str) -> ast.expr | None:
             case ast.AnnAssign(target=ast.Name(id), value=ast.expr() as value):
                 if id == name and node in tree_of(module).body:
                     return value
+            case _:
+                pass
     return None
 
 
@@ -594,7 +596,7 @@ def held(entries: list[str], shown: Container[object]) -> Iterator[Public]:
 def others(topic: Topic, text: str, pages: Mapping[object, str]) -> str:
     """A table of the names in the signatures of these entries that have no entry here."""
     words = {it for code in re.findall(r"```py\n.*?```|`[^`\n]+`", text, re.DOTALL) for it in re.findall(r"\w+", code)}
-    rows = []
+    rows: list[str] = []
     for home, name in sorted(left, key=lambda it: it[1].lower()):
         value = getattr(importlib.import_module(home), name)
         elsewhere = pages.get(value) if isinstance(value, type) else None
@@ -618,6 +620,8 @@ def explanation(home: str, name: str) -> str:
                 return ast.get_docstring(node) or ""
             case ast.Assign(targets=[ast.Name(id)]) | ast.AnnAssign(target=ast.Name(id)) if id == name:
                 return string_after(body, index)
+            case _:
+                pass
     return ""
 
 

@@ -53,7 +53,7 @@ ONLY_READ = {
 }
 """Examples that are only read by the parser, and where what they do is tested."""
 
-SERVERS = re.compile(r"serve\b|inspect( [\w.]+)*$")
+SERVERS = re.compile(r"serve\b|inspect( [\w.]+)*$|inspect --send ")
 """Commands that run until Ctrl-C. They are ready with their first line."""
 OF_EDITORS = re.compile(r"(trace (-a|-o|--) .*|inspect -- .*|conduct (?!--as-proxy).*|replay .*--as agent)$")
 """Commands that an editor starts."""

@@ -42,7 +42,7 @@ class Top:
     def says(self, text):
         """Have the line say this from now on."""
         self._drawn.clear()
-        self._monkeypatch.setattr(bars, "top", lambda *_: ((text, ""),))
+        self._monkeypatch.setattr(bars, "top", lambda *_, **__: ((text, ""),))
         self._app.mark()
 
     def forget(self):

@@ -197,9 +197,12 @@ class _Sessions:
     def _check_key(self) -> None:
         api = api_of(self._settings)
         if not _has_key(self._settings):
-            variable = self._settings.key_variable
-            store = "" if variable else ", or store one with 'accord agent login'"
-            raise RequestError.auth_required(f"there is no API key: set {variable or FACTS[api].key_variable}{store}")
+            named, usual = self._settings.key_variable, FACTS[api].key_variable
+            raise RequestError.auth_required(
+                f"there is no API key: set {named}"
+                if named
+                else f"there is no API key: set {usual}, or store one with 'accord agent login'"
+            )
 
     def _name(self, session: Session[ModelConversation]) -> str:
         return session.models.current or self._first_model(session)

@@ -78,8 +78,9 @@ def permission_rules(
     yield PermissionRule(
         LEVEL_MEANS[level.level], level.source, f"Level {level.level}: without a question", level.level
     )
-    for rule in () if policy is None else policy.rules:
-        yield PermissionRule(str(rule), "change it in its file", f"Rules of {policy.source}", policy)
+    if policy is not None:
+        for rule in policy.rules:
+            yield PermissionRule(str(rule), "change it in its file", f"Rules of {policy.source}", policy)
 
 
 def answer_text(answer: Any) -> str:

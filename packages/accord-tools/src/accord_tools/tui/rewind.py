@@ -114,8 +114,8 @@ def changed_files(conversation: Conversation) -> dict[str, tuple[int, int]]:
     for path, (before, after) in whole.items():
         found[path] = _line_numbers(before or b"", after)
     for call in conversation.state.tool_calls.values():
-        for path in _changed_by_agent([call]):
-            found.setdefault(str(path), (0, 0))
+        for changed in _changed_by_agent([call]):
+            found.setdefault(str(changed), (0, 0))
     return found
 
 

@@ -78,8 +78,8 @@ class Budget:
 
     def __post_init__(self) -> None:
         """Refuse values that limit nothing."""
-        given: dict[str, Any] = dict(self.limits)
-        for name, most in given.items():
+        most: Any
+        for name, most in self.limits.items():
             is_number = isinstance(most, int | float) and not isinstance(most, bool)
             if not is_number or (name == "max_turns" and not isinstance(most, int)):
                 raise wrong_type(f"Budget({name}=...)", "a whole number" if name == "max_turns" else "a number", most)

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from accord.client.remote_agent import RemoteAgent
     from accord.client.typed_answer import TypedReply
     from accord.schema.extension import Extension, ExtensionT
+    from accord.session.updates import Update
 
 
 Content: TypeAlias = "str | Path | v1.ContentBlock"
@@ -571,7 +572,7 @@ class RemoteSession:
 
     # Updates
 
-    def _received(self, update: updates.Update, params: bytes | Raw) -> None:
+    def _received(self, update: Update, params: bytes | Raw) -> None:
         """Take an update of this session, with the JSON of its notification's params."""
         size = len(params) if params.__class__ is bytes else len(memoryview(params))
         if update.__class__ in V1_ONLY:
@@ -599,7 +600,7 @@ class RemoteSession:
         """The turns that updates belong to now."""
         return list(self._turns)[:1]
 
-    def _received_outside(self, update: updates.Update, size: int) -> None:
+    def _received_outside(self, update: Update, size: int) -> None:
         """Take an update that belongs to no turn."""
         if self._listeners.buffers:
             self._listeners.put(update, size)

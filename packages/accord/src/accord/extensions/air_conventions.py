@@ -16,8 +16,8 @@ whatever the list says: so declare `CommandTitles` and `NativeSubagents` with an
 | `Goals` | none: `goal` beside the list | `goal` in a session's information, `_session/goal` |
 | `SessionIndex` | `sessionIndex` | richer rows of `session/list`, `_session/batch_get` and other requests |
 
-All were tried with both agents and a model made of rules, but background subagents and the agents' native subagents,
-which that model does not start: what is known of them is from the types of the packages.
+All were tried with a model made of rules, native subagents only with claude-agent-acp. Background subagents were only
+declared, because that model starts none: what is known of them is from the types of the packages.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from accord.errors import CapabilityMissing
 from accord.schema import shared_updates as updates
 from accord.schema.base import Json, Model, Notification, Request, Shape, Tolerant, ValidItems, tag_of
 from accord.schema.extension import Extension, MetaMember, OfferT, merged_meta
+from accord.schema.shared_updates import Notice, Update
 
 AIR = ("jetbrains", "air")
 """Where it all is in `_meta`."""
@@ -198,7 +199,7 @@ class AsyncTasks(AirExtension[dict[str, Any]], name="asyncTasks"):
         return (await self.request(StopAsyncTask(self.session_id, task_id))).stopped
 
     @classmethod
-    def notice(cls, update: object) -> updates.Notice | None:
+    def notice(cls, update: object) -> Notice | None:
         """The beginning and the end of a task."""
         match cls.read(update):
             case AsyncTaskSpawned(name=name):
@@ -299,7 +300,7 @@ class NativeSubagents(AirExtension[dict[str, Any]], name="nativeSubagentSessions
     updates = (SubagentSpawned, SubagentStateUpdate)
 
     @staticmethod
-    def translate(update: Any) -> Sequence[updates.Update] | None:
+    def translate(update: Any) -> Sequence[Update] | None:
         """The same as a `SubagentUpdate`."""
         match NativeSubagents.read(update):
             case SubagentSpawned() as said:

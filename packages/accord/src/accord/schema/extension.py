@@ -78,8 +78,8 @@ class MetaMember(Generic[T]):
 
     def meta(self, value: T) -> dict[str, Json]:
         """The `_meta` that has this value, for the `meta=` of a call; None as the value removes it."""
-        made = codec.plain(value)
-        for name in reversed(self.path):
+        made: dict[str, Json] = {self.path[-1]: codec.plain(value)}
+        for name in reversed(self.path[:-1]):
             made = {name: made}
         return made
 
@@ -87,11 +87,12 @@ class MetaMember(Generic[T]):
 class Extension(Generic[OfferT]):
     """An addition to the protocol: its messages, updates and members of `_meta`, and what is declared of it.
 
-    >>> class Time(Model):
+    >>> import accord
+    >>> class Time(accord.Model):
     ...     now: str
-    >>> class TellTime(Request[Time], method="_example.com/time"):
+    >>> class TellTime(accord.Request[Time], method="_example.com/time"):
     ...     session_id: str
-    >>> class Clock(Extension[dict[str, str]], name="example.com/clock"):
+    >>> class Clock(accord.Extension[dict[str, str]], name="example.com/clock"):
     ...     messages = (TellTime,)
     ...
     ...     async def now(self) -> str:
@@ -218,7 +219,7 @@ class Extension(Generic[OfferT]):
     @property
     def offer(self) -> OfferT | None:
         """What the other side declared of this extension; None if it did not declare it."""
-        return self._other.capabilities.extension(type(self))
+        return cast("OfferT | None", self._other.capabilities.extension(type(self)))
 
     @property
     def session_id(self) -> str:
