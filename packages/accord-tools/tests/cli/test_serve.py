@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -109,3 +110,38 @@ def test_what_cannot_be_served_is_refused(user):
     assert "--reload does not go with --shared" in user.refused("serve", "--reload", "--shared")
     assert "file not found: no.py" in user.refused("serve", "no.py")
     assert "no agent has the name 'nothing'" in user.refused("serve", "nothing")
+
+
+def test_a_server_says_at_its_start_what_an_operator_checks_and_no_secret(user, serve):
+    user.write("served.py", AGENT)
+    (user.folder / "tokens").write_text("s3cret ada\nsecond ada\n0ther ada observer\nt0ken\n")
+    options = [
+        "--token-file",
+        "tokens",
+        "--metrics",
+        "--hosts",
+        "hosts.sqlite3",
+        "--store",
+        "sqlite:///tmp/s?password=pw",
+    ]
+    process, url = serve("served.py", *options, "--trusted-proxy", "10.0.0.0/8")
+    said = [process.stderr.readline().removeprefix("accord serve: ").rstrip() for _ in range(7)]
+    base = url.removesuffix("/acp")
+    assert said[:6] == [
+        f"ready: {base}/readyz",
+        f"metrics: {base}/metrics",
+        "names: 127.0.0.1, ::1, localhost",
+        "tokens: 4 (owners: 2, observers: 1)",
+        "store: sqlite:///tmp/s?password=***",
+        said[5],
+    ]
+    assert said[5].startswith("hosts: 1 in hosts.sqlite3; this one is ")
+    assert said[6].startswith("peers: reach this host at 127.0.0.1:")
+
+
+def test_the_summary_of_a_start_is_one_record_of_a_log_in_json(serve):
+    process, url = serve("--log-format", "json")
+    record = json.loads(process.stderr.readline())
+    assert record["level"] == "info"
+    assert f"ready: {url.removesuffix('/acp')}/readyz; names: " in record["text"]
+    assert "tokens: none, so every client is accepted" in record["text"]

@@ -10,12 +10,13 @@ import os
 import re
 import socket
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from accord.program import STORE
 from accord.transports.launch import program_file
 from accord_tools.cli.agent_options import (
     TOKEN_VARIABLE,
@@ -25,7 +26,7 @@ from accord_tools.cli.agent_options import (
     settings_of,
     token_owners,
 )
-from accord_tools.cli.console import print_error, print_line
+from accord_tools.cli.console import for_people, print_error, print_line
 from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage
 from accord_tools.cli.serve_options import (
     confinement_arguments,
@@ -45,7 +46,7 @@ from accord_tools.cli.serve_options import (
 from accord_tools.cli.trace_options import recorded_trace, trace_arguments
 
 if TYPE_CHECKING:
-    from accord.http import Host, Server, ServerLimits
+    from accord.http import Host, Observer, Server, ServerLimits
     from accord_tools.configuration.agent_settings import AgentSettings
 
 EPILOG = """\
@@ -77,6 +78,8 @@ limits and their defaults (sizes in bytes, times in seconds):
 
 quotas, without defaults:
 {quotas}"""
+
+log = logging.getLogger("accord.serve")
 
 LIMITS = {
     "body": "the size of a message",
@@ -227,9 +230,20 @@ def run(options: argparse.Namespace) -> int:
     if count > 1:
         if options.metrics is not None:
             serving = _measured(options.metrics, serving, is_one_of_several=True)
-        return _in_processes(count, options, hosted, serving)
+
+        def say(url: str) -> None:
+            print_line(f"Serving {_one_line(hosted.name)} with {count} processes at {url}")
+            shared = [] if options.hosts is None else [("hosts", f"listed in {options.hosts}")]
+            _print_summary(options, [*_summary(options, url, known, names), *shared])
+
+        return run_processes(count, options, functools.partial(_served, functools.partial(serving, hosted)), say)
+
+    def say_where(server: Server) -> None:
+        print_line(f"Serving {_one_line(server.app.host.name)} at {server.url}")
+        _print_summary(options, [*_summary(options, server.url, known, names), *_hosts_summary(options, server)])
+
     alone: Callable[..., Coroutine[Any, Any, None]] = functools.partial(
-        serving, hosts=hosts_of(options), on_ready=_say_where
+        serving, hosts=hosts_of(options), on_ready=say_where
     )
     if options.metrics is not None:
         alone = _measured(options.metrics, alone, is_one_of_several=options.hosts is not None)
@@ -241,17 +255,6 @@ def run(options: argparse.Namespace) -> int:
             hosted = RecordedHost(hosted, trace)
         asyncio.run(alone(hosted) if watched is None else _reloading(hosted, watched, alone))
     return ENDED_WELL
-
-
-def _in_processes(
-    count: int, options: argparse.Namespace, hosted: Host, serving: Callable[..., Coroutine[Any, Any, None]]
-) -> int:
-    return run_processes(
-        count,
-        options,
-        functools.partial(_served, functools.partial(serving, hosted)),
-        lambda url: print_line(f"Serving {_one_line(hosted.name)} with {count} processes at {url}"),
-    )
 
 
 def _served(serving: Callable[..., Coroutine[Any, Any, None]], **more: Any) -> None:
@@ -356,6 +359,7 @@ def _log(form: str, *, verbose: bool) -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(log_formatter("json" if form == "json" else "text"))
     logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, handlers=[handler])
+    log.setLevel(logging.INFO)
     logging.getLogger("accord.http.access").setLevel(logging.WARNING if form == "none" else logging.INFO)
 
 
@@ -379,8 +383,38 @@ def _hosted(settings: AgentSettings | None, options: argparse.Namespace) -> Host
     return CommandHost(command.words, cwd=command.cwd, env=command.env, limits=limits, container=container)
 
 
-def _say_where(server: Server) -> None:
-    print_line(f"Serving {_one_line(server.app.host.name)} at {server.url}")
+def _summary(
+    options: argparse.Namespace, url: str, known: Mapping[str, str | Observer], names: Collection[str] | None
+) -> list[tuple[str, str]]:
+    """What an operator checks at a start. It names no token."""
+    base = url.removesuffix("/acp")
+    rows = [("ready", f"{base}/readyz")]
+    if options.metrics is not None:
+        rows.append(("metrics", base + options.metrics))
+    rows.append(("names", "any Host header" if names is None else ", ".join(sorted(names))))
+    owners = {owner for owner in known.values() if isinstance(owner, str)}
+    watching = len(known) - sum(isinstance(owner, str) for owner in known.values())
+    counts = f"{len(known):,} (owners: {len(owners):,}, observers: {watching:,})"
+    rows.append(("tokens", counts if known else "none, so every client is accepted"))
+    rows.append(("store", os.environ.get(STORE) or "the agent's choice"))
+    return rows
+
+
+def _hosts_summary(options: argparse.Namespace, server: Server) -> list[tuple[str, str]]:
+    if (cluster := server.app.cluster) is None:
+        return []
+    joined = f"{cluster.living:,} in {options.hosts}; this one is {cluster.id}"
+    return [("hosts", joined), ("peers", f"reach this host at {cluster.address}")]
+
+
+def _print_summary(options: argparse.Namespace, rows: list[tuple[str, str]]) -> None:
+    if options.log_format == "json":
+        log.info("%s", for_people("; ".join(f"{name}: {text}" for name, text in rows)))
+    if options.log_format != "text":
+        return
+    is_terminal = sys.stderr is not None and sys.stderr.isatty()
+    for name, text in rows:
+        print_error(f"  {name:9}{text}" if is_terminal else f"accord serve: {name}: {text}")
 
 
 def _one_line(name: str) -> str:

@@ -296,6 +296,16 @@ class ThisHost:
         return self.membership.host.id
 
     @property
+    def address(self) -> str:
+        """Where the other hosts reach this one, as `host:port`."""
+        return self.membership.host.address
+
+    @property
+    def living(self) -> int:
+        """How many hosts the service has, this one included."""
+        return self.membership.view.living
+
+    @property
     def problem(self) -> str:
         """Why a balancer should send no new clients to this host; empty if it may."""
         return "this host cannot reach the directory of hosts" if self.membership.beat_age > self._lease else ""

@@ -96,6 +96,21 @@ class Cluster(Protocol):
         ...
 
     @property
+    def id(self) -> str:
+        """The id of this host."""
+        ...
+
+    @property
+    def address(self) -> str:
+        """Where the other hosts reach this one, as `host:port`."""
+        ...
+
+    @property
+    def living(self) -> int:
+        """How many hosts the service has, this one included."""
+        ...
+
+    @property
     def problem(self) -> str:
         """Why a balancer should send no new clients to this host; empty if it may."""
         ...
