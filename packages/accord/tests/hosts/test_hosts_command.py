@@ -1,14 +1,18 @@
 """`accord hosts`: what an operator sees of a service."""
 
+import asyncio
 import json
 import sqlite3
+from contextlib import AsyncExitStack
 
 import pytest
 
 from accord.hosts.host_table import Beat, HostRow
 from accord.hosts.hosts import directory_of
+from tests.hosts.hosting import HostProcesses, editor_on, post
 from tests.hosts.test_host_table import expired
 from tests.http.processes import accord_once
+from tests.waiting import DEADLINE
 
 
 @pytest.fixture
@@ -57,3 +61,107 @@ def test_a_directory_that_is_not_there_is_explained(tmp_path):
     assert done.returncode == 2
     assert "neither the URL of a PostgreSQL database nor a file" in done.stderr
     assert not (tmp_path / "missing").exists()
+
+
+ADA, BOB = {"authorization": "Bearer s3cret"}, {"authorization": "Bearer other"}
+
+
+@pytest.fixture
+async def service(directory):
+    """Three hosts with two owners, and what `accord hosts` says of them."""
+    settings = {**directory, "tokens": {"s3cret": "ada", "other": "bob"}}
+    schema = ["--schema", directory["schema"]] if "schema" in directory else []
+    async with HostProcesses(settings, 3) as hosts:
+
+        async def operate(*words):
+            words = ("hosts", directory["directory"], *words, *schema, "--json")
+            return await asyncio.to_thread(accord_once, *words)
+
+        yield hosts, operate
+
+
+async def test_an_operator_lists_sessions_and_ends_those_of_an_id_or_an_owner_on_all_hosts(service):
+    hosts, operate = service
+    async with AsyncExitStack() as stack:
+        async with asyncio.timeout(DEADLINE):
+            adas = [
+                await stack.enter_async_context(editor_on(host.url, way, headers=ADA))
+                for host, way in zip(hosts.all, ("http1", "websocket", "http1"), strict=True)
+            ]
+            bobs = await stack.enter_async_context(editor_on(hosts.url, headers=BOB))
+            ids = [await editor.open_session() for editor in (*adas, bobs)]
+        listed = json.loads((await operate("sessions")).stdout)
+        assert {(it["id"], it["owner"], it["is_running"]) for it in listed} == {
+            *((session, "ada", False) for session in ids[:3]),
+            (ids[3], "bob", False),
+        }
+        one = listed[0]["host"]
+        assert json.loads((await operate("sessions", one)).stdout) == [it for it in listed if it["host"] == one]
+
+        assert json.loads((await operate("end", ids[0])).stdout) == {"session": ids[0], "ended": 1}
+        await asyncio.wait_for(adas[0].connection.closed(), DEADLINE)
+        close = await operate("end", ids[1][:-1])
+        assert (close.returncode, f"did you mean {ids[1]}?" in close.stderr) == (2, True)
+
+        revoked = await operate("revoke", "ada")
+        assert json.loads(revoked.stdout) == {"owner": "ada", "ended": 2}
+        assert "The tokens of ada still work: remove them from the file of --token-file" in revoked.stderr
+        for editor in adas[1:]:
+            await asyncio.wait_for(editor.connection.closed(), DEADLINE)
+        assert [it["id"] for it in json.loads((await operate("sessions")).stdout)] == [ids[3]]
+        await bobs.prompt(ids[3], "still here")
+
+
+async def test_a_drained_host_opens_no_connections_until_that_is_undone(service):
+    hosts, operate = service
+    drained = hosts.all[0]
+    async with editor_on(drained.url, headers=ADA) as before:
+        session = await before.open_session()
+        told = json.loads((await operate("drain", drained.id)).stdout)
+        assert (told["host"], told["state"]) == (drained.id, "draining")
+        assert await drained.ask("GET", path="/readyz") == (503, "this host is draining")
+        assert await drained.health() == 200
+        for way in "http1", "websocket":
+            async with editor_on(drained.url, way, headers=ADA) as editor:
+                assert await hosts.host_of(editor) is not drained
+        await before.prompt(session, "go on")
+    assert json.loads((await operate("drain", drained.id, "--undo")).stdout)["state"] == "live"
+    assert await drained.ask("GET", path="/readyz") == (200, "ok")
+    states = {it["id"]: it["state"] for it in json.loads((await operate()).stdout)}
+    assert states[drained.id] == "live"
+
+
+async def test_the_last_host_that_drains_refuses_connections(directory):
+    async with HostProcesses(directory, 1) as hosts:
+        done = await asyncio.to_thread(accord_once, "hosts", directory["directory"], "drain", hosts.all[0].id)
+        assert "opens no more connections; open: 0" in done.stdout
+        status, _, text = await post(hosts.all[0].url)
+        assert (status, "this host is draining" in text) == (503, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["drain", "web-1"], "name the hosts first: accord hosts URL|FILE drain"),
+        (["FILE", "dran", "one"], "unknown action 'dran'; did you mean drain?"),
+        (["FILE", "drain"], "drain takes the name or the id of a host"),
+        (["FILE", "sessions", "--undo"], "--undo goes with drain"),
+        (["FILE", "drain", "ome"], "no live host has the name or id 'ome'; did you mean one?"),
+        (["FILE", "drain", "twin"], "2 hosts have the name 'twin': give an id of b, c"),
+    ],
+)
+async def test_a_command_of_an_operator_that_cannot_be_done_is_explained(tmp_path, words, says):
+    async with directory_of(tmp_path / "hosts.sqlite3", "accord") as table:
+        for identifier, name in ("a", "one"), ("b", "twin"), ("c", "twin"):
+            await table.beat(Beat(HostRow(identifier, "127.0.0.1:1", name), 600.0))
+    done = accord_once("hosts", *(str(tmp_path / "hosts.sqlite3") if word == "FILE" else word for word in words))
+    assert done.returncode == 2
+    assert says in done.stderr
+
+
+async def test_a_host_that_an_operator_cannot_reach_is_named(tmp_path):
+    async with directory_of(tmp_path / "hosts.sqlite3", "accord") as table:
+        await table.beat(Beat(HostRow("a", "127.0.0.1:1", "one"), 600.0))
+    done = accord_once("hosts", str(tmp_path / "hosts.sqlite3"), "revoke", "ada")
+    assert done.returncode == 1
+    assert "host one (a) at 127.0.0.1:1 does not answer" in done.stderr

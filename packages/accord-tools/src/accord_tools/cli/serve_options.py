@@ -134,6 +134,19 @@ def hosts_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="HOST:PORT",
         help="the address at which the other hosts reach this one; port 0 chooses a free one (default: 127.0.0.1:0)",
     )
+    operator_arguments(group)
+    group.add_argument(
+        "--weight", metavar="W", help="the share of this host in new connections; 0 only forwards (default: 1)"
+    )
+    group.add_argument(
+        "--store",
+        metavar="URL|FILE",
+        help="where agents written with Accord keep their sessions, unless their authors say it",
+    )
+
+
+def operator_arguments(group: argparse._ActionsContainer) -> None:  # pyright: ignore[reportPrivateUsage]
+    """The options with which a host, or an operator, speaks with the hosts of a service."""
     group.add_argument(
         "--hosts-key-file",
         metavar="FILE",
@@ -153,14 +166,19 @@ def hosts_arguments(parser: argparse.ArgumentParser) -> None:
         help="accept only hosts with a certificate of this CA (default: any client, and hosts with one of the "
         "system's CAs)",
     )
-    group.add_argument(
-        "--weight", metavar="W", help="the share of this host in new connections; 0 only forwards (default: 1)"
-    )
-    group.add_argument(
-        "--store",
-        metavar="URL|FILE",
-        help="where agents written with Accord keep their sessions, unless their authors say it",
-    )
+
+
+def operator_settings(options: argparse.Namespace) -> dict[str, Any]:
+    """What these options say, as arguments of `Hosts` and `operator`; raises WrongUsage."""
+    for name, needing in (("--peer-ca", options.peer_ca), ("--peer-certificate-key", options.peer_certificate_key)):
+        if needing is not None and options.peer_certificate is None:
+            raise WrongUsage(f"{name} requires --peer-certificate")
+    return {
+        "key": None if options.hosts_key_file is None else _keys(options.hosts_key_file),
+        "peer_certificate": options.peer_certificate,
+        "peer_certificate_key": options.peer_certificate_key,
+        "peer_ca": options.peer_ca,
+    }
 
 
 def sharing_arguments(parser: argparse.ArgumentParser) -> None:
@@ -229,23 +247,15 @@ def _hosts(directory: str, options: argparse.Namespace) -> Hosts:
     from accord import Hosts
     from accord.hosts import is_postgres
 
-    key = None if options.hosts_key_file is None else _keys(options.hosts_key_file)
-    if key is None and is_postgres(directory):
+    given = operator_settings(options)
+    if given["key"] is None and is_postgres(directory):
         raise WrongUsage("--hosts with PostgreSQL requires --hosts-key-file: the same file on each host")
-    for name, needing in (("--peer-ca", options.peer_ca), ("--peer-certificate-key", options.peer_certificate_key)):
-        if needing is not None and options.peer_certificate is None:
-            raise WrongUsage(f"{name} requires --peer-certificate")
-    given: dict[str, Any] = {
-        "peer_certificate": options.peer_certificate,
-        "peer_certificate_key": options.peer_certificate_key,
-        "peer_ca": options.peer_ca,
-    }
     if options.peer is not None:
         given["peer"] = options.peer
     if options.weight is not None:
         given["weight"] = _weight(options.weight)
     try:
-        return Hosts(directory, key=key, **given)
+        return Hosts(directory, **given)
     except ValueError as error:
         raise WrongUsage(str(error)) from None
 

@@ -18,12 +18,22 @@ from typing import TYPE_CHECKING
 from accord.installation import on_first_use
 
 if TYPE_CHECKING:
+    from accord.hosts.host_operator import Operator as Operator, operator as operator
     from accord.hosts.host_table import HostRow as HostRow
     from accord.hosts.hosts import listed_hosts as listed_hosts
     from accord.hosts.server_processes import run_processes as run_processes
+    from accord.http.server.cluster import OpenSession as OpenSession
     from accord.store.postgres_connection import is_postgres as is_postgres
 
-_HOMES = {"HostRow": "host_table", "is_postgres": "hosts", "listed_hosts": "hosts", "run_processes": "server_processes"}
+_HOMES = {
+    "HostRow": "host_table",
+    "OpenSession": "host_operator",
+    "Operator": "host_operator",
+    "is_postgres": "hosts",
+    "listed_hosts": "hosts",
+    "operator": "host_operator",
+    "run_processes": "server_processes",
+}
 
 __all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
 

@@ -21,10 +21,13 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from types import TracebackType
+from urllib.parse import unquote
+
+import msgspec
 
 from accord._internal.tasks import first_of
 from accord.errors import ConnectionClosed
-from accord.hosts.peers import HEALTH, METRICS, PATH, PeerHost
+from accord.hosts.peers import DRAIN, END, HEALTH, METRICS, PATH, REVOKE, SESSIONS, UNDRAIN, PeerHost
 from accord.hosts.signed_forward import (
     WEBSOCKET,
     BadSignature,
@@ -41,6 +44,9 @@ from accord.http.server.validation import Refusal
 from accord.transports import End, Transport
 from accord.transports.websocket_client import WebSocketTransport
 from accord.transports.wrapped_transport import relay
+
+COMMANDS = {SESSIONS: "GET", DRAIN: "POST", UNDRAIN: "POST", END: "POST", REVOKE: "POST"}
+"""What an operator may ask at the peer port, and by which method."""
 
 LOOKS_AFTER = 0.5
 """Seconds until it is noticed that the client has left."""
@@ -220,7 +226,24 @@ class PeerApp:
         if path == METRICS:
             await _answer(send, 200, self._app.metrics_text())
             return
+        if path in COMMANDS and scope["method"] == COMMANDS[path]:
+            await _answer(send, 200, await self._administer(path, forward.owner, scope["query_string"]))
+            return
         await self._app(self._signed_scope(scope, forward, headers), receive, send)
+
+    async def _administer(self, path: str, owner: str, query: bytes) -> str:
+        """Do what an operator asks; returns the open sessions, or how many connections were ended, as JSON."""
+        app = self._app
+        if path == SESSIONS:
+            return msgspec.json.encode([session._asdict() for session in app.open_sessions()]).decode()
+        if path == END:
+            session = unquote(query.decode("latin-1"))
+            return str(app.end_connections("an operator has ended this connection", session=session))
+        if path == REVOKE:
+            return str(app.end_connections("an operator has ended the connections of this owner", owner=owner))
+        if app.cluster is not None:
+            await (app.cluster.drain() if path == DRAIN else app.cluster.undrain())
+        return str(self._app.connections)
 
     def _signed_scope(self, scope: Scope, forward: SignedForward, headers: dict[str, str]) -> Scope:
         """The request that was signed, with the ways of this connection to read it and to answer it."""

@@ -90,7 +90,7 @@ class Hosts:
 
         tls = None if self._certificate is None else PeerTls(self._certificate, self._certificate_key, self._ca)
         async with directory_of(self.directory, self._schema) as directory:
-            keys = await self._keys_of(directory)
+            keys = await keys_of(directory, self._keys)
             listening = listening_socket(*self._address)
             try:
                 host = HostRow(new_host_id(), f"{self._address[0]}:{listening.getsockname()[1]}", self._name)
@@ -118,14 +118,6 @@ class Hosts:
             finally:
                 table.close()
                 await listener.end()
-
-    async def _keys_of(self, directory: Directory) -> Sequence[bytes]:
-        if self._keys:
-            return self._keys
-        kept = await directory.key()
-        if kept is None:
-            raise AccordError("Hosts(key=...) is required with PostgreSQL: pass the same 32 random bytes on each host")
-        return [kept]
 
 
 @asynccontextmanager
@@ -160,6 +152,15 @@ def _keys(given: str | bytes | Sequence[str | bytes] | None) -> Sequence[bytes]:
         if len(key) < LEAST_KEY:
             raise ValueError(f"Hosts(key=...) takes keys of at least {LEAST_KEY} bytes, got one of {len(key)}")
     return keys
+
+
+async def keys_of(directory: Directory, given: str | bytes | Sequence[str | bytes] | None) -> Sequence[bytes]:
+    """The keys that were given, or else the one that the directory keeps; raises AccordError without any."""
+    if keys := _keys(given):
+        return keys
+    if (kept := await directory.key()) is None:
+        raise AccordError("key=... is required with PostgreSQL: pass the same 32 random bytes on each host")
+    return [kept]
 
 
 def _at_least(what: str, value: float, least: float) -> float:

@@ -117,6 +117,9 @@ HEALTH = "/healthz"
 
 METRICS = "/metrics"
 
+SESSIONS, DRAIN, UNDRAIN, END, REVOKE = "/sessions", "/drain", "/undrain", "/end", "/revoke"
+"""What an operator asks at the peer port. All but the first are POSTs."""
+
 MOST_METRICS = 4 * 1024 * 1024
 """Bytes of the figures of one host."""
 
@@ -169,7 +172,8 @@ class PeerHost:
         """Ask for its health until cancelled."""
         try:
             while True:
-                await self._ask()
+                if problem := await self.ask():
+                    self._no_answer(problem)
                 await asyncio.sleep(self._lease / BEATS)
         finally:
             self._break_off()
@@ -181,7 +185,8 @@ class PeerHost:
                 patience.reschedule(self._loop.time())
         self._on_silent(self.host.id)
 
-    async def _ask(self) -> None:
+    async def ask(self) -> str:
+        """Ask for its health and its clock; returns why it does not answer, empty if it does."""
         question = self._signer.forward(self.host.id, 0.0)
         problem = ""
         try:
@@ -200,7 +205,10 @@ class PeerHost:
             self._answered = self._loop.time()
             self._problem = ""
             self.silent.clear()
-        elif self._loop.time() - self._answered > SILENT * self._lease:
+        return problem
+
+    def _no_answer(self, problem: str) -> None:
+        if self._loop.time() - self._answered > SILENT * self._lease:
             self._note(problem)
             self._break_off()
 
@@ -215,11 +223,24 @@ class PeerHost:
             with suppress(Broken):
                 await asking.close()
 
-    async def _told(self, asking: ConnectionPool, target: str, question: SignedForward, most: int) -> str:
+    async def administer(self, path: str, query: str = "", owner: str = "") -> str:
+        """Its answer to a command of an operator, after `ask`; raises Broken or TimeoutError."""
+        target = f"{path}?{query}" if query else path
+        asking = self._requests(target)
+        try:
+            method = "GET" if path == SESSIONS else "POST"
+            return await self._told(asking, target, self._forward(owner), MOST_METRICS, method)
+        finally:
+            with suppress(Broken):
+                await asking.close()
+
+    async def _told(
+        self, asking: ConnectionPool, target: str, question: SignedForward, most: int, method: str = "GET"
+    ) -> str:
         """The text that it answers; raises Broken or TimeoutError."""
-        signature = self._signer.sign(question, "GET", target, {})
+        signature = self._signer.sign(question, method, target, {})
         async with asyncio.timeout(self._lease * 2 / BEATS):
-            response = await asking.request("GET", [(HOP, signature)])
+            response = await asking.request(method, [(HOP, signature)])
             told = await response.body(most)
         return told.decode("utf-8", "replace") if response.status == 200 else ""
 

@@ -306,8 +306,15 @@ class ThisHost:
         return self.membership.view.living
 
     @property
+    def is_draining(self) -> bool:
+        """Whether this host opens no more connections."""
+        return self.membership.host.state == "draining"
+
+    @property
     def problem(self) -> str:
         """Why a balancer should send no new clients to this host; empty if it may."""
+        if self.is_draining:
+            return "this host is draining"
         return "this host cannot reach the directory of hosts" if self.membership.beat_age > self._lease else ""
 
     def new_id(self) -> str:
@@ -395,6 +402,11 @@ class ThisHost:
         """Tell the other hosts that this one opens no more connections."""
         if not self._has_left:
             await within(GOODBYE, self.membership.set_state("draining"))
+
+    async def undrain(self) -> None:
+        """Tell the other hosts that this one opens connections again."""
+        if not self._has_left:
+            await within(GOODBYE, self.membership.set_state("live"))
 
     async def leave(self) -> None:
         """End the streams that pass through this host, and tell the others that it has gone; idempotent."""

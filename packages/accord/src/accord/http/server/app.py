@@ -40,6 +40,7 @@ from accord.http.server.asgi import (
 from accord.http.server.cluster import (
     Cluster,
     ForwardedRequest,
+    OpenSession,
     OtherHost,
     forward_request,
     is_forwarded,
@@ -137,6 +138,8 @@ class App:
         """Why the latest agents ended by themselves, by the owner and the id of their connection."""
         self.ended = 0
         """How many connections have ended."""
+        self._served: dict[Transport, tuple[str, str]] = {}
+        """The owner and the id of each connection with an agent here, and not on another host."""
         self._sockets: set[ServerSocket | AsgiWebSocket] = set()
         self._tasks: Tasks | None = None
         self._looking: asyncio.Task[None] | None = None
@@ -205,6 +208,29 @@ class App:
         for link in self._open():
             link.why = link.why or why
             link.finish(End("closed"), going_away=True)
+
+    def open_sessions(self) -> list[OpenSession]:
+        """The sessions that are open on connections with an agent of this process."""
+        return [
+            OpenSession(session, owner, connection, link.calls.is_busy)
+            for link in self._open()
+            for owner, connection in [self._served.get(link, ("", ""))]
+            if connection
+            for session in sorted(link.calls.open_sessions)
+        ]
+
+    def end_connections(self, why: str, *, session: str = "", owner: str = "") -> int:
+        """End the connections with this session, or of this owner, at once; returns how many."""
+        ending = [
+            link
+            for link in self._open()
+            if link in self._served
+            and (session in link.calls.open_sessions if session else self._served[link][0] == owner)
+        ]
+        for link in ending:
+            link.why = link.why or why
+            link.finish(End("closed"))
+        return len(ending)
 
     def _open(self) -> list[HttpConnection | ServerSocket | AsgiWebSocket]:
         return [*self._links.values(), *self._sockets]
@@ -468,6 +494,8 @@ class App:
     def _new_id(self, owner: str) -> str:
         if self._closed:
             raise Refusal(503, "the server is shutting down")
+        if self.cluster is not None and self.cluster.is_draining:
+            raise Refusal(503, "this host is draining, and no other host can open a connection; try again later")
         if self.connections >= self.limits.connections:
             raise Refusal(
                 503, f"too many connections: at most {self.limits.connections:,} are allowed; try again later"
@@ -494,6 +522,7 @@ class App:
         if other is not None:
             serving = other.relay(seen, owner)
         else:
+            self._served[link] = owner, connection_id
             serving = self.host.serve(self._guarded(seen, owner, is_http=isinstance(link, HttpConnection)), owner)
         self._tasks.start(
             self._serve_one(link, owner, connection_id, serving, use), f"accord connection {connection_id[:8]}"
@@ -522,6 +551,7 @@ class App:
             log.exception("connection %s: serving failed", connection_id[:8])
         finally:
             self.ended += 1
+            self._served.pop(link, None)
             self._processes.end(owner)
             if self.gate is not None:
                 self.gate.release(use)

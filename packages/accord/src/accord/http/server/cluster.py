@@ -76,6 +76,17 @@ class OtherHost(Protocol):
         ...
 
 
+class OpenSession(NamedTuple):
+    """A session that is open on a connection."""
+
+    id: str
+    owner: str
+    connection: str
+    """The id of its connection."""
+    is_running: bool
+    """Whether a prompt of its connection is being answered."""
+
+
 class Cluster(Protocol):
     """The other hosts of this service."""
 
@@ -111,6 +122,11 @@ class Cluster(Protocol):
         ...
 
     @property
+    def is_draining(self) -> bool:
+        """Whether this host opens no more connections."""
+        ...
+
+    @property
     def problem(self) -> str:
         """Why a balancer should send no new clients to this host; empty if it may."""
         ...
@@ -121,6 +137,10 @@ class Cluster(Protocol):
 
     async def drain(self) -> None:
         """Tell the other hosts that this one opens no more connections; does nothing after `leave`."""
+        ...
+
+    async def undrain(self) -> None:
+        """Tell the other hosts that this one opens connections again; does nothing after `leave`."""
         ...
 
     async def leave(self) -> None:
@@ -158,6 +178,14 @@ class ClusterApp(Protocol):
 
     def end_unused(self, sender: str) -> None:
         """End the connections that this host has forwarded `initialize` for, and that no request has named since."""
+        ...
+
+    def open_sessions(self) -> list[OpenSession]:
+        """The sessions that are open on connections with an agent of this process."""
+        ...
+
+    def end_connections(self, why: str, *, session: str = "", owner: str = "") -> int:
+        """End the connections with this session, or of this owner, at once; returns how many."""
         ...
 
     def end_all(self, why: str) -> None:

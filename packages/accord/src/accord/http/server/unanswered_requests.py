@@ -100,6 +100,11 @@ class UnansweredRequests:
         return len(self._open) + self._opening
 
     @property
+    def open_sessions(self) -> frozenset[str]:
+        """The ids of the open sessions."""
+        return frozenset(self._open)
+
+    @property
     def unanswered(self) -> int:
         """How many requests of the client wait for an answer."""
         return len(self._theirs)
