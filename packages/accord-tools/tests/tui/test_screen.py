@@ -143,3 +143,21 @@ async def test_a_turn_past_its_budget_is_stopped_with_a_sentence(chat):
     async with chat(spending([1.5], asyncio.Event()), connection=options) as it:
         await it.send("go")
         await it.sees("Stopped by max_cost = 1", "/settings changes the limit")
+
+
+async def test_a_command_that_comes_while_one_is_typed_joins_the_list(chat):
+    agent, typed, added = accord.Agent("ships"), asyncio.Event(), asyncio.Event()
+
+    @agent.on_prompt
+    async def reply(turn: accord.Turn) -> None:
+        await typed.wait()
+        await turn.session.commands.add("deploy", "Ship it", lambda: None)
+        await added.wait()
+
+    async with chat(agent) as it:
+        await it.send("go")
+        await it.type("/dep")
+        typed.set()
+        await it.sees("/deploy", "Ship it")
+        added.set()
+        await it.idle()

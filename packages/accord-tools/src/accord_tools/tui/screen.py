@@ -15,9 +15,9 @@ from textual.app import App, ComposeResult
 from textual.containers import Container, Horizontal
 from textual.timer import Timer
 
-from accord import RemoteSession
+from accord import RemoteSession, updates
 from accord_tools.presentation.styled_text import Paragraph, Row
-from accord_tools.tui import bars, chat_storage, key_bindings
+from accord_tools.tui import bars, chat_storage, key_bindings, slash
 from accord_tools.tui.chat_conversation import Conversation
 from accord_tools.tui.chat_settings import ChatOptions
 from accord_tools.tui.connection import AgentChoice, AgentConnection
@@ -69,6 +69,8 @@ class ChatScreen(App[int]):
         self._choice = choice
         self._paths: dict[Path, FileList] = {}
         self._bars = Debounce(self, self._show_bars)
+        self._offered: list[updates.Command] = []
+        """The agent's commands that the list of the editor was made with."""
         self._looks: Timer | None = None
         self.quit_asked = False
         """Whether the user has pressed the key that quits once."""
@@ -190,6 +192,9 @@ class ChatScreen(App[int]):
         now = asyncio.get_running_loop().time()
         screen.query_one("#work", Lines).show_row(bars.work(conversation, now))
         self._show_question(conversation)
+        if (offered := slash.typed(conversation.state)) != self._offered:  # perhaps while one is typed
+            self._offered = offered
+            self.editor.refresh_completions()
         screen.query_one("#list", Lines).show(self._list())
         screen.query_one("#foot", Lines).show_row(bars.foot(width))
         self._report_ends()
