@@ -192,6 +192,11 @@ async def test_a_server_is_ready_while_its_store_answers(tmp_path, caplog):
     assert caplog.text.count("not ready") == 1
 
 
+async def test_a_server_of_a_chain_is_ready():
+    async with serving(accord.chain(accord.Agent("the end of it"))) as server:
+        await ready(server, 200, "ok")
+
+
 async def test_the_store_of_a_served_command_is_asked_at_its_url():
     command = accord.http.CommandHost(["true"], env={"ACCORD_STORE": "postgresql://127.0.0.1:1/accord"})
     async with serving(command) as server:

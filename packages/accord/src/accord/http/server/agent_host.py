@@ -106,11 +106,11 @@ class WrappedHost(Host):
 
 
 class AgentHost(Host):
-    """Serves connections with an agent of this program."""
+    """Serves connections with an agent of this program, or with a chain, whose store is not known."""
 
     def __init__(self, agent: Agent) -> None:
         self.name = agent.info.name
-        self.store = agent.store
+        self.store = getattr(agent, "store", None)
         self._agent = agent
 
     async def serve(self, transport: Transport, owner: str) -> End | None:
