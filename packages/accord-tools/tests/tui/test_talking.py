@@ -321,7 +321,7 @@ async def test_a_forgotten_await_of_the_agent_s_author_is_named_the_first_few_ti
     choice = AgentChoice("mine", lambda said: CommandTarget(command, on_stderr=said))
     async with chat(choice, size=(400, 40)) as it:
         await it.send("go")
-        await it.sees("the agent: ", "mine.py, line 5: turn.say('lost') is not awaited", "heard")
+        await it.sees("the agent: ", "mine.py, line 5:", "turn.say('lost') is not awaited", "heard")
         await eventually(lambda: len(it.front.connection.stderr) == MOST_SHOWN + 1)
         it.transcript.flush()
         assert it.transcript.text.count("the agent: ") == MOST_SHOWN

@@ -169,8 +169,8 @@ def _print_sessions(found: list[tuple[HostRow, OpenSession]], options: argparse.
     if options.json:
         import json
 
-        rows = [{"host": host.id, **session._asdict()} for host, session in found]
-        print_line(json.dumps(rows, indent=2, ensure_ascii=False))
+        objects = [{"host": host.id, **session._asdict()} for host, session in found]
+        print_line(json.dumps(objects, indent=2, ensure_ascii=False))
     elif not found:
         print_line("No open sessions.")
     else:
