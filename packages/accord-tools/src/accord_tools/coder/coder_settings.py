@@ -225,11 +225,12 @@ class CoderSettings:
         """Each key that something sets, its value as JSON, and where it comes from."""
         for key in CoderFile.__struct_fields__:
             for source, said in self.layers:
-                value = msgspec.to_builtins(getattr(said, key))
+                value: Any = msgspec.to_builtins(getattr(said, key))
                 if isinstance(value, dict):
-                    yield from ((f"{key}.{name}", json.dumps(it), source) for name, it in value.items())
+                    members = cast("dict[str, Any]", value).items()
+                    yield from ((f"{key}.{name}", json.dumps(it), source) for name, it in members)
                 elif isinstance(value, list):
-                    yield from ((key, json.dumps(it), source) for it in value)
+                    yield from ((key, json.dumps(it), source) for it in cast("list[Any]", value))
                 elif value is not None:
                     yield key, json.dumps(value), source
                     break

@@ -156,7 +156,7 @@ def parse(content: bytes, source: str) -> tuple[dict[str, AgentSettings], str | 
             raise ConfigurationError(
                 f"{source}: [allow]: {folder!r} must be an absolute path, or begin with ~, or be *"
             )
-    return agents, default, levels
+    return agents, default, cast("dict[str, Any]", levels)
 
 
 KEYS = ("agents", "allow", "chat", "default")
