@@ -66,15 +66,25 @@ def test_a_directory_that_is_not_there_is_explained(tmp_path):
 ADA, BOB = {"authorization": "Bearer s3cret"}, {"authorization": "Bearer other"}
 
 
+def options_for(directory, folder):
+    """The options of `accord hosts` that reach these hosts."""
+    schema = ["--schema", directory["schema"]] if "schema" in directory else []
+    if "key" not in directory:
+        return schema
+    (file := folder / "key").write_text(directory["key"])
+    file.chmod(0o600)
+    return [*schema, "--hosts-key-file", str(file)]
+
+
 @pytest.fixture
-async def service(directory):
+async def service(directory, tmp_path):
     """Three hosts with two owners, and what `accord hosts` says of them."""
     settings = {**directory, "tokens": {"s3cret": "ada", "other": "bob"}}
-    schema = ["--schema", directory["schema"]] if "schema" in directory else []
+    options = options_for(directory, tmp_path)
     async with HostProcesses(settings, 3) as hosts:
 
         async def operate(*words):
-            words = ("hosts", directory["directory"], *words, *schema, "--json")
+            words = ("hosts", directory["directory"], *words, *options, "--json")
             return await asyncio.to_thread(accord_once, *words)
 
         yield hosts, operate
@@ -131,9 +141,11 @@ async def test_a_drained_host_opens_no_connections_until_that_is_undone(service)
     assert states[drained.id] == "live"
 
 
-async def test_the_last_host_that_drains_refuses_connections(directory):
+async def test_the_last_host_that_drains_refuses_connections(directory, tmp_path):
+    options = options_for(directory, tmp_path)
     async with HostProcesses(directory, 1) as hosts:
-        done = await asyncio.to_thread(accord_once, "hosts", directory["directory"], "drain", hosts.all[0].id)
+        words = ("hosts", directory["directory"], "drain", hosts.all[0].id, *options)
+        done = await asyncio.to_thread(accord_once, *words)
         assert "opens no more connections; open: 0" in done.stdout
         status, _, text = await post(hosts.all[0].url)
         assert (status, "this host is draining" in text) == (503, True)
