@@ -64,7 +64,12 @@ def test_every_finding_about_the_client_of_an_sdk_is_reviewed(name):
         pytest.skip(str(missing))
     client = [sys.executable, "-m", "interop.checked_client", name, "{agent}"]
     said, findings = judged(client, PYTHONPATH=str(ROOT))
-    assert said == sorted((severity, check) for severity, check, _ in REVIEWED[name]), findings
+    reviewed = sorted((severity, check) for severity, check, _ in REVIEWED[name])
+    assert [it for it in said if it != OVERFLOW] == [it for it in reviewed if it != OVERFLOW], findings
+
+
+OVERFLOW = ("warn", "lint.client.takes-many-updates")
+"""A finding about a queue that overflows or not: the speed of the client decides."""
 
 
 def test_every_finding_about_acpx_is_reviewed(tmp_path):
