@@ -1,4 +1,4 @@
-"""How an agent gets at its models: logging in by the methods that it offers, and the providers that it is told.
+"""Logging in to an agent by the methods that it offers, and setting the providers of its models.
 
 | method | how |
 |---|---|
