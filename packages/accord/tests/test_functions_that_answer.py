@@ -1,6 +1,7 @@
 """Functions of clients, services, proxies and agents that answer something: `async`, or plain in a thread."""
 
 import asyncio
+import gc
 import threading
 from contextlib import suppress
 
@@ -8,6 +9,7 @@ import pytest
 
 import accord
 from accord import Agent, Client, Proxy, v1
+from accord._internal.tasks import give_up
 from tests.waiting import DEADLINE
 
 KINDS = pytest.mark.parametrize("kind", ["async", "plain"])
@@ -293,3 +295,14 @@ def test_a_hop_of_the_wrong_kind_is_an_error_at_the_decorator():
         proxy.prompts(plain)
     with pytest.raises(TypeError, match=r"write `hop: accord.Hop`, or `def with_async"):
         proxy.prompts(with_async)
+
+
+async def test_no_coroutine_that_is_given_up_before_it_begins_counts_as_a_forgotten_await(recwarn):
+    async def inner(): ...
+
+    async def outer(message, value):
+        return message, await value
+
+    give_up(outer("message", outer("message", inner())))
+    gc.collect()
+    assert not recwarn.list

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from contextvars import ContextVar, copy_context
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 log = logging.getLogger("accord")
 
@@ -31,9 +31,17 @@ def _leave(error: BaseException) -> None:
 
 
 def give_up(awaitable: Awaitable[Any] | None) -> None:
-    """Close a coroutine that will not be awaited, so that Python does not warn about it."""
+    """Close a coroutine that will not be awaited, and those that it would have awaited, so that Python does not warn.
+
+    A coroutine that has not begun has what it would await in its arguments.
+    """
     if isinstance(awaitable, Coroutine):
-        awaitable.close()
+        work = cast("Coroutine[Any, Any, Any]", awaitable)
+        is_new = inspect.iscoroutine(work) and inspect.getcoroutinestate(work) == inspect.CORO_CREATED
+        arguments = list(inspect.getcoroutinelocals(work).values()) if is_new else []
+        work.close()
+        for argument in arguments:
+            give_up(argument)
 
 
 class Tasks:

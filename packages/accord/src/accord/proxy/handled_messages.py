@@ -14,6 +14,7 @@ it came."""
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 from collections.abc import Awaitable
 from typing import Any, cast
@@ -21,7 +22,7 @@ from typing import Any, cast
 import msgspec
 from msgspec import Raw
 
-from accord._internal.tasks import is_awaitable, pass_on
+from accord._internal.tasks import give_up, is_awaitable, pass_on
 from accord.engine.lanes import WEIGHT, HoldingUp, inside
 from accord.errors import INTERNAL_ERROR, INVALID_PARAMS, REQUEST_CANCELLED, AccordError, DecodeError, RequestError
 from accord.jsonrpc import wire_messages
@@ -233,7 +234,8 @@ class HandledRequest:
             return None
         outside = inside.get()
         self._lane = None if outside is None else outside.holding_up
-        self._task = self.live.tasks.start(self._finish_later(value), self.method, self._ended)
+        ended = functools.partial(self._ended, value)
+        self._task = self.live.tasks.start(self._finish_later(value), self.method, ended)
         return None if self._passed.done() else asyncio.shield(self._passed)
 
     async def _finish_later(self, value: Awaitable[Any]) -> None:
@@ -243,8 +245,9 @@ class HandledRequest:
         except BaseException as error:
             self._failed(error)
 
-    def _ended(self, task: asyncio.Task[Any]) -> None:
+    def _ended(self, value: Awaitable[Any], task: asyncio.Task[Any]) -> None:
         self.live.tasks.forget(task)
+        give_up(value)  # the task may have been cancelled before its first step
         if task.cancelled():
             self._answer_error(REQUEST_CANCELLED, "Request cancelled")
 
