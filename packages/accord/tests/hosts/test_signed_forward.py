@@ -73,6 +73,13 @@ def test_a_changed_signature_is_refused(data):
         TWO.verify(value[:place] + letter + value[place + 1 :], "POST", PATH, {})
 
 
+def test_a_value_with_half_a_surrogate_pair_is_not_signed():
+    value = ONE.sign(ONE.forward("two", 1.0, "ada"), "POST", PATH, {})
+    for changed in ("\ud800" + value, value + "\ud800"):
+        with pytest.raises(BadSignature, match="not signed"):
+            TWO.verify(changed, "POST", PATH, {})
+
+
 def test_a_role_cannot_be_exchanged():
     value = ONE.sign(ONE.forward("two", 1.0, "ada", observes=True), "POST", PATH, {})
     with pytest.raises(BadSignature, match="not signed"):

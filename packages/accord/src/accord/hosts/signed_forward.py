@@ -106,8 +106,7 @@ class Signer:
 
     def verify(self, value: str, method: str, target: str, headers: Mapping[str, str]) -> SignedForward:
         """Return what this value of `Accord-Hop` signs, for this host; raises BadSignature."""
-        words, _, mac = value.rpartition(" ")
-        self._check(mac, lambda key: _mac(key, words, method, target, headers))
+        words = self._checked(value, lambda key, words: _mac(key, words, method, target, headers))
         forward = _read(words)
         if forward.receiver != self._me():
             raise BadSignature(404, "the host of this connection has ended: connect again")
@@ -120,14 +119,15 @@ class Signer:
 
     def verify_clock(self, answer: str, question: SignedForward) -> float:
         """Return the clock in a peer's answer to this question; raises BadSignature."""
-        words, _, mac = answer.rpartition(" ")
-        self._check(mac, lambda key: _clock_mac(key, words, question))
-        return float(words)
+        return float(self._checked(answer, lambda key, words: _clock_mac(key, words, question)))
 
-    def _check(self, mac: str, mac_of: Callable[[bytes], str]) -> None:
-        given = mac.encode("utf-8", "replace")
-        if not any(hmac.compare_digest(mac_of(key).encode(), given) for key in self._keys):
-            raise BadSignature(403, "not signed with the key of these hosts")
+    def _checked(self, value: str, mac_of: Callable[[bytes, str], str]) -> str:
+        """Return the signed words of this value, whose last word is their signature."""
+        words, _, mac = value.rpartition(" ")
+        # All that we sign is ASCII; other text may not even have an encoding.
+        if value.isascii() and any(hmac.compare_digest(mac_of(key, words), mac) for key in self._keys):
+            return words
+        raise BadSignature(403, "not signed with the key of these hosts")
 
 
 class TakenNonces:
