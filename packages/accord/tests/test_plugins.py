@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -214,12 +215,14 @@ print(dict(plugins("accord.agents")), target_of("gemini").command, store_at("mem
 
 # The examples
 
+PLUGINS = ("owner-store", "session-tickets", "team-agents", "unix-transport")
+
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
     """The environment of a program that has the examples of plug-ins installed."""
     folder = tmp_path_factory.mktemp("plugins")
-    examples = [str(EXAMPLES / "plugins" / name) for name in ("owner-store", "unix-transport", "team-agents")]
+    examples = [str(EXAMPLES / "plugins" / name) for name in PLUGINS]
     options = ["--quiet", "--no-deps", "--no-build-isolation", "--offline"]
     python = ["--python", sys.executable, "--target", str(folder)]
     subprocess.run([sys.executable, "-m", "uv", "pip", "install", *options, *python, *examples], check=True)
@@ -297,3 +300,63 @@ print(accord.ask("Hello", agent="echo").text, target_of("far").name)
     environment = {**installed, "TEAM_AGENTS": str(names)}
     done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False)
     assert done.stdout == "You said: Hello https://agents.example/acp\n", done.stderr
+
+
+TICKETS = """
+import accord
+from session_tickets import SetTicket, Ticket, Tickets, TicketUpdate
+
+agent = accord.Agent("tracker", extensions=["tickets"])
+
+@agent.on(SetTicket)
+def find(request: SetTicket) -> Ticket:
+    return Ticket(request.key, "Mend the gate")
+
+@agent.on_prompt
+async def work(turn: accord.Turn) -> None:
+    await turn.session.extension(Tickets).send(TicketUpdate(Ticket("G-7", "Paint the gate")))
+    async with turn.tool("Paint", kind="edit", meta=Tickets.commit.meta("G-7")):
+        pass
+    await turn.say("Done.")
+
+if __name__ == "__main__":
+    agent.run()
+"""
+
+
+def test_an_extension_of_another_distribution_is_used_by_both_sides_and_by_chat_inspector_and_checker(
+    installed, tmp_path
+):
+    (tmp_path / "tracker.py").write_text(TICKETS)
+    script = """
+import accord
+from accord.extensions import installed_extensions, notice_of
+from session_tickets import SetTicket, Tickets
+from tracker import agent
+
+async def main(version):
+    async with accord.connect(agent, accord.Client(extensions=["tickets"]), versions=(version,)) as remote:
+        session = await remote.new_session("/")
+        tickets = session.extension(Tickets)
+        print(tickets.offer, (await tickets.choose("G-6")).title)
+        try:
+            await remote.request(SetTicket(session.id, 7))
+        except accord.PeerError as error:
+            print(error.code)
+        notices, commits = [], []
+        async for update in session.prompt("Paint it"):
+            notices.append(notice_of(installed_extensions(), update))
+            commits.append(Tickets.commit.of(update))
+        print(next(filter(None, notices)).title, next(filter(None, commits)), tickets.summary)
+
+for version in (1, 2):
+    accord.run(main(version))
+"""
+    environment = {**installed, "PYTHONPATH": f"{installed['PYTHONPATH']}{os.pathsep}{tmp_path}"}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False)
+    expected = "{} Mend the gate\n-32602\nWorks on G-7 G-7 G-7 Paint the gate\n"
+    assert done.stdout == 2 * expected, done.stderr
+    doctor = subprocess.run(
+        [sys.executable, "-m", "accord", "doctor"], env=environment, capture_output=True, text=True, check=False
+    )
+    assert re.search("plug-in tickets +session-tickets 0.1.0, in accord.extensions", doctor.stdout), doctor.stdout

@@ -20,6 +20,7 @@ from accord import ConfigurationError, __version__
 from accord.installation import (
     AGENTS,
     COMMANDS,
+    EXTENSIONS,
     PACKAGES,
     STORES,
     TRANSPORTS,
@@ -142,7 +143,7 @@ def _declared() -> set[str]:
 
 def _plugins() -> Iterator[Diagnosis]:
     """The plug-ins of installed distributions, by kind and name. Each is loaded, as its use would."""
-    for group in (AGENTS, COMMANDS, STORES, TRANSPORTS):
+    for group in (AGENTS, COMMANDS, EXTENSIONS, STORES, TRANSPORTS):
         for name, plugin in plugins(group).items():
             if plugin.dist is None:  # Accord's own
                 continue
