@@ -9,7 +9,7 @@ be judged here. Nothing in it judges.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -88,9 +88,10 @@ class Exchange(Message):
 
 @dataclass(slots=True, eq=False)
 class Update:
-    """A session update."""
+    """A session update of the agent."""
 
-    message: Message
+    frame: Frame
+    session_id: str
     kind: str
     fields: dict[str, Any]
     session: SessionSeen | None
@@ -216,11 +217,13 @@ class Conversation:
 
     def update(self, message: Message) -> Update | None:
         """The session update in a notification; None if there is none."""
-        fields = message.params.get("update")
-        kind = cast("dict[str, Any]", fields).get("sessionUpdate") if isinstance(fields, dict) else None
-        if message.method != "session/update" or not isinstance(kind, str):
+        fields, session_id = object_of(message.params.get("update")), message.session_id
+        kind = fields.get("sessionUpdate")
+        if message.method != "session/update" or message.by != "agent" or session_id is None:
             return None
-        return Update(message, kind, cast("dict[str, Any]", fields), self.session_of(message))
+        return (
+            Update(message.frame, session_id, kind, fields, self.session_of(message)) if isinstance(kind, str) else None
+        )
 
     def session_of(self, message: Message) -> SessionSeen | None:
         return self.sessions.get(message.session_id or "")
@@ -300,6 +303,11 @@ def objects(value: Any) -> Iterator[dict[str, Any]]:
     for item in cast("list[Any]", value) if isinstance(value, list) else []:
         if isinstance(item, dict):
             yield cast("dict[str, Any]", item)
+
+
+def repeated(values: Sequence[Any]) -> list[str]:
+    """The values that are there more than once, as sorted texts."""
+    return sorted({str(value) for value in values if values.count(value) > 1})
 
 
 def object_of(value: Any) -> dict[str, Any]:

@@ -105,8 +105,12 @@ class Judge:
         """The trace is over: judge what can be judged only now."""
         self._go_on()
         self.tally.session = None
-        for observer in self._observers:
+        for observer in self._asked():
             observer.end()
+
+    def _asked(self) -> list[Observer]:
+        """The observers of the version that is spoken now."""
+        return [it for it in self._observers if it.version in (None, self.conversation.version)]
 
     def _go_on(self) -> None:
         self._client = self._client or "out"
@@ -132,13 +136,13 @@ class Judge:
         if is_request:
             exchange = self.conversation.asked(frame)
             self.tally.session = exchange.session_id
-            for observer in self._observers:
+            for observer in self._asked():
                 observer.request(exchange)
             return
         message = self.conversation.notified(frame)
         update = self.conversation.update(message)
         self.tally.session = message.session_id
-        for observer in self._observers:
+        for observer in self._asked():
             observer.notification(message)
             if update is not None:
                 observer.update(update)
@@ -147,8 +151,8 @@ class Judge:
         exchange = self.conversation.answered(frame)
         if exchange is not None:
             self.tally.session = exchange.session_id
-            for observer in () if exchange.is_doubtful else self._observers:
-                observer.answer(exchange)
+            for observer in () if exchange.is_doubtful else self._asked():
+                observer.answer(exchange, frame)
             self.conversation.settle(exchange)
 
 

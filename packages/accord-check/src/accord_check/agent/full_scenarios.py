@@ -24,15 +24,15 @@ async def two_sessions(context: ScenarioContext) -> None:
             return
         link.forget(first)
         slow = context.begin(link, first, context.settings.prompts.slow)
-        await link.while_open(slow, lambda: bool(link.update_kinds(first)), context.settings.turn_within)
+        await link.while_open(slow, lambda: bool(link.update_kinds(first)))
         plain = context.begin(link, second, context.settings.prompts.plain)
-        cancel = link.notify("session/cancel", {"sessionId": first})
-        await link.turn_end(plain, context.settings.turn_within)
-        await link.turn_end(slow, context.settings.turn_within)
+        cancel = link.cancel(first)
+        await link.turn_end(plain)
+        await link.turn_end(slow)
         name = "lint.sessions.independent"
         if context.answered(name, plain, "a prompt failed while the turn of another session was cancelled"):
             wrong = "a turn ended as cancelled when another session was cancelled"
-            context.judge(name, wrong if plain.reason == "cancelled" else None, cancel, plain.answered)
+            context.judge(name, plain.reason != "cancelled" or wrong, cancel, plain.answered)
 
 
 async def opened_again(context: ScenarioContext) -> None:
@@ -78,14 +78,14 @@ async def cancelled_question(context: ScenarioContext) -> None:
         session = await context.new_session(link)
         link.services.permit = "hold"
         turn = context.begin(link, session, context.settings.prompts.edit)
-        await link.while_open(turn, lambda: bool(link.services.held), context.settings.turn_within)
+        await link.while_open(turn, lambda: bool(link.services.held))
         if turn.is_over:  # it did not ask
             return
-        link.notify("session/cancel", {"sessionId": session})
+        link.cancel(session)
         link.services.permit = "cancel"
         link.settle()
-        await link.turn_end(turn, context.settings.turn_within)
-        await link.quiet(context.settings.quiet)
+        await link.turn_end(turn)
+        await link.quiet()
 
 
 async def cancelled_at_once(context: ScenarioContext) -> None:
@@ -93,8 +93,8 @@ async def cancelled_at_once(context: ScenarioContext) -> None:
     async with context.logged_in() as link:
         session = await context.new_session(link)
         turn = context.begin(link, session, context.settings.prompts.slow)
-        link.notify("session/cancel", {"sessionId": session})
-        await link.turn_end(turn, context.settings.turn_within)
+        link.cancel(session)
+        await link.turn_end(turn)
         await context.plain_turn(link, session, "lint.prompt.after-cancel")
 
 
@@ -121,7 +121,7 @@ async def killed_in_a_turn(context: ScenarioContext) -> None:
         await context.prompt(link, session, context.settings.prompts.plain)
         link.forget(session)
         turn = context.begin(link, session, context.settings.prompts.slow)
-        await link.while_open(turn, lambda: bool(link.update_kinds(session)), context.settings.turn_within)
+        await link.while_open(turn, lambda: bool(link.update_kinds(session)))
         await link.kill(context.settings.answer_within)
         can_load = context.offers(link, "load")
         if not can_load and context.lacks(link, "resume", name):
@@ -129,7 +129,7 @@ async def killed_in_a_turn(context: ScenarioContext) -> None:
     async with context.logged_in() as link:
         exchange = await (context.load(link, session) if can_load else context.resume(link, session))
         if context.answered(name, exchange, "the session of a killed process cannot be opened again"):
-            await link.quiet(context.settings.quiet)
+            await link.quiet()
             await context.plain_turn(link, session, "session.load.goes-on")
 
 
@@ -156,10 +156,10 @@ async def stdio_servers(context: ScenarioContext) -> None:
             return
         said = json.loads(started[0].read_text(encoding="utf-8"))
         odd = said["arguments"] != ["an argument"] or said["mark"] != _VALUE
-        wrong = f"the MCP server got the arguments {said['arguments']} and {_NAME}={said['mark']!r}" if odd else None
-        context.judge("mcp.launched-as-told", wrong, link.last)
+        verdict = not odd or f"the MCP server got the arguments {said['arguments']} and {_NAME}={said['mark']!r}"
+        context.judge("mcp.launched-as-told", verdict, link.last)
         context.judge(
-            "mcp.all-connected", None if len(started) == len(notes) else "one of two MCP servers was started", link.last
+            "mcp.all-connected", len(started) == len(notes) or "one of two MCP servers was started", link.last
         )
 
 
@@ -208,5 +208,5 @@ async def http_server(context: ScenarioContext) -> None:
                 context.skip("mcp.headers-sent", "the agent did not connect to the MCP server of its session")
                 return
             without = sum(mark != _VALUE for mark in server.marks)
-            wrong = f"{without} of {len(server.marks)} requests came without the header {HEADER}" if without else None
-            context.judge("mcp.headers-sent", wrong, link.last)
+            verdict = not without or f"{without} of {len(server.marks)} requests came without the header {HEADER}"
+            context.judge("mcp.headers-sent", verdict, link.last)

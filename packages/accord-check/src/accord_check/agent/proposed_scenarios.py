@@ -34,8 +34,8 @@ async def _options_before(context: ScenarioContext, link: Link) -> None:
     if context.answered("lint.options.open-nothing", asked) and context.offers(link, "list"):
         found = await link.ask("session/list", {"cwd": str(folder)})
         listed = list(objects(found.fields.get("sessions")))
-        wrong = f"session/options made the session {listed[0].get('sessionId')!r}" if listed else None
-        context.judge("lint.options.open-nothing", wrong, asked.frame, found.answered)
+        verdict = not listed or f"session/options made the session {listed[0].get('sessionId')!r}"
+        context.judge("lint.options.open-nothing", verdict, asked.frame, found.answered)
     unknown = {"cwd": str(folder), "sessionId": NOWHERE}
     await context.refuses(link, "lint.options.unknown-session", "session/options", unknown, -32002)
 
@@ -62,14 +62,14 @@ async def _initial_options(context: ScenarioContext, link: Link, options: list[d
     opened = await link.ask("session/new", context.place(configOptions=[wanted]))
     if context.answered("lint.options.initial-applied", opened):
         told = _value_told(opened, option)
-        wrong = None if told == value else f"the option {id_of(option)!r} was to be {value!r}, and is {told!r}"
-        context.judge("lint.options.initial-applied", wrong, opened.frame, opened.answered)
+        verdict = told == value or f"the option {id_of(option)!r} was to be {value!r}, and is {told!r}"
+        context.judge("lint.options.initial-applied", verdict, opened.frame, opened.answered)
     odd = [_initial(context, "accord-check-no-such-option"), _initial(context, id_of(option))]
     opened = await link.ask("session/new", context.place(configOptions=odd))
     if context.answered("lint.options.initial-ignored", opened):
         told = _value_told(opened, option)
-        wrong = None if told in (values_of(option) or ()) else f"the option {id_of(option)!r} became {told!r}"
-        context.judge("lint.options.initial-ignored", wrong, opened.frame, opened.answered)
+        verdict = told in (values_of(option) or ()) or f"the option {id_of(option)!r} became {told!r}"
+        context.judge("lint.options.initial-ignored", verdict, opened.frame, opened.answered)
     twice = context.place(configOptions=[wanted, wanted])
     await context.refuses(link, "lint.options.initial-twice", "session/new", twice)
 
@@ -92,10 +92,10 @@ async def session_cursors(context: ScenarioContext) -> None:
             return
         session = await context.new_session(link)
         await context.prompt(link, session, context.settings.prompts.plain)
-        await link.quiet(context.settings.quiet)
+        await link.quiet()
         before = list(link.messages(session))
         await context.prompt(link, session, context.settings.prompts.plain)
-        await link.quiet(context.settings.quiet)
+        await link.quiet()
         cursors = link.cursors(session)
         at = next((given for given, anchor in cursors.items() if _is_between(anchor, before)), None)
         if at is None:
@@ -123,11 +123,11 @@ async def _cut(context: ScenarioContext, link: Link, made: str, fork: Exchange) 
         await link.ask("session/close", {"sessionId": made})
     link.forget(made)
     loaded = await context.load(link, made)
-    await link.quiet(context.settings.quiet)
+    await link.quiet()
     if context.answered("lint.fork.at-cursor", loaded, "the fork could not be loaded"):
         found = len(link.user_messages(made))
-        wrong = None if found == 1 else f"the fork has {found} messages of the user, and 1 lies before the cursor"
-        context.judge("lint.fork.at-cursor", wrong, fork.frame, fork.answered, loaded.answered)
+        verdict = found == 1 or f"the fork has {found} messages of the user, and 1 lies before the cursor"
+        context.judge("lint.fork.at-cursor", verdict, fork.frame, fork.answered, loaded.answered)
 
 
 async def forked_at_no_cursor(context: ScenarioContext, link: Link, session: str) -> None:

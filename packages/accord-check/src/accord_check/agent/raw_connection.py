@@ -23,6 +23,7 @@ from accord import TraceEvent, TraceFile
 from accord.jsonrpc.line_frames import Oversized
 from accord.trace import Direction
 from accord.transports import End, Transport
+from accord_check.agent.settings import Settings
 from accord_check.checks import Side
 from accord_check.conversation import MISSING, Exchange, Frame, key_of, object_of, objects, read
 from accord_check.trace_judge import Judge
@@ -248,6 +249,20 @@ class Unanswered(Exception):
         self.frame = asked.frame
 
 
+class Patience(Protocol):
+    """How long the other side is waited for, as the settings of a run say."""
+
+    @property
+    def answer_within(self) -> float:
+        """Seconds for an answer."""
+        ...
+
+    @property
+    def quiet(self) -> float:
+        """Seconds without a message after which nothing more is expected."""
+        ...
+
+
 class Answerer(Protocol):
     """Answers the requests of the other side."""
 
@@ -260,7 +275,7 @@ class RawConnection:
     """One connection to the other side, from its start to its end. `side` is the one that we are."""
 
     def __init__(
-        self, transport: Transport, answering: Answerer, recording: Recording, *, within: float, side: Side = "client"
+        self, transport: Transport, answering: Answerer, recording: Recording, patience: Patience, side: Side = "client"
     ) -> None:
         self.judge = Judge("out" if side == "client" else "in")
         """Judges what both sides send."""
@@ -275,7 +290,7 @@ class RawConnection:
         self._theirs: Side = _OTHER[side]
         self._transport = transport
         self._recording = recording
-        self._within = within
+        self._patience = patience
         self._changed = asyncio.Event()
         self._next_id = 100
         self._update_kinds: dict[str, set[str]] = {}
@@ -349,31 +364,16 @@ class RawConnection:
 
     async def answer(self, exchange: Exchange, within: float | None = None) -> Exchange:
         """Wait for the answer to a request. Raises Unanswered, or Gone if the other side ends the connection."""
-        seconds = self._within if within is None else within
+        seconds = self._patience.answer_within if within is None else within
         try:
             await self.until(lambda: exchange.answered is not None, seconds)
         except TimeoutError:
             raise Unanswered(exchange, seconds) from None
         return exchange
 
-    async def turn_end(self, turn: Turn, within: float) -> Turn:
-        """Wait for the end of a turn. Raises Unanswered, or Gone if the agent ends the connection."""
-        try:
-            await self.until(lambda: turn.is_over, within)
-        except TimeoutError:
-            raise Unanswered(turn, within) from None
-        return turn
-
     async def ask(self, method: str, params: Any = None, within: float | None = None) -> Exchange:
         """Send a request, and wait for its answer."""
         return await self.answer(self.call(method, params), within)
-
-    async def while_open(self, turn: Turn, happened: Callable[[], bool], within: float) -> None:
-        """Wait until this is so, or the turn is over. Raises Unanswered if neither happens in time, or Gone."""
-        try:
-            await self.until(lambda: turn.is_over or happened(), within)
-        except TimeoutError:
-            raise Unanswered(turn, within) from None
 
     async def until(self, happened: Callable[[], bool], within: float) -> None:
         """Wait until this is so. Raises TimeoutError, or Gone if the other side ends the connection first."""
@@ -384,8 +384,9 @@ class RawConnection:
                 self._changed.clear()
                 await self._changed.wait()
 
-    async def quiet(self, seconds: float, most: float = 5.0) -> None:
-        """Wait until nothing has come for so long."""
+    async def quiet(self, seconds: float | None = None, most: float = 5.0) -> None:
+        """Wait until nothing has come for so long, by default as the settings say."""
+        seconds = self._patience.quiet if seconds is None else seconds
         by = time.monotonic() + most
         while self.end is None and time.monotonic() < by:
             self._changed.clear()
@@ -473,12 +474,32 @@ class RawConnection:
 class Link(RawConnection):
     """One connection to the agent."""
 
-    def __init__(self, transport: Transport, services: ClientServices, recording: Recording, *, within: float) -> None:
-        super().__init__(transport, services, recording, within=within)
+    def __init__(
+        self, transport: Transport, services: ClientServices, recording: Recording, settings: Settings
+    ) -> None:
+        super().__init__(transport, services, recording, settings)
+        self._settings = settings
         self.services = services
         """Answers the agent's requests."""
         self.was_killed = False
         """Whether the agent was killed, and did not end by itself."""
+
+    async def turn_end(self, turn: Turn, within: float | None = None) -> Turn:
+        """Wait for the end of a turn. Raises Unanswered, or Gone if the agent ends the connection."""
+        await self.while_open(turn, lambda: False, within)
+        return turn
+
+    async def while_open(self, turn: Turn, happened: Callable[[], bool], within: float | None = None) -> None:
+        """Wait until this is so, or the turn is over. Raises Unanswered if neither happens in time, or Gone."""
+        seconds = self._settings.turn_within if within is None else within
+        try:
+            await self.until(lambda: turn.is_over or happened(), seconds)
+        except TimeoutError:
+            raise Unanswered(turn, seconds) from None
+
+    def cancel(self, session: str) -> Frame:
+        """Cancel the turn of a session."""
+        return self.notify("session/cancel", {"sessionId": session})
 
     async def kill(self, within: float) -> None:
         """Kill the agent's process, and wait for its end."""

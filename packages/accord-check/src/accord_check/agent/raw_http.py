@@ -101,8 +101,8 @@ async def _strange_session(context: ScenarioContext, given: str, opened: _Reply)
 
 async def _origin(context: ScenarioContext, hello: dict[str, Any]) -> None:
     reply = await _ask(context, "POST", hello, {"Origin": "https://accord-check.example"})
-    wrong = None if reply.status in (401, 403) else f"a page of another origin was answered with {reply.status}"
-    context.judge("lint.http.origin-refused", wrong)
+    verdict = reply.status in (401, 403) or f"a page of another origin was answered with {reply.status}"
+    context.judge("lint.http.origin-refused", verdict)
 
 
 async def _ended(context: ScenarioContext, given: str) -> None:
@@ -125,8 +125,7 @@ async def _expect(
 
 
 def _judge(context: ScenarioContext, name: str, reply: _Reply, wanted: int, what: str) -> None:
-    wrong = None if reply.status == wanted else f"{what} was answered with {reply.status}, not {wanted}"
-    context.judge(name, wrong)
+    context.judge(name, reply.status == wanted or f"{what} was answered with {reply.status}, not {wanted}")
 
 
 async def _ask(context: ScenarioContext, method: str, message: Any, headers: dict[str, str] | None = None) -> _Reply:

@@ -26,7 +26,7 @@ from accord_check.agent.raw_connection import FULL, INVALID_PARAMS, Blocked, Cli
 from accord_check.agent.settings import FOLDER, Settings
 from accord_check.checks import Finding, Side
 from accord_check.conversation import Exchange, Frame, object_of, objects
-from accord_check.passive.observer import Tally
+from accord_check.passive.observer import Tally, Verdict
 
 INFO = {"name": "accord-check", "version": "1"}
 
@@ -69,30 +69,12 @@ def _capability(feature: str, version: int) -> str:
     return _NAMES.get(feature, f"sessionCapabilities.{feature}")
 
 
-def login(method: str, version: int) -> tuple[str, dict[str, Any]]:
-    """The request that logs in."""
-    return ("auth/login" if version == 2 else "authenticate"), {"methodId": method}
-
-
-def load(session: str, folder: Path, version: int) -> tuple[str, dict[str, Any]]:
-    """The request that opens a session again, with its past."""
-    params: dict[str, Any] = {"sessionId": session, "cwd": str(folder), "mcpServers": []}
-    if version == 2:
-        return "session/resume", params | {"replayFrom": {"type": "start"}}
-    return "session/load", params
-
-
 def not_refused(exchange: Exchange, code: int = INVALID_PARAMS) -> str | None:
     """What is wrong if a request should have been refused with this code; None if it was."""
     if exchange.succeeded:
         return f"{exchange.method} was accepted"
     said = object_of(exchange.error).get("code")
     return None if said == code else f"{exchange.method} was refused with {said}, not {code}"
-
-
-def _id_of_method(way: dict[str, Any]) -> str:
-    """The id of a way to log in."""
-    return str(way.get("methodId", way.get("id")))
 
 
 _SHOWN = 3
@@ -212,9 +194,9 @@ class ScenarioContext:
 
     # What checks say
 
-    def judge(self, name: str, problem: str | None, *places: Frame | None) -> None:
-        """This active check had something to judge, and found this problem, if any."""
-        self.tally.judge(name, "agent", problem, places)
+    def judge(self, name: str, verdict: Verdict, *places: Frame | None) -> None:
+        """This active check had something to judge, and found this."""
+        self.tally.judge(name, "agent", verdict, places)
 
     def skip(self, name: str, reason: str) -> None:
         """This active check had nothing to judge, for this reason."""
@@ -224,8 +206,8 @@ class ScenarioContext:
         """Judge that a request succeeded; returns whether it did."""
         error = object_of(exchange.error)
         what = problem or f"{exchange.method} was refused"
-        said = None if exchange.succeeded else f"{what}: {error.get('code')} {str(error.get('message', ''))[:120]}"
-        self.judge(name, said, exchange.frame, exchange.answered)
+        verdict = exchange.succeeded or f"{what}: {error.get('code')} {str(error.get('message', ''))[:120]}"
+        self.judge(name, verdict, exchange.frame, exchange.answered)
         return exchange.succeeded
 
     async def refuses(
@@ -237,7 +219,7 @@ class ScenarioContext:
 
     def refused(self, name: str, exchange: Exchange, problem: str) -> None:
         """Judge that a request was refused; `problem` says what it means that it was not."""
-        self.judge(name, problem if exchange.succeeded else None, exchange.frame, exchange.answered)
+        self.judge(name, not exchange.succeeded or problem, exchange.frame, exchange.answered)
 
     # Links
 
@@ -247,7 +229,7 @@ class ScenarioContext:
         services = ClientServices(self.folder)
         transport = self._dial()
         left = LeftoverProcesses(transport, self.settings.left_within)
-        link = Link(transport, services, self.recording, within=self.settings.answer_within)
+        link = Link(transport, services, self.recording, self.settings)
         self.starts += 1
         await link.open()
         try:
@@ -274,8 +256,8 @@ class ScenarioContext:
         """Shake hands, as the check of this name. Raises Over if the agent refuses, or OtherVersion."""
         params = handshake(self.version, can_do=can_do, terminal_login=terminal_login)
         exchange = await link.ask("initialize", params, self.settings.start_within)
-        chosen = exchange.fields.get("protocolVersion")
-        if self._is_other(exchange, chosen):
+        chose_first = self.version == 2 and exchange.fields.get("protocolVersion") == 1
+        if chose_first or object_of(exchange.error).get("code") == UNSUPPORTED_VERSION:
             raise OtherVersion(f"the agent does not speak version {self.version} of the protocol")
         if not self.answered(name, exchange):
             raise Over
@@ -283,10 +265,6 @@ class ScenarioContext:
         if self.version not in self.spoken:
             self.spoken.append(self.version)
         return exchange
-
-    def _is_other(self, exchange: Exchange, chosen: Any) -> bool:
-        refused = object_of(exchange.error).get("code") == UNSUPPORTED_VERSION
-        return refused or (self.version == 2 and exchange.succeeded and chosen == 1)
 
     def offers(self, link: Link, feature: str) -> bool:
         """Whether the agent offers a feature: `load`, `list`, `fork`, ..."""
@@ -313,7 +291,7 @@ class ScenarioContext:
         """
         exchange = await link.ask("session/new", self.place(**more))
         if object_of(exchange.error).get("code") == AUTH_REQUIRED:
-            ways = [_id_of_method(way) for way in objects(self.peer.get("authMethods"))]
+            ways = [str(way.get("methodId", way.get("id"))) for way in objects(self.peer.get("authMethods"))]
             raise Blocked(
                 f"the agent asks for a login; give --auth METHOD, one of: {', '.join(ways) or 'none offered'}"
             )
@@ -325,14 +303,14 @@ class ScenarioContext:
     async def login(self, link: Link) -> None:
         """Log in, if the settings say how."""
         if self.settings.auth_method is not None:
-            method, params = login(self.settings.auth_method, self.version)
-            exchange = await link.ask(method, params, self.settings.turn_within)
+            method = "auth/login" if self.version == 2 else "authenticate"
+            exchange = await link.ask(method, {"methodId": self.settings.auth_method}, self.settings.turn_within)
             if not exchange.succeeded:
                 raise Blocked(f"the login {self.settings.auth_method!r} failed: {exchange.error}")
 
     async def prompt(self, link: Link, session: str, *texts: str, more: list[dict[str, Any]] | None = None) -> Turn:
         """Send a prompt, and wait for the end of its turn."""
-        return await link.turn_end(self.begin(link, session, *texts, more=more), self.settings.turn_within)
+        return await link.turn_end(self.begin(link, session, *texts, more=more))
 
     async def plain_turn(self, link: Link, session: str, name: str) -> bool:
         """Send the prompt for a short answer, and judge that its turn succeeds, as the check of this name."""
@@ -354,12 +332,13 @@ class ScenarioContext:
 
     async def load(self, link: Link, session: str) -> Exchange:
         """Open a session again, with its past."""
-        method, params = load(session, self.folder, self.version)
-        return await link.ask(method, params, self.settings.turn_within)
+        if self.version == 2:
+            return await self.resume(link, session, replayFrom={"type": "start"})
+        return await link.ask("session/load", self.place(session), self.settings.turn_within)
 
-    async def resume(self, link: Link, session: str) -> Exchange:
+    async def resume(self, link: Link, session: str, **more: Any) -> Exchange:
         """Open a session again, without its past."""
-        return await link.ask("session/resume", self.place(session), self.settings.turn_within)
+        return await link.ask("session/resume", self.place(session, **more), self.settings.turn_within)
 
     def process_ended(self, link: Link, end: End, when: str) -> None:
         """Judge how a process ended after the end of its input."""
@@ -368,7 +347,7 @@ class ScenarioContext:
             return
         was_killed = end.exit_code is not None and (end.exit_code in (-15, -9, 143, 137))
         wrong = f"the agent had to be killed {self.settings.grace:g} s after the end of its input, {when}"
-        self.judge("lint.ends-at-end-of-input", wrong if was_killed else None, link.last)
+        self.judge("lint.ends-at-end-of-input", not was_killed or wrong, link.last)
 
     # The end
 

@@ -25,7 +25,9 @@ async def healthy(context: ScenarioContext) -> None:
         await context.login(link)
         first = await context.new_session(link)
         second = await context.new_session(link, "meta.nothing-assumed", _meta=_META)
-        await _idle(context, link, second)
+        for idle in (second, NOWHERE):  # a cancel without a turn is a notification like any other: nothing answers it
+            link.cancel(idle)
+        await link.quiet(most=2.0)
         await _listed(context, link)
         if context.settings.prompting:
             await prompted(context, link, first)
@@ -62,13 +64,6 @@ async def _answered(context: ScenarioContext, link: Link, name: str, *asked: Exc
             context.judge(name, str(error), exchange.frame)
             raise Over from None
         context.judge(name, None, exchange.answered)
-
-
-async def _idle(context: ScenarioContext, link: Link, session: str) -> None:
-    """A cancel without a turn is a notification like any other: nothing answers it. The session is prompted later."""
-    link.notify("session/cancel", {"sessionId": session})
-    link.notify("session/cancel", {"sessionId": "accord-check-no-such-session"})
-    await link.quiet(context.settings.quiet, most=2.0)
 
 
 async def _listed(context: ScenarioContext, link: Link) -> None:
@@ -137,7 +132,7 @@ async def _closed(context: ScenarioContext, link: Link, session: str) -> None:
         return
     link.forget(session)
     turn = context.begin(link, session, context.settings.prompts.slow)
-    await link.quiet(context.settings.quiet, most=1.0)
+    await link.quiet(most=1.0)
     closing = await link.ask("session/close", {"sessionId": session})
     try:
         await link.turn_end(turn, context.settings.answer_within)
@@ -151,8 +146,8 @@ async def _closed(context: ScenarioContext, link: Link, session: str) -> None:
     if end.number < closing.frame.number or crosses:
         context.skip(name, "the turn ended before the session was closed")
         return
-    wrong = None if turn.reason == "cancelled" else f"the turn of a closed session ended with {turn.reason!r}"
-    context.judge(name, wrong, closing.frame, turn.answered)
+    verdict = turn.reason == "cancelled" or f"the turn of a closed session ended with {turn.reason!r}"
+    context.judge(name, verdict, closing.frame, turn.answered)
 
 
 async def _deleted(context: ScenarioContext, link: Link, session: str) -> None:
@@ -173,7 +168,7 @@ async def _loaded(context: ScenarioContext, link: Link, session: str) -> None:
     names = ("session.load.replays-everything", "session.load.goes-on", "lint.load.unknown-refused")
     if context.lacks(link, "load", *names):
         return
-    exchange = await context.load(link, "accord-check-no-such-session")
+    exchange = await context.load(link, NOWHERE)
     context.refused("lint.load.unknown-refused", exchange, "a session that does not exist was loaded")
     if context.offers(link, "close"):
         await link.ask("session/close", {"sessionId": session})
@@ -188,21 +183,21 @@ async def _loaded(context: ScenarioContext, link: Link, session: str) -> None:
         missed = f"the replay has no {missing[0]}{'_chunk' if context.version == 1 else ''}"
         context.judge("session.load.replays-everything", missed, exchange.frame, exchange.answered)
     await context.plain_turn(link, session, "session.load.goes-on")
-    await link.quiet(context.settings.quiet)
+    await link.quiet()
 
 
 async def prompted(context: ScenarioContext, link: Link, session: str) -> None:
     """Prompts of text and of links, and those of the settings."""
     prompts = context.settings.prompts
     context.answered("prompt.content.agent-takes-text", await context.prompt(link, session, prompts.plain))
-    await link.quiet(context.settings.quiet)
+    await link.quiet()
     uri = (context.folder / NOTES).as_uri()
     named = {"type": "resource_link", "name": NOTES, "uri": uri}
     linked = await context.prompt(link, session, "What is the name of this file? Answer with the name.", more=[named])
     context.answered("prompt.content.agent-takes-links", linked)
     for text in prompts.more:
         await context.prompt(link, session, text)
-    await link.quiet(context.settings.quiet)
+    await link.quiet()
 
 
 async def edited_turn(context: ScenarioContext, link: Link, session: str) -> None:
@@ -212,13 +207,13 @@ async def edited_turn(context: ScenarioContext, link: Link, session: str) -> Non
         return
     link.services.permit = "hold"
     turn = context.begin(link, session, text)
-    await link.while_open(turn, lambda: bool(link.services.held), context.settings.turn_within)
-    await link.quiet(context.settings.quiet, most=2.0)  # a tool that does not wait shows itself now
+    await link.while_open(turn, lambda: bool(link.services.held))
+    await link.quiet(most=2.0)  # a tool that does not wait shows itself now
     link.services.permit = "reject"
     link.settle()
-    await link.turn_end(turn, context.settings.turn_within)
+    await link.turn_end(turn)
     link.services.permit = "allow"
-    await link.quiet(context.settings.quiet)
+    await link.quiet()
 
 
 async def cancelled_turn(context: ScenarioContext, link: Link, session: str) -> None:
@@ -226,24 +221,22 @@ async def cancelled_turn(context: ScenarioContext, link: Link, session: str) -> 
     name = "prompt.cancel.stops-work"
     turn = context.begin(link, session, context.settings.prompts.slow)
     frames = link.judge.tally.seen["wire.utf-8", "agent"]
-    await link.while_open(
-        turn, lambda: link.judge.tally.seen["wire.utf-8", "agent"] > frames, context.settings.turn_within
-    )
+    await link.while_open(turn, lambda: link.judge.tally.seen["wire.utf-8", "agent"] > frames)
     if turn.is_over:
         context.skip(name, "the turn ended before it was cancelled; give a slower prompt (--prompts)")
         return
-    cancel = link.notify("session/cancel", {"sessionId": session})
+    cancel = link.cancel(session)
     try:
-        await link.turn_end(turn, context.settings.turn_within)
+        await link.turn_end(turn)
     except Unanswered:
         context.judge(name, "the cancelled prompt was never answered", cancel)
         raise
     took = (turn.answered.time if turn.answered is not None else cancel.time) - cancel.time
-    slow = f"the cancelled prompt was answered after {took:.1f} s" if took > context.settings.stops_within else None
-    context.judge(name, slow, cancel, turn.answered)
-    await link.quiet(context.settings.quiet)
+    verdict = took <= context.settings.stops_within or f"the cancelled prompt was answered after {took:.1f} s"
+    context.judge(name, verdict, cancel, turn.answered)
+    await link.quiet()
     await context.plain_turn(link, session, "lint.prompt.after-cancel")
-    await link.quiet(context.settings.quiet)
+    await link.quiet()
 
 
 async def second_version(context: ScenarioContext) -> None:
@@ -277,11 +270,11 @@ async def _two_prompts(context: ScenarioContext, link: Link, session: str) -> No
             lambda: any(it.state == "running" for it in link.states(session)), context.settings.stops_within
         )
     second = context.begin(link, session, context.settings.prompts.plain)
-    await link.quiet(context.settings.quiet, most=1.0)
-    link.notify("session/cancel", {"sessionId": session})
-    await link.turn_end(first, context.settings.turn_within)
-    await link.turn_end(second, context.settings.turn_within)
-    await link.quiet(context.settings.quiet)
+    await link.quiet(most=1.0)
+    link.cancel(session)
+    await link.turn_end(first)
+    await link.turn_end(second)
+    await link.quiet()
 
 
 async def idempotency_keys(context: ScenarioContext) -> None:
@@ -294,14 +287,12 @@ async def idempotency_keys(context: ScenarioContext) -> None:
 
 async def _retried(context: ScenarioContext, link: Link, session: str) -> None:
     text = context.settings.prompts.plain
-    first = await link.turn_end(
-        context.begin(link, session, text, key="accord-check-retry"), context.settings.turn_within
-    )
+    first = await link.turn_end(context.begin(link, session, text, key="accord-check-retry"))
     if not first.exchange.succeeded:  # another check judges an agent that takes no prompt
         return
     retry = context.begin(link, session, text, key="accord-check-retry")
     await link.answer(retry.exchange)
-    await link.quiet(context.settings.quiet)
+    await link.quiet()
     name, given, original = "lint.prompt.key-retried", *(it.exchange.fields.get("messageId") for it in (retry, first))
     if context.answered(name, retry.exchange, "the retry of a prompt was refused"):
         other = None if given == original else f"the retry was answered with {given!r}, not with {original!r}"
@@ -317,8 +308,8 @@ async def _at_once(context: ScenarioContext, link: Link, session: str) -> None:
     taken = [turn for turn in both if turn.exchange.succeeded]
     if not taken:
         return
-    await link.turn_end(taken[0], context.settings.turn_within)
-    await link.quiet(context.settings.quiet)
+    await link.turn_end(taken[0])
+    await link.quiet()
     given = {str(turn.exchange.fields.get("messageId")) for turn in taken}
     other = f"two prompts with one key were answered with {' and '.join(sorted(given))}" if len(given) > 1 else None
     problem = _inserted_twice(link, session) or other
@@ -335,10 +326,10 @@ async def _malformed_keys(context: ScenarioContext, link: Link, session: str) ->
         turn = context.begin(link, session, context.settings.prompts.plain, key=key)
         exchange = await link.answer(turn.exchange)
         problem = not_refused(exchange)
-        said = None if problem is None else f"{problem}, with {what}"
-        context.judge("lint.prompt.key-malformed", said, exchange.frame, exchange.answered)
+        verdict = problem is None or f"{problem}, with {what}"
+        context.judge("lint.prompt.key-malformed", verdict, exchange.frame, exchange.answered)
         if exchange.succeeded:
-            await link.turn_end(turn, context.settings.turn_within)
+            await link.turn_end(turn)
 
 
 async def resumed_at_work(context: ScenarioContext) -> None:
@@ -348,8 +339,8 @@ async def resumed_at_work(context: ScenarioContext) -> None:
         session = await context.new_session(link)
         turn = context.begin(link, session, context.settings.prompts.slow)
         states = link.states(session)
-        await link.while_open(turn, lambda: any(it.state == "running" for it in states), context.settings.turn_within)
-        await link.quiet(context.settings.quiet, most=1.0)  # so that the session has a past
+        await link.while_open(turn, lambda: any(it.state == "running" for it in states))
+        await link.quiet(most=1.0)  # so that the session has a past
         if turn.is_over:
             context.skip(name, "the turn ended before the session was resumed; give a slower prompt (--prompts)")
             return
@@ -365,13 +356,13 @@ async def resumed_at_work(context: ScenarioContext) -> None:
             wrong = "the work ended as cancelled when its session was resumed"
         elif since and since[-1].state == "idle":
             wrong = "the state idle was told of a session at work"
-        cancel = link.notify("session/cancel", {"sessionId": session})
+        cancel = link.cancel(session)
         if wrong is None:
-            await link.turn_end(turn, context.settings.turn_within)
+            await link.turn_end(turn)
             wrong = None if turn.reason == "cancelled" else f"the work ended with {turn.reason!r} at session/cancel"
         if wrong is not None:
             context.judge(name, wrong, exchange.frame, cancel, turn.answered)
-        await link.quiet(context.settings.quiet)
+        await link.quiet()
 
 
 BAD_IDS = (None, 1, 5)
@@ -386,7 +377,7 @@ async def bare(context: ScenarioContext) -> None:
         session = await context.new_session(link)
         if context.settings.prompting:
             await context.plain_turn(link, session, "prompt.content.agent-takes-text")
-            await link.quiet(context.settings.quiet)
+            await link.quiet()
 
 
 async def latest(context: ScenarioContext) -> None:
@@ -426,9 +417,9 @@ async def restarted(context: ScenarioContext) -> None:
         for session in context.sessions[:1]:
             exchange = await context.load(link, session)
             if context.answered(name, exchange, "a session of an earlier process cannot be loaded"):
-                await link.quiet(context.settings.quiet)
+                await link.quiet()
                 await context.plain_turn(link, session, "session.load.goes-on")
-                await link.quiet(context.settings.quiet)
+                await link.quiet()
 
 
 async def ended_in_turn(context: ScenarioContext) -> None:
@@ -436,7 +427,7 @@ async def ended_in_turn(context: ScenarioContext) -> None:
     async with context.logged_in() as link:
         session = await context.new_session(link)
         context.begin(link, session, context.settings.prompts.slow)
-        await link.quiet(context.settings.quiet, most=1.0)
+        await link.quiet(most=1.0)
         context.process_ended(link, await link.close(context.settings.grace), "in a turn")
 
 
@@ -464,4 +455,4 @@ async def _bad_frame(context: ScenarioContext, link: Link, name: str, data: byte
         context.judge(name, f"{data.decode()} had no answer", sent)
         return
     said = object_of(answered[0].members.get("error")).get("code")
-    context.judge(name, None if said == wanted else f"{data.decode()} was answered with {said}", sent, answered[0])
+    context.judge(name, said == wanted or f"{data.decode()} was answered with {said}", sent, answered[0])

@@ -21,7 +21,7 @@ from accord.schema import codec
 from accord.trace.meaning import body_of
 from accord.transports import End, Receiver, Transport
 from accord_check.client.launch_command import AcceptedClient
-from accord_check.passive.observer import Tally
+from accord_check.passive.observer import Tally, Verdict
 
 Event: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Event]]
@@ -185,8 +185,8 @@ class HttpRequests:
         if method == "POST":
             self._sends_json(headers)
         elif method == "GET":
-            wrong = None if EVENTS in headers.get("accept", "").lower() else f"a GET accepts {headers.get('accept')!r}"
-            self._judge("http.get.accepts-events", wrong)
+            verdict = EVENTS in headers.get("accept", "").lower() or f"a GET accepts {headers.get('accept')!r}"
+            self._judge("http.get.accepts-events", verdict)
         if opens:
             self._connections += 1
         elif self._connections:
@@ -197,29 +197,28 @@ class HttpRequests:
     def _sends_json(self, headers: Mapping[str, str]) -> None:
         given = headers.get("content-type", "")
         is_json = given.partition(";")[0].strip().lower() == JSON
-        self._judge("http.post.sends-json", None if is_json else f"a POST has the content type {given!r}")
+        self._judge("http.post.sends-json", is_json or f"a POST has the content type {given!r}")
 
     def _follows(self, method: str, headers: Mapping[str, str]) -> None:
         """A request after `initialize`."""
         lacks = f"a {method} after initialize has no"
         has_id = CONNECTION_ID in headers
-        self._judge("http.connection-header", None if has_id else f"{lacks} Acp-Connection-Id")
+        self._judge("http.connection-header", has_id or f"{lacks} Acp-Connection-Id")
         if has_id:
             said = PROTOCOL_VERSION in headers
             self._judge("http.version-header", None if said else f"{lacks} Acp-Protocol-Version")
             returned = f"{COOKIE}=" in headers.get("cookie", "")
-            self._judge("http.cookies-returned", None if returned else f"{lacks} cookie of the server")
+            self._judge("http.cookies-returned", returned or f"{lacks} cookie of the server")
 
     def _names_session(self, message: RequestFrame | NotificationFrame, headers: Mapping[str, str]) -> None:
         session, given = _session_of(message.params), headers.get(SESSION_ID)
         if session is None or message.method in _LATER:
             return
         said = "no Acp-Session-Id" if given is None else f"the Acp-Session-Id {given!r}"
-        wrong = None if given == session else f"a POST of {message.method} has {said}"
-        self._judge("http.session-header", wrong)
+        self._judge("http.session-header", given == session or f"a POST of {message.method} has {said}")
 
-    def _judge(self, name: str, problem: str | None) -> None:
-        self.tally.judge(name, "client", problem)
+    def _judge(self, name: str, verdict: Verdict) -> None:
+        self.tally.judge(name, "client", verdict)
 
 
 def _session_of(params: Raw | bytes | None) -> str | None:

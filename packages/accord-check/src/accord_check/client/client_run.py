@@ -295,7 +295,7 @@ class _ClientStart:
             name = "lint.client.ends-after-agent"
             wrong = f"the client still ran {settings.end_within:g} s after the end of the agent"
             if run.turn is not None:
-                run.judged(name, None if has_ended else wrong, run.last)
+                run.judged(name, has_ended or wrong, run.last)
 
     def _arrive(self, transport: AcceptedClient) -> None:
         run = ScenarioRun(transport, self._scenario.script, self._results.settings, self._results.version)

@@ -127,15 +127,15 @@ async def read_files(run: ScenarioRun, folder: Path, outside: Path) -> None:
         text = exchange.fields.get("content")
         is_more = isinstance(text, str) and len(text.splitlines()) > 1  # which every trace shows
         odd = isinstance(text, str) and not is_more and text.rstrip("\n") != "second line"
-        wrong = f"line 2 with limit 1 is {text!r:.60}, and it is 'second line'" if odd else None
-        run.judged("files.read.line-and-limit", wrong, exchange.frame, exchange.answered)
+        verdict = not odd or f"line 2 with limit 1 is {text!r:.60}, and it is 'second line'"
+        run.judged("files.read.line-and-limit", verdict, exchange.frame, exchange.answered)
     else:
         run.skip("files.read.line-and-limit", refused(exchange))
     exchange = await run.ask_here("fs/read_text_file", path=str(folder / "accord-check-missing.txt"))
     code = object_of(exchange.error).get("code")
     said = f"was answered with {exchange.result!r:.60}" if exchange.succeeded else f"was refused with {code}"
-    wrong = None if code == NOT_FOUND else f"a file that is not there {said}, not -32002"
-    run.judged("files.missing-code", wrong, exchange.frame, exchange.answered)
+    verdict = code == NOT_FOUND or f"a file that is not there {said}, not -32002"
+    run.judged("files.missing-code", verdict, exchange.frame, exchange.answered)
     (outside / NOTES).write_text(SECRET)
     link = folder / LINK
     link.unlink(missing_ok=True)
@@ -145,8 +145,8 @@ async def read_files(run: ScenarioRun, folder: Path, outside: Path) -> None:
         ("files.escape-proof", link, "a link that leads outside of the session's folder"),
     ):
         exchange = await run.ask_here("fs/read_text_file", path=str(path))
-        wrong = f"{what} was read" if SECRET in str(exchange.fields.get("content")) else None
-        run.judged(name, wrong, exchange.frame, exchange.answered)
+        verdict = SECRET not in str(exchange.fields.get("content")) or f"{what} was read"
+        run.judged(name, verdict, exchange.frame, exchange.answered)
 
 
 async def write_file(run: ScenarioRun, folder: Path) -> None:
@@ -161,8 +161,8 @@ async def write_file(run: ScenarioRun, folder: Path) -> None:
         run.skip("files.write.creates", refused(exchange))
         return
     found = await asyncio.to_thread(lambda: path.read_text() if path.exists() else None)
-    wrong = None if found == TEXT else f"{path.name} was written, and {'is not there' if found is None else 'differs'}"
-    run.judged("files.write.creates", wrong, exchange.frame, exchange.answered)
+    verdict = found == TEXT or f"{path.name} was written, and {'is not there' if found is None else 'differs'}"
+    run.judged("files.write.creates", verdict, exchange.frame, exchange.answered)
 
 
 METHOD_NOT_FOUND = -32601
@@ -231,8 +231,8 @@ async def _method(run: ScenarioRun, name: str, judged_as: str = "lint.client.ans
     """Call one of the five methods; that it is answered is judged as the check `owed`."""
     exchange = await run.must_answer(run.call_here(f"terminal/{name}", **params), judged_as)
     missing = object_of(exchange.error).get("code") == METHOD_NOT_FOUND
-    wrong = f"the client declares terminal, and does not know terminal/{name}" if missing else None
-    run.judged("terminal.capability-means-all", wrong, exchange.frame, exchange.answered)
+    verdict = not missing or f"the client declares terminal, and does not know terminal/{name}"
+    run.judged("terminal.capability-means-all", verdict, exchange.frame, exchange.answered)
     if missing:
         raise Over
     return exchange
@@ -249,13 +249,14 @@ async def _as_told(run: ScenarioRun, folder: Path) -> bool:
     with suppress(ValueError):
         output = json.loads(str(output))
     wanted = [ARGUMENTS, "a value", str(folder)]
-    wrong = None if output == wanted else f"the command printed {output!r:.200}, not {wanted!r}"
-    run.judged("terminal.create.as-told", wrong, exchange.answered)
+    is_told = output == wanted
+    verdict = is_told or f"the command printed {output!r:.200}, not {wanted!r}"
+    run.judged("terminal.create.as-told", verdict, exchange.answered)
     await _method(run, "release", terminalId=made)
     await _method(run, "output", terminalId=made)  # refused, which every trace shows
-    if wrong is not None:
+    if not is_told:
         _skip_all(run, "commands do not run as they were told")
-    return wrong is None
+    return is_told
 
 
 async def _long(run: ScenarioRun) -> None:
@@ -270,8 +271,8 @@ async def _long(run: ScenarioRun) -> None:
         wrong = f"1,003 bytes with the limit {LIMIT} were kept as {output[:20]!r}…{output[-20:]!r}"
     run.judged("terminal.output.oldest-dropped", wrong, exchange.answered)
     if wrong is None:
-        cut = f"the output begins with {output[:3]!r}" if output[:1] not in ("ä", "e") else None
-        run.judged("terminal.output.whole-characters", cut, exchange.answered)
+        verdict = output[:1] in ("ä", "e") or f"the output begins with {output[:3]!r}"
+        run.judged("terminal.output.whole-characters", verdict, exchange.answered)
     await _method(run, "release", terminalId=made)
 
 
@@ -284,8 +285,8 @@ async def _killed(run: ScenarioRun, folder: Path) -> None:
         run.judged("terminal.output.at-once", refused(exchange), exchange.frame, exchange.answered)
     await _method(run, "kill", terminalId=made)
     exchange = await _method(run, "output", terminalId=made)
-    wrong = None if exchange.succeeded else f"after terminal/kill: {refused(exchange)}"
-    run.judged("terminal.kill.keeps-terminal", wrong, exchange.frame, exchange.answered)
+    verdict = exchange.succeeded or f"after terminal/kill: {refused(exchange)}"
+    run.judged("terminal.kill.keeps-terminal", verdict, exchange.frame, exchange.answered)
     await _method(run, "release", terminalId=made)
 
 
@@ -297,8 +298,8 @@ async def _ended_by_release(run: ScenarioRun, folder: Path) -> None:
     await _until(beats.exists, run.settings.answer_within)
     exchange = await _method(run, "release", terminalId=made)
     still = await _beating(beats)
-    wrong = "the command of a released terminal runs on" if still else None
-    run.judged("terminal.release.kills", wrong, exchange.frame, exchange.answered)
+    verdict = not still or "the command of a released terminal runs on"
+    run.judged("terminal.release.kills", verdict, exchange.frame, exchange.answered)
 
 
 async def _until(holds: Callable[[], bool], within: float) -> None:

@@ -14,6 +14,7 @@ from accord.trace import Direction
 from accord_check.agent.raw_connection import Gone, Over, RawConnection, Recording, Refused, Unanswered
 from accord_check.client.launch_command import AcceptedClient
 from accord_check.conversation import Exchange, Frame, object_of, objects
+from accord_check.passive.observer import Verdict
 
 METHOD_NOT_FOUND = -32601
 
@@ -174,13 +175,13 @@ class ScenarioRun(RawConnection):
         self._works = False
         """Whether the turn has begun, and has not ended; in version 2."""
         self._turns = 0
-        super().__init__(transport, self.agent, self.record, within=settings.answer_within, side="agent")
+        super().__init__(transport, self.agent, self.record, settings, side="agent")
 
     # What checks say
 
-    def judged(self, name: str, problem: str | None, *places: Frame | None) -> None:
-        """This check had something to judge, and found this problem, if any."""
-        self.judge.tally.judge(name, "client", problem, places, session=self.session)
+    def judged(self, name: str, verdict: Verdict, *places: Frame | None) -> None:
+        """This check had something to judge, and found this."""
+        self.judge.tally.judge(name, "client", verdict, places, session=self.session)
 
     def skip(self, name: str, reason: str) -> None:
         """This check had nothing to judge, for this reason."""
@@ -318,7 +319,7 @@ class ScenarioRun(RawConnection):
         if self._answers_custom:
             await self.ask(ALIVE, {})
             return
-        await self.quiet(self.settings.quiet)
+        await self.quiet()
         if self.end is not None:
             raise Gone(self._how_it_ended())
 

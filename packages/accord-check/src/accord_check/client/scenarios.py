@@ -82,8 +82,8 @@ async def questioned(run: ScenarioRun) -> None:
         raise Over
     code = object_of(exchange.error).get("code")
     said = f"was refused with {code}" if code is not None else f"was answered with {exchange.result!r:.80}"
-    wrong = None if code == INVALID_PARAMS else f"a question in the undeclared mode {undeclared['mode']!r} {said}"
-    run.judged("elicitation.undeclared-mode-code", wrong, exchange.frame, exchange.answered)
+    verdict = code == INVALID_PARAMS or f"a question in the undeclared mode {undeclared['mode']!r} {said}"
+    run.judged("elicitation.undeclared-mode-code", verdict, exchange.frame, exchange.answered)
 
 
 BAD_ID = 4_999
@@ -210,8 +210,8 @@ async def garbage(run: ScenarioRun, _: Stage) -> None:
         await run.until(lambda: bool(answers()), run.settings.quiet)
     answered = next(iter(answers()), None)
     code = object_of(answered.members.get("error")).get("code") if answered is not None else None
-    wrong = None if code == -32600 else f"{what} " + ("had no answer" if code is None else f"was refused with {code}")
-    run.judged("jsonrpc.error.invalid-request", wrong, sent, answered)
+    verdict = code == -32600 or f"{what} " + ("had no answer" if code is None else f"was refused with {code}")
+    run.judged("jsonrpc.error.invalid-request", verdict, sent, answered)
     if run.client.starts_process:
         sent = run.send_raw(b"Loading the model...")
         await run.alive("lint.client.survives-noise", "a line of text on standard output", sent)
@@ -274,8 +274,7 @@ async def _reaches_prompt(run: ScenarioRun, name: str, what: str) -> None:
             run.judged(name, f"{ended} after {what}", run.last)
         raise
     is_ours = run.session in run.agent.sessions
-    wrong = None if is_ours else f"after {what} the client prompts in {run.session!r}, which it was not given"
-    run.judged(name, wrong, run.last)
+    run.judged(name, is_ours or f"after {what} the client prompts in {run.session!r}, which it was not given", run.last)
 
 
 def _answered(run: ScenarioRun) -> bool:

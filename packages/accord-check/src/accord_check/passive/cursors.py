@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from accord_check.conversation import Exchange, Update, object_of
+from accord_check.conversation import Exchange, Frame, Update, object_of
 from accord_check.passive.observer import Observer
 from accord_check.passive.sessions import replays_past
 
@@ -46,16 +46,14 @@ class Cursors(Observer):
         wrong = None if cursor is not None else f"the agent announced no cursor {at[:60]!r} for the session"
         if cursor is not None and not cursor.can_fork:
             wrong = f"the capabilities of the cursor {at[:60]!r} have no fork"
-        self.judge("lint.fork.announced-cursor", wrong, exchange.frame)
+        self.judge("lint.fork.announced-cursor", wrong, exchange)
 
-    def answer(self, exchange: Exchange) -> None:
+    def answer(self, exchange: Exchange, frame: Frame) -> None:  # noqa: ARG002 - as in the base
         if exchange.method == "session/new" and isinstance(made := exchange.fields.get("sessionId"), str):
             self._whole.add(made)
 
     def update(self, update: Update) -> None:
-        session_id = update.message.session_id
-        if update.message.by != "agent" or session_id is None:
-            return
+        session_id = update.session_id
         kind = update.kind.removesuffix("_chunk").removesuffix("_summary").removesuffix("_update")
         if kind == "cursor":
             self._cursor(update, session_id)
@@ -66,7 +64,7 @@ class Cursors(Observer):
         given, anchor, frame = (
             update.fields.get("cursorId"),
             object_of(update.fields.get("anchor")),
-            update.message.frame,
+            update.frame,
         )
         if not isinstance(given, str):
             return
@@ -77,7 +75,7 @@ class Cursors(Observer):
             cursor = self._cursors[session_id, given] = _CursorSeen(anchor)
         elif anchor:
             moves = f"the cursor {given[:60]!r} has moved"
-            self.judge("lint.cursor.anchor-fixed", moves if anchor != cursor.anchor else None, frame)
+            self.judge("lint.cursor.anchor-fixed", anchor == cursor.anchor or moves, frame)
         if "capabilities" in update.fields:
             cursor.can_fork = object_of(update.fields["capabilities"]).get("fork") is not None
         if anchor and session_id in self._whole:
@@ -92,4 +90,4 @@ class Cursors(Observer):
                 if seen
                 else f"a cursor is anchored to the {kind} {anchor.get(member)!r}, which no update has shown"
             )
-            self.judge("lint.cursor.anchor-known", wrong, update.message.frame)
+            self.judge("lint.cursor.anchor-known", wrong, update)

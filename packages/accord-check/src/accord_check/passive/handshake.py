@@ -7,7 +7,7 @@ from typing import Any
 from accord.schema import legacy
 from accord.schema.methods import methods
 from accord_check.checks import CHECKS, Side
-from accord_check.conversation import Exchange, Frame, Message, Update, objects
+from accord_check.conversation import Exchange, Frame, Message, Update, objects, repeated
 from accord_check.passive.observer import Observer
 from accord_check.passive.prompts import CAPABILITY_OF_CONTENT, prompt_capability
 
@@ -15,7 +15,6 @@ from accord_check.passive.prompts import CAPABILITY_OF_CONTENT, prompt_capabilit
 class Handshake(Observer):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self._initializations = 0
         self._logins: set[Any] = set()
 
     def request(self, exchange: Exchange) -> None:
@@ -24,51 +23,34 @@ class Handshake(Observer):
                 self._initialization(exchange)
         elif exchange.by == "client":
             if exchange.row is not None:
-                early = (
-                    None
-                    if self.conversation.is_initialized
-                    else f"{exchange.method} was sent before initialize was answered"
+                verdict = (
+                    self.conversation.is_initialized or f"{exchange.method} was sent before initialize was answered"
                 )
-                self.judge("initialize.client-goes-first", early, exchange.frame)
+                self.judge("initialize.client-goes-first", verdict, exchange)
         else:
-            early = (
-                None
-                if self.conversation.is_initialized
-                else f"{exchange.method} was sent before initialize was answered"
-            )
-            self.judge("lint.before-initialize", early, exchange.frame)
+            verdict = self.conversation.is_initialized or f"{exchange.method} was sent before initialize was answered"
+            self.judge("lint.before-initialize", verdict, exchange)
         if exchange.method in ("authenticate", "auth/login") and exchange.by == "client":
             self._login(exchange)
 
-    def answer(self, exchange: Exchange) -> None:
-        if exchange.method == "initialize" and exchange.succeeded and exchange.answered is not None:
-            self._chosen(exchange, exchange.answered)
-            self._introduced(exchange, exchange.answered)
-            self._ways_in(exchange, exchange.answered)
+    def answer(self, exchange: Exchange, frame: Frame) -> None:
+        if exchange.method == "initialize" and exchange.succeeded:
+            self._chosen(exchange, frame)
+            self._introduced("agent", exchange.fields, frame)
+            self._ways_in(exchange, frame)
 
     def _initialization(self, exchange: Exchange) -> None:
-        params, frame = exchange.params, exchange.frame
-        self._initializations += 1
-        again = "a second initialize on one connection" if self.conversation.initialize is not exchange else None
-        self.judge("initialize.once", again, frame)
-        self.judge("initialize.client-states-version", _absent(params, "protocolVersion"), frame)
-        is_second = params.get("protocolVersion") == 2
-        self.judge(
-            "initialize.client-states-capabilities",
-            _absent(params, "clientCapabilities", *(("capabilities",) if is_second else ())),
-            frame,
-        )
-        self.judge(
-            "initialize.client-states-info", _absent(params, "clientInfo", *(("info",) if is_second else ())), frame
-        )
+        verdict = self.conversation.initialize is exchange or "a second initialize on one connection"
+        self.judge("initialize.once", verdict, exchange)
+        self._introduced("client", exchange.params, exchange.frame)
 
-    def _introduced(self, exchange: Exchange, frame: Frame) -> None:
-        fields = exchange.fields
+    def _introduced(self, side: Side, fields: dict[str, Any], frame: Frame) -> None:
+        """A side says its version, what it can do, and who it is; a client that offers version 2 may do so twice."""
         is_second = fields.get("protocolVersion") == 2
-        self.judge("initialize.agent-states-version", _absent(fields, "protocolVersion"), frame)
-        name = "capabilities" if is_second else "agentCapabilities"
-        self.judge("initialize.agent-states-capabilities", _absent(fields, name), frame)
-        self.judge("initialize.agent-states-info", _absent(fields, "info" if is_second else "agentInfo"), frame)
+        self.judge(f"initialize.{side}-states-version", _absent(fields, "protocolVersion"), frame)
+        for what in ("capabilities", "info"):
+            first = () if is_second and side == "agent" else (f"{side}{what.title()}",)
+            self.judge(f"initialize.{side}-states-{what}", _absent(fields, *first, *([what] * is_second)), frame)
 
     def _chosen(self, exchange: Exchange, frame: Frame) -> None:
         asked, chosen = exchange.params.get("protocolVersion"), exchange.fields.get("protocolVersion")
@@ -76,20 +58,18 @@ class Handshake(Observer):
             return
         said = f"asked for version {asked}, answered version {chosen}"
         if asked == 1:
-            wrong = None if chosen == 1 else said
-            self.judge("initialize.version.agent-echoes-supported", wrong, exchange.frame, frame)
+            self.judge("initialize.version.agent-echoes-supported", chosen == 1 or said, exchange, frame)
         elif asked > 2:
-            wrong = said if chosen == asked else None
-            self.judge("initialize.version.agent-answers-latest", wrong, exchange.frame, frame)
+            self.judge("initialize.version.agent-answers-latest", chosen != asked or said, exchange, frame)
         elif chosen > asked:
-            self.judge("initialize.version.agent-answers-latest", said, exchange.frame, frame)
+            self.judge("initialize.version.agent-answers-latest", said, exchange, frame)
 
     def _ways_in(self, exchange: Exchange, frame: Frame) -> None:
         ways = list(objects(exchange.fields.get("authMethods")))
         named = "methodId" if self.conversation.version == 2 else "id"
         ids = [way[named] for way in ways if isinstance(way.get(named), str)]
-        twice = sorted({given for given in ids if ids.count(given) > 1}, key=str)
-        self.judge("lint.auth.ids-unique", f"two auth methods have the id {twice[0]!r}" if twice else None, frame)
+        twice = repeated(ids)
+        self.judge("lint.auth.ids-unique", not twice or f"two auth methods have the id {twice[0]!r}", frame)
         self._logins = set(ids)
         at_terminal = [way for way in ways if way.get("type") == "terminal"]
         # A client may also say it in the older way; what it then gets is what it asked for.
@@ -97,17 +77,17 @@ class Handshake(Observer):
             "client", "_meta.terminal-auth"
         )
         if not allowed:
-            wrong = f"the auth method {at_terminal[0].get(named)!r} has the type terminal" if at_terminal else None
-            self.judge("auth.terminal.only-when-advertised", wrong, frame)
+            verdict = not at_terminal or f"the auth method {at_terminal[0].get(named)!r} has the type terminal"
+            self.judge("auth.terminal.only-when-advertised", verdict, frame)
         for way in at_terminal:
-            wrong = f"the auth method {way.get(named)!r} has a command" if "command" in way else None
-            self.judge("auth.terminal.no-command", wrong, frame)
+            verdict = "command" not in way or f"the auth method {way.get(named)!r} has a command"
+            self.judge("auth.terminal.no-command", verdict, frame)
 
     def _login(self, exchange: Exchange) -> None:
         method = exchange.params.get("methodId")
         if isinstance(method, str) and self.conversation.is_initialized:
-            wrong = None if method in self._logins else f"the agent offered no auth method {method!r}"
-            self.judge("auth.authenticate.offered-method", wrong, exchange.frame)
+            verdict = method in self._logins or f"the agent offered no auth method {method!r}"
+            self.judge("auth.authenticate.offered-method", verdict, exchange)
 
 
 def _absent(fields: dict[str, Any], *names: str) -> str | None:
@@ -142,22 +122,22 @@ class Versions(Observer):
             return
         if exchange.method == "session/prompt" and isinstance(exchange.params.get("prompt"), list):
             empty = None if exchange.params["prompt"] else "the prompt has no content"
-            self.judge("lint.prompt.not-empty", empty, exchange.frame)
+            self.judge("lint.prompt.not-empty", empty, exchange)
         names = [server.get("name") for server in objects(exchange.params.get("mcpServers"))]
         if names:
-            twice = sorted({str(name) for name in names if names.count(name) > 1})
-            problem = f"two MCP servers have the name {twice[0]!r}" if twice else None
-            self.judge("lint.mcp.names-unique", problem, exchange.frame)
+            twice = repeated(names)
+            verdict = not twice or f"two MCP servers have the name {twice[0]!r}"
+            self.judge("lint.mcp.names-unique", verdict, exchange)
 
     def notification(self, message: Message) -> None:
         self._method(message, is_request=False)
 
     def update(self, update: Update) -> None:
         version = self.conversation.version
-        if update.message.by == "agent" and self.conversation.is_initialized:
+        if self.conversation.is_initialized:
             other = is_of_other_version(update.kind, version)
-            problem = f"{update.kind} is no update of version {version}" if other else None
-            self.judge("lint.version.updates", problem, update.message.frame)
+            verdict = not other or f"{update.kind} is no update of version {version}"
+            self.judge("lint.version.updates", verdict, update)
 
     def _method(self, message: Message, *, is_request: bool) -> None:
         if not self.conversation.is_initialized:
@@ -167,8 +147,8 @@ class Versions(Observer):
         row = other.request(message.method) if is_request else other.notification(message.method)
         is_foreign = message.row is None and row is not None and not row.legacy
         is_renamed = message.method in legacy.RENAMED_METHODS
-        problem = f"{message.method} is no method of version {version}" if is_foreign and not is_renamed else None
-        self.judge("lint.version.methods", problem, message.frame)
+        verdict = not (is_foreign and not is_renamed) or f"{message.method} is no method of version {version}"
+        self.judge("lint.version.methods", verdict, message)
 
 
 _METHODS: dict[str, tuple[str, str]] = {
@@ -236,23 +216,23 @@ class Capabilities(Observer):
                 extra = exchange.params.get("additionalDirectories")
                 path = _path("sessionCapabilities.additionalDirectories", self.conversation.version)
                 if not self.conversation.declares("agent", path):
-                    wrong = "additionalDirectories, which the agent did not declare" if extra else None
-                    self.judge("session.roots.only-when-advertised", wrong, exchange.frame)
+                    verdict = not extra or "additionalDirectories, which the agent did not declare"
+                    self.judge("session.roots.only-when-advertised", verdict, exchange)
         elif exchange.method == "elicitation/create":
             self._mode(exchange)
 
-    def answer(self, exchange: Exchange) -> None:
-        if exchange.by == "client" and exchange.answered is not None:
-            self._options(exchange.fields.get("configOptions"), exchange.answered)
+    def answer(self, exchange: Exchange, frame: Frame) -> None:
+        if exchange.by == "client":
+            self._options(exchange.fields.get("configOptions"), frame)
 
     def update(self, update: Update) -> None:
-        if update.message.by != "agent" or not self.conversation.is_initialized:
+        if not self.conversation.is_initialized:
             return
-        self._options(update.fields.get("configOptions"), update.message.frame)
+        self._options(update.fields.get("configOptions"), update.frame)
         kinds = _UPDATES if self.conversation.version == 1 else _UPDATES_OF_V2
         for kind, (path, name) in {kind: _UPDATES[kind] for kind in kinds}.items():
             if kind == update.kind or not self.conversation.declares("client", path):
-                self._used(name, update.kind if kind == update.kind else None, "client", path, update.message)
+                self._used(name, update.kind if kind == update.kind else None, "client", path, update)
 
     def _method(self, exchange: Exchange) -> None:
         other: Side = "client" if exchange.by == "agent" else "agent"
@@ -267,11 +247,9 @@ class Capabilities(Observer):
             if CHECKS[name].of == exchange.by and not self.conversation.declares(other, path):
                 self.saw(name, exchange.by)
 
-    def _used(self, name: str, what: str | None, other: Side, path: str, message: Message) -> None:
-        wrong = None
-        if what is not None and not self.conversation.declares(other, path):
-            wrong = f"{what} was sent, but the {other} did not declare {path}"
-        self.judge(name, wrong, message.frame)
+    def _used(self, name: str, what: str | None, other: Side, path: str, place: Message | Update) -> None:
+        is_fine = what is None or self.conversation.declares(other, path)
+        self.judge(name, is_fine or f"{what} was sent, but the {other} did not declare {path}", place)
 
     def _servers(self, exchange: Exchange) -> None:
         for server in objects(exchange.params.get("mcpServers")):
@@ -293,15 +271,15 @@ class Capabilities(Observer):
             path = prompt_capability(kind, self.conversation.version)
             if not self.conversation.declares("agent", path):
                 wrong = f"the prompt has a block of type {kind}, but the agent did not declare {path}"
-        self.judge("prompt.content.only-advertised", wrong, exchange.frame)
+        self.judge("prompt.content.only-advertised", wrong, exchange)
 
     def _options(self, options: Any, frame: Frame) -> None:
         if self.conversation.declares("client", "session.configOptions.boolean") or self.conversation.version == 2:
             return
         for option in objects(options):
             wrong = option.get("type") == "boolean"
-            problem = f"the option {option.get('id')!r} is a boolean" if wrong else None
-            self.judge("config.boolean.only-when-advertised", problem, frame)
+            verdict = not wrong or f"the option {option.get('id')!r} is a boolean"
+            self.judge("config.boolean.only-when-advertised", verdict, frame)
 
     def _mode(self, exchange: Exchange) -> None:
         declares = self.conversation.declares
@@ -311,8 +289,8 @@ class Capabilities(Observer):
         # An empty capability means forms alone.
         only_forms = not declares("client", "elicitation.form") and not declares("client", "elicitation.url")
         allowed = declares("client", f"elicitation.{mode}") or (mode == "form" and only_forms)
-        wrong = None if allowed else f"a question in mode {mode!r}, which the client did not declare"
-        self.judge("elicitation.declared-modes-only", wrong, exchange.frame)
+        verdict = allowed or f"a question in mode {mode!r}, which the client did not declare"
+        self.judge("elicitation.declared-modes-only", verdict, exchange)
 
 
 def _path(path: str, version: int) -> str:

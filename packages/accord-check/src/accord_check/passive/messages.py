@@ -35,8 +35,7 @@ class Framing(Observer):
             self.found(lines, f"an object that is no message: {_start(frame.data)}", frame, same="no message")
             return
         version = members.get("jsonrpc")
-        wrong = None if version == "2.0" else f'"jsonrpc" is {_said(version)}, not "2.0"'
-        self.judge("jsonrpc.version-member", wrong, frame)
+        self.judge("jsonrpc.version-member", version == "2.0" or f'"jsonrpc" is {_said(version)}, not "2.0"', frame)
         if "method" in members and members["method"] is not None:
             self._request(frame)
         else:
@@ -46,19 +45,15 @@ class Framing(Observer):
         members = frame.members
         params = members.get("params")
         is_odd = params is not None and not isinstance(params, dict)
-        self.judge(
-            "jsonrpc.params-by-name", f"params of {members['method']} are {kind(params)}" if is_odd else None, frame
-        )
+        self.judge("jsonrpc.params-by-name", not is_odd or f"params of {members['method']} are {kind(params)}", frame)
         if "id" not in members:
             return
         given = members["id"]
-        self.judge("jsonrpc.request.id-not-null", "a request with the id null" if given is None else None, frame)
+        self.judge("jsonrpc.request.id-not-null", given is not None or "a request with the id null", frame)
         is_fraction = isinstance(given, float) and not given.is_integer()
-        self.judge(
-            "jsonrpc.request.id-not-fractional", f"a request with the id {given}" if is_fraction else None, frame
-        )
+        self.judge("jsonrpc.request.id-not-fractional", not is_fraction or f"a request with the id {given}", frame)
         fits = given is None or (isinstance(given, str | int | float) and not isinstance(given, bool))
-        self.judge("jsonrpc.request.id-type", None if fits else f"a request whose id is {kind(given)}", frame)
+        self.judge("jsonrpc.request.id-type", fits or f"a request whose id is {kind(given)}", frame)
 
     def _answer(self, frame: Frame) -> None:
         members = frame.members
@@ -121,8 +116,8 @@ class Answers(Observer):
         is_open = self._open[by][key] > 0
         self.judge(
             "lint.request.id-reused",
-            f"a second open request has the id {exchange.id!r}" if is_open else None,
-            exchange.frame,
+            not is_open or f"a second open request has the id {exchange.id!r}",
+            exchange,
         )
         self._open[by][key] += 1
         self._answered[by].discard(key)
@@ -135,12 +130,11 @@ class Answers(Observer):
         if not _is_sound(message.frame):
             self._doubtful[message.by] += 1
 
-    def answer(self, exchange: Exchange) -> None:
-        if exchange.error is not MISSING and exchange.answered is not None:
-            self._judge_error(exchange.error, exchange.answered)
-        method = exchange.method
-        if exchange.row is None and exchange.answered is not None and not _is_known(method):
-            self._judge_unknown(exchange, exchange.answered)
+    def answer(self, exchange: Exchange, frame: Frame) -> None:
+        if exchange.error is not MISSING:
+            self._judge_error(exchange.error, frame)
+        if exchange.row is None and exchange.method not in legacy.RENAMED_METHODS:
+            self._judge_unknown(exchange, frame)
 
     def _judge_answer(self, frame: Frame) -> None:
         given = frame.members.get("id")
@@ -177,8 +171,7 @@ class Answers(Observer):
         members = object_of(error)
         code, message = members.get("code"), members.get("message")
         fits = isinstance(code, int) and not isinstance(code, bool) and isinstance(message, str)
-        wrong = None if fits else f"the error is {error!r:.200}"
-        self.judge("jsonrpc.error.code-and-message", wrong, frame, same="error")
+        self.judge("jsonrpc.error.code-and-message", fits or f"the error is {error!r:.200}", frame, same="error")
         if not isinstance(message, str):
             return
         problem = None
@@ -199,12 +192,8 @@ class Answers(Observer):
         # A custom method that is known may fail in its own way.
         if is_custom and code not in (INVALID_PARAMS, -32600, -32603, METHOD_NOT_FOUND):
             return
-        problem = None if code == METHOD_NOT_FOUND else f"{exchange.method} was refused with {code}, not -32601"
-        self.judge(name, problem, exchange.frame, answered)
-
-
-def _is_known(method: str) -> bool:
-    return legacy.RENAMED_METHODS.get(method) is not None
+        verdict = code == METHOD_NOT_FOUND or f"{exchange.method} was refused with {code}, not -32601"
+        self.judge(name, verdict, exchange, answered)
 
 
 def _is_sound(frame: Frame) -> bool:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import replace
 
-from accord_check.checks import CHECKS, Check, Finding, Severity, Side
+from accord_check.checks import CHECKS, Finding, Severity, Side
 from accord_check.conversation import Conversation, Exchange, Frame, Message, Update
 
 SHOWN = 5
@@ -15,17 +15,11 @@ SHOWN = 5
 _LONGEST = 400
 
 
-@dataclass(slots=True)
-class _Case:
-    """A fault, with all the events that show it."""
+Verdict = bool | str | None
+"""What is wrong, in words; True or None if nothing is: `is_absolute(path) or f"the path is {path!r}"`."""
 
-    check: Check
-    severity: Severity
-    side: Side
-    message: str
-    session: str | None
-    events: list[int] = field(default_factory=list[int])
-    count: int = 0
+Place = Frame | Message | Update
+"""What a finding points at."""
 
 
 class Tally:
@@ -38,12 +32,12 @@ class Tally:
         """The session of the message that is judged now."""
         self.seen: Counter[tuple[str, Side]] = Counter()
         """How often each check had something to judge, by the side that was judged."""
-        self._cases: dict[tuple[str, Side, str], _Case] = {}
+        self._findings: dict[tuple[str, Side, str], Finding] = {}
 
     @property
     def findings(self) -> list[Finding]:
         """All findings so far, in the order in which their faults were first seen."""
-        return [_finding(case, self.version) for case in self._cases.values()]
+        return [replace(finding, version=self.version) for finding in self._findings.values()]
 
     def saw(self, name: str, by: Side) -> None:
         """The check of this name had something to judge."""
@@ -65,34 +59,48 @@ class Tally:
         Faults of one check with the `same` text (by default the message) are one finding.
         """
         key = (name, by, message if same is None else same)
-        case = self._cases.get(key)
-        if case is None:
+        found = self._findings.get(key)
+        if found is None:
             check = CHECKS[name]
-            severity = severity or check.severity
-            case = self._cases[key] = _Case(check, severity, by, _shortened(message), session or self.session)
-        case.count += 1
-        if case.count <= SHOWN:
-            numbers = [place.number for place in places if place is not None]
-            case.events += [number for number in numbers if number not in case.events]
+            found = Finding(
+                id=check.id,
+                severity=severity or check.severity,
+                level=check.level,
+                side=by,
+                message=message if len(message) <= _LONGEST else f"{message[:_LONGEST]}…",
+                clause=check.clause,
+                expected=check.expected,
+                fix=check.fix,
+                page=check.page,
+                events=(),
+                count=0,
+                session=session or self.session,
+            )
+        numbers = [place.number for place in places if place is not None] if found.count < SHOWN else ()
+        events = tuple(dict.fromkeys((*found.events, *numbers)))
+        self._findings[key] = replace(found, events=events, count=found.count + 1)
 
     def judge(
         self,
         name: str,
         by: Side,
-        problem: str | None,
+        verdict: Verdict,
         places: Iterable[Frame | None] = (),
         *,
         same: str | None = None,
         session: str | None = None,
     ) -> None:
-        """The check of this name had something to judge, and found this problem, if any."""
+        """The check of this name had something to judge, and found this."""
         self.saw(name, by)
-        if problem is not None:
-            self.found(name, by, problem, places, same=same, session=session)
+        if isinstance(verdict, str):
+            self.found(name, by, verdict, places, same=same, session=session)
 
 
 class Observer:
     """Judges one theme of a conversation. Its methods are called in the order of the wire."""
+
+    version: int | None = None
+    """The version of the protocol that it judges; None for both."""
 
     def __init__(self, conversation: Conversation, tally: Tally) -> None:
         self.conversation = conversation
@@ -106,19 +114,21 @@ class Observer:
         self,
         name: str,
         message: str,
-        *places: Frame,
+        *places: Place,
         same: str | None = None,
         session: str | None = None,
         severity: Severity | None = None,
     ) -> None:
         """This check found a fault; the fault of the side that sent the last of these frames."""
-        self.tally.found(name, places[-1].by, message, places, same=same, session=session, severity=severity)
+        frames = _frames(places)
+        self.tally.found(name, frames[-1].by, message, frames, same=same, session=session, severity=severity)
 
     def judge(
-        self, name: str, problem: str | None, *places: Frame, session: str | None = None, same: str | None = None
+        self, name: str, verdict: Verdict, *places: Place, session: str | None = None, same: str | None = None
     ) -> None:
-        """This check had something to judge, and found this problem, if any."""
-        self.tally.judge(name, places[-1].by, problem, places, same=same, session=session)
+        """This check had something to judge, and found this; the fault is of the side that sent the last frame."""
+        frames = _frames(places)
+        self.tally.judge(name, frames[-1].by, verdict, frames, same=same, session=session)
 
     def frame(self, frame: Frame) -> None:
         """Any frame, readable or not."""
@@ -126,8 +136,8 @@ class Observer:
     def request(self, exchange: Exchange) -> None:
         """A request, before its answer."""
 
-    def answer(self, exchange: Exchange) -> None:
-        """A request that has its answer now."""
+    def answer(self, exchange: Exchange, frame: Frame) -> None:
+        """A request that has its answer now, in this frame."""
 
     def notification(self, message: Message) -> None:
         """A notification."""
@@ -139,24 +149,5 @@ class Observer:
         """The conversation is over."""
 
 
-def _finding(case: _Case, version: int) -> Finding:
-    check = case.check
-    return Finding(
-        id=check.id,
-        severity=case.severity,
-        level=check.level,
-        side=case.side,
-        message=case.message,
-        clause=check.clause,
-        expected=check.expected,
-        fix=check.fix,
-        page=check.page,
-        events=tuple(case.events),
-        count=case.count,
-        session=case.session,
-        version=version,
-    )
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+def _frames(places: Iterable[Place]) -> list[Frame]:
+    return [place if isinstance(place, Frame) else place.frame for place in places]

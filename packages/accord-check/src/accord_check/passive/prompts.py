@@ -30,16 +30,14 @@ class Prompts(Observer):
         if self.conversation.version != 2 or exchange.method != "session/prompt" or session_id is None:
             return
         key, content = exchange.params.get("idempotencyKey"), exchange.params.get("prompt")
-        self.judge(
-            "lint.prompt.key-sent", "a prompt without an idempotencyKey" if key is None else None, exchange.frame
-        )
+        self.judge("lint.prompt.key-sent", key is not None or "a prompt without an idempotencyKey", exchange)
         if isinstance(key, str):
             known = self._keyed.setdefault((session_id, key), content)
-            wrong = None if known == content else f"the idempotencyKey {key[:60]!r} is that of another prompt"
-            self.judge("lint.prompt.key-fresh", wrong, exchange.frame)
+            verdict = known == content or f"the idempotencyKey {key[:60]!r} is that of another prompt"
+            self.judge("lint.prompt.key-fresh", verdict, exchange)
         blocks = list(objects(content))
         if any(block.get("type") == "skill" for block in blocks):
-            self.judge("lint.skill.sendable", self._misplaced_skill(blocks, session_id), exchange.frame)
+            self.judge("lint.skill.sendable", self._misplaced_skill(blocks, session_id), exchange)
 
     def _misplaced_skill(self, blocks: list[dict[str, Any]], session_id: str) -> str | None:
         places = [place for place, block in enumerate(blocks) if block.get("type") == "skill"]
@@ -49,20 +47,17 @@ class Prompts(Observer):
         unlisted = [name for name in names if name not in self._skills.get(session_id, set[str]())]
         return f"the last list of commands has no skill {unlisted[0]!r}" if unlisted else None
 
-    def answer(self, exchange: Exchange) -> None:
+    def answer(self, exchange: Exchange, frame: Frame) -> None:
         made = exchange.fields.get("sessionId")
         session_id = made if isinstance(made, str) else exchange.session_id
-        if session_id is not None and exchange.by == "client" and exchange.answered is not None:
-            self._commands(exchange.fields.get("availableCommands"), session_id, exchange.answered)
+        if session_id is not None and exchange.by == "client":
+            self._commands(exchange.fields.get("availableCommands"), session_id, frame)
 
     def update(self, update: Update) -> None:
-        session_id, frame = update.message.session_id, update.message.frame
-        if update.message.by != "agent" or session_id is None:
-            return
         if update.kind == "available_commands_update":
-            self._commands(update.fields.get("availableCommands"), session_id, frame)
+            self._commands(update.fields.get("availableCommands"), update.session_id, update.frame)
         elif update.kind == "prompt_suggestions_update":
-            self._suggestions(update, frame)
+            self._suggestions(update, update.frame)
 
     def _commands(self, commands: Any, session_id: str, frame: Frame) -> None:
         if self.conversation.version != 2 or not isinstance(commands, list):
@@ -70,8 +65,8 @@ class Prompts(Observer):
         listed = list(objects(cast("list[Any]", commands)))
         names = [name for it in listed if isinstance(name := it.get("name"), str)]
         odd = [name for name in names if names.count(name) > 1 or name.split() != [name]]
-        said = f"the command {odd[0][:60]!r} has the name of another, or a name with whitespace" if odd else None
-        self.judge("lint.commands.names-unique", said, frame)
+        verdict = not odd or f"the command {odd[0][:60]!r} has the name of another, or a name with whitespace"
+        self.judge("lint.commands.names-unique", verdict, frame)
         skills = {str(it.get("name")) for it in listed if it.get("type") == "skill"}
         self._skills[session_id] = skills
         if not skills:
@@ -81,8 +76,7 @@ class Prompts(Observer):
             ("agent", "session.prompt.skill", "lint.skill.offered-and-taken"),
         ):
             declared = self.conversation.declares("client" if side == "client" else "agent", path)
-            wrong = None if declared else f"a skill was listed, but the {side} did not declare {path}"
-            self.judge(name, wrong, frame)
+            self.judge(name, declared or f"a skill was listed, but the {side} did not declare {path}", frame)
 
     def _suggestions(self, update: Update, frame: Frame) -> None:
         wrong = next(filter(None, map(self._unsendable, objects(update.fields.get("suggestions")))), None)

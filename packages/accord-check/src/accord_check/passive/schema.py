@@ -371,9 +371,9 @@ class Schema(Observer):
             else:
                 self._value(label, message.params, row.params, message.frame)
 
-    def answer(self, exchange: Exchange) -> None:
-        row, frame = exchange.row or _of_extensions().messages.get(exchange.method), exchange.answered
-        if row is None or frame is None or not exchange.succeeded or row.result is None:
+    def answer(self, exchange: Exchange, frame: Frame) -> None:
+        row = exchange.row or _of_extensions().messages.get(exchange.method)
+        if row is None or not exchange.succeeded or row.result is None:
             return
         if exchange.result is None and may_be_empty(row.result):
             self.judge("lint.result-null", f"the result of {exchange.method} is null", frame)
@@ -482,19 +482,18 @@ INVALID_PARAMS = -32602
 
 
 class Results(Observer):
-    def answer(self, exchange: Exchange) -> None:
-        frame = exchange.answered
-        if exchange.row is None or frame is None:
+    def answer(self, exchange: Exchange, frame: Frame) -> None:
+        if exchange.row is None:
             return
         if exchange.succeeded:
             if exchange.method in EMPTY and exchange.by == "client":
                 value = exchange.result
                 is_empty = value is None or isinstance(value, dict)
-                problem = None if is_empty else f"the result of {exchange.method} is {value!r:.60}"
-                self.judge(EMPTY[exchange.method], problem, frame)
+                verdict = is_empty or f"the result of {exchange.method} is {value!r:.60}"
+                self.judge(EMPTY[exchange.method], verdict, frame)
             return
         code = object_of(exchange.error).get("code")
         misfits = [fault for fault in faults(exchange.params, exchange.row.params) if fault.kind == "misfit"]
         if misfits and code not in (-32000, -32002, -32600, -32601):
             wrong = f"{exchange.method} without fitting params was refused with {code}, not -32602"
-            self.judge("jsonrpc.error.invalid-params", None if code == INVALID_PARAMS else wrong, exchange.frame, frame)
+            self.judge("jsonrpc.error.invalid-params", code == INVALID_PARAMS or wrong, exchange, frame)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, cast
 
-from accord_check.conversation import Exchange, Frame, Update, objects
+from accord_check.conversation import Exchange, Frame, Update, objects, repeated
 from accord_check.passive.observer import Observer
 
 REPLAYED = frozenset(
@@ -79,16 +79,15 @@ class Sessions(Observer):
                 problem = f"a prompt in the session {session.id!r}, which is closed"
             elif session.replay is not None:
                 problem = f"a prompt in the session {session.id!r} before it was open"
-            self.judge("prompt.session-first", problem, exchange.frame)
+            self.judge("prompt.session-first", problem, exchange)
 
-    def answer(self, exchange: Exchange) -> None:
-        frame = exchange.answered
-        if frame is None or not exchange.succeeded or exchange.by != "client":
+    def answer(self, exchange: Exchange, frame: Frame) -> None:
+        if not exchange.succeeded or exchange.by != "client":
             return
         made = exchange.fields.get("sessionId")
         if exchange.method in ("session/new", "session/fork") and isinstance(made, str):
-            again = f"the id {made!r} is that of another session" if made in self.conversation.sessions else None
-            self.judge("session.new.unique-id", again, exchange.frame, frame, session=made)
+            verdict = made not in self.conversation.sessions or f"the id {made!r} is that of another session"
+            self.judge("session.new.unique-id", verdict, exchange, frame, session=made)
             self._strangers.pop(made, None)
         elif replays_past(exchange) and exchange.session_id is not None:
             self._loaded[exchange.session_id] = exchange
@@ -102,9 +101,7 @@ class Sessions(Observer):
             self._list(exchange, frame)
 
     def update(self, update: Update) -> None:
-        session, frame, session_id = update.session, update.message.frame, update.message.session_id
-        if update.message.by != "agent" or session_id is None:
-            return
+        session, frame, session_id = update.session, update.frame, update.session_id
         if session is None:
             self._strangers.setdefault(session_id, []).append(frame)
         else:
@@ -119,8 +116,7 @@ class Sessions(Observer):
             self._past(update, session_id)
         if update.kind == "session_info_update":
             names = [name for name in ("cwd", "additionalDirectories") if name in update.fields]
-            wrong = f"a session_info_update has {names[0]}" if names else None
-            self.judge("session.info.fixed-fields-absent", wrong, frame)
+            self.judge("session.info.fixed-fields-absent", not names or f"a session_info_update has {names[0]}", frame)
             self._time(update.fields.get("updatedAt"), frame)
 
     def end(self) -> None:
@@ -142,9 +138,9 @@ class Sessions(Observer):
         else:
             asked = session.replay is not None and replays_past(session.replay)
         wrong = None if asked else "replay_complete came although no replay was asked for"
-        self.judge("lint.replay.complete-only-asked", wrong, update.message.frame)
+        self.judge("lint.replay.complete-only-asked", wrong, update)
         if asked:
-            self._ends.setdefault(session_id, []).append(update.message.frame)
+            self._ends.setdefault(session_id, []).append(update.frame)
 
     def _replay_ended(self, exchange: Exchange, session_id: str, frame: Frame) -> None:
         session = self.conversation.sessions.get(session_id)
@@ -155,10 +151,10 @@ class Sessions(Observer):
         wrong = None if len(ends) == 1 else f"{how_many} came before the answer to session/resume"
         if wrong is None and late is not None and session_id not in self._active:
             wrong = f"{late.kind} came after replay_complete, of a session that is not at work"
-        self.judge("lint.replay.complete-once", wrong, exchange.frame, *ends, frame)
+        self.judge("lint.replay.complete-once", wrong, exchange, *ends, frame)
 
     def _past(self, update: Update, session_id: str) -> None:
-        session, frame = update.session, update.message.frame
+        session, frame = update.session, update.frame
         # In version 2 a session that is at work goes on to report it while it is resumed.
         is_past = self.conversation.version == 1 or update.kind.startswith("user_message")
         if is_past and (load := self._loaded.get(session_id)) is not None and load.answered is not None:
@@ -202,7 +198,7 @@ class Sessions(Observer):
         problem = None
         if other in seen:
             problem = f"the message id {given!r} is used for a message of the user and for one of the agent"
-        self.judge("session.load.message-ids-unique", problem, update.message.frame)
+        self.judge("session.load.message-ids-unique", problem, update)
         seen.add(mine)
         self._message[session_id] = now
 
@@ -215,19 +211,19 @@ class Sessions(Observer):
             self._absolute(root, "additionalDirectories", exchange.frame)
         if roots:
             twice = len(set(roots)) < len(roots) or cwd in roots
-            problem = "a folder stands twice among cwd and additionalDirectories" if twice else None
-            self.judge("session.roots.no-duplicates", problem, exchange.frame)
+            verdict = not twice or "a folder stands twice among cwd and additionalDirectories"
+            self.judge("session.roots.no-duplicates", verdict, exchange)
 
     def _servers(self, exchange: Exchange) -> None:
         for server in objects(exchange.params.get("mcpServers")):
             command = server.get("command")
             if server.get("type") in (None, "stdio") and isinstance(command, str):
-                problem = None if is_absolute(command) else f"the command of an MCP server is {command!r}"
-                self.judge("mcp.command-absolute", problem, exchange.frame)
+                verdict = is_absolute(command) or f"the command of an MCP server is {command!r}"
+                self.judge("mcp.command-absolute", verdict, exchange)
 
     def _absolute(self, path: str, where: str, frame: Frame) -> None:
-        problem = None if is_absolute(path) else f"{where} is {path!r}, which is not absolute"
-        self.judge("paths.client-sends-absolute", problem, frame)
+        verdict = is_absolute(path) or f"{where} is {path!r}, which is not absolute"
+        self.judge("paths.client-sends-absolute", verdict, frame)
 
     def _list(self, exchange: Exchange, frame: Frame) -> None:
         wanted = exchange.params.get("cwd")
@@ -235,13 +231,13 @@ class Sessions(Observer):
         self.saw("session.delete.leaves-list", "agent")
         if isinstance(wanted, str):
             others = [entry.get("cwd") for entry in entries if not _same_folder(entry.get("cwd"), wanted)]
-            wrong = f"a list for {wanted!r} has a session in {others[0]!r}" if others else None
-            self.judge("session.list.filtered-by-cwd", wrong, exchange.frame, frame)
+            verdict = not others or f"a list for {wanted!r} has a session in {others[0]!r}"
+            self.judge("session.list.filtered-by-cwd", verdict, exchange, frame)
         for entry in entries:
             folder, entry_id = entry.get("cwd"), entry.get("sessionId")
             if isinstance(folder, str):
-                wrong = None if is_absolute(folder) else f"the session {entry_id!r} has the cwd {folder!r}"
-                self.judge("lint.list.cwd-absolute", wrong, frame)
+                verdict = is_absolute(folder) or f"the session {entry_id!r} has the cwd {folder!r}"
+                self.judge("lint.list.cwd-absolute", verdict, frame)
             self._time(entry.get("updatedAt"), frame)
             session = self.conversation.sessions.get(entry_id) if isinstance(entry_id, str) else None
             if session is not None and session.is_deleted:
@@ -283,9 +279,8 @@ class Options(Observer):
         elif exchange.method == "session/set_config_option":
             self._set_option(exchange)
 
-    def answer(self, exchange: Exchange) -> None:
-        frame = exchange.answered
-        if exchange.by != "client" or frame is None or not exchange.succeeded:
+    def answer(self, exchange: Exchange, frame: Frame) -> None:
+        if exchange.by != "client" or not exchange.succeeded:
             return
         made = exchange.fields.get("sessionId")
         session_id = made if isinstance(made, str) else exchange.session_id
@@ -303,13 +298,11 @@ class Options(Observer):
             )
 
     def update(self, update: Update) -> None:
-        session_id, frame = update.message.session_id, update.message.frame
-        if session_id is None:
-            return
+        session_id, frame = update.session_id, update.frame
         if update.kind == "current_mode_update" and session_id in self._modes:
             current = update.fields.get("currentModeId", update.fields.get("modeId"))
-            wrong = None if current in self._modes[session_id] else f"the current mode {current!r} is not offered"
-            self.judge("mode.current-is-offered", wrong, frame)
+            verdict = current in self._modes[session_id] or f"the current mode {current!r} is not offered"
+            self.judge("mode.current-is-offered", verdict, frame)
         elif update.kind == "config_option_update":
             self._option_list(update.fields.get("configOptions"), session_id, frame, whole="config.update.whole-state")
         elif update.kind == "available_commands_update":
@@ -317,8 +310,8 @@ class Options(Observer):
             if self.conversation.version == 2:
                 return  # its updates may come before the answer
             early = session is None or (session.opened.answered is None and session.opened.method != "session/load")
-            problem = "available_commands_update came before the answer that opens the session" if early else None
-            self.judge("commands.after-session-exists", problem, frame)
+            verdict = not early or "available_commands_update came before the answer that opens the session"
+            self.judge("commands.after-session-exists", verdict, frame)
 
     def _initial(self, exchange: Exchange) -> None:
         """The values that a client wants when it opens a session."""
@@ -326,33 +319,32 @@ class Options(Observer):
         path = "sessionCapabilities.options" if self.conversation.version == 1 else "session.options"
         undeclared = not self.conversation.declares("agent", path)
         name, said = "lint.options.only-when-advertised", f"configOptions, but the agent did not declare {path}"
-        self.judge(name, said if undeclared and wanted else None, exchange.frame)
+        self.judge(name, not (undeclared and wanted) or said, exchange)
         if wanted:
-            twice = sorted({str(each) for each in wanted if wanted.count(each) > 1})
-            problem = f"the option {twice[0]!r} is given twice" if twice else None
-            self.judge("lint.options.initial-unique", problem, exchange.frame)
+            twice = repeated(wanted)
+            verdict = not twice or f"the option {twice[0]!r} is given twice"
+            self.judge("lint.options.initial-unique", verdict, exchange)
 
     def _mode_state(self, state: dict[str, Any], session_id: str, frame: Frame) -> None:
         ids = [mode.get("id") for mode in objects(state.get("availableModes"))]
         current = state.get("currentModeId")
         self._modes[session_id] = {given for given in ids if isinstance(given, str)}
-        wrong = None if current in ids or current is None else f"the current mode {current!r} is not among {ids}"
-        self.judge("mode.current-is-offered", wrong, frame)
-        twice = len(set(map(repr, ids))) < len(ids)
-        self.judge("mode.ids-unique", f"two modes have the same id, among {ids}" if twice else None, frame)
+        verdict = current in ids or current is None or f"the current mode {current!r} is not among {ids}"
+        self.judge("mode.current-is-offered", verdict, frame)
+        self.judge("mode.ids-unique", not repeated(ids) or f"two modes have the same id, among {ids}", frame)
 
     def _set_mode(self, exchange: Exchange) -> None:
         offered, wanted = self._modes.get(exchange.session_id or ""), exchange.params.get("modeId")
         if offered is not None:
-            wrong = None if wanted in offered else f"the mode {wanted!r} is not offered"
-            self.judge("mode.set.offered-only", wrong, exchange.frame)
+            verdict = wanted in offered or f"the mode {wanted!r} is not offered"
+            self.judge("mode.set.offered-only", verdict, exchange)
 
     def _option_list(self, given: Any, session_id: str, frame: Frame, *, whole: str | None) -> None:
         options = [option for option in objects(given) if isinstance(id_of(option), str)]
         known = self._options.get(session_id, {})
         ids = [id_of(option) for option in options]
-        twice = sorted({each for each in ids if ids.count(each) > 1})
-        self.judge("config.ids-unique", f"two options have the id {twice[0]!r}" if twice else None, frame)
+        twice = repeated(ids)
+        self.judge("config.ids-unique", not twice or f"two options have the id {twice[0]!r}", frame)
         # An option may come and go with the value of another, so only what is left of a list is suspect.
         if whole is not None:
             alone = len(ids) == 1 and len(known) > 1
@@ -368,16 +360,14 @@ class Options(Observer):
         category, current = option.get("category"), option.get("currentValue")
         if isinstance(category, str):
             fits = category in _CATEGORIES or category.startswith("_")
-            problem = None if fits else f"the option {id_of(option)!r} has the category {category!r}"
-            self.judge("config.category.own-underscore", problem, frame)
+            verdict = fits or f"the option {id_of(option)!r} has the category {category!r}"
+            self.judge("config.category.own-underscore", verdict, frame)
         values = values_of(option)
         if values is not None and current is not None:
-            wrong = (
-                None
-                if current in values
-                else f"the option {id_of(option)!r} has the value {current!r}, which it does not list"
+            verdict = (
+                current in values or f"the option {id_of(option)!r} has the value {current!r}, which it does not list"
             )
-            self.judge("lint.config.current-is-offered", wrong, frame)
+            self.judge("lint.config.current-is-offered", verdict, frame)
 
     def _set_option(self, exchange: Exchange) -> None:
         option = self._options.get(exchange.session_id or "", {}).get(exchange.params.get("configId"))
@@ -387,11 +377,11 @@ class Options(Observer):
         name = id_of(option)
         if option.get("type") == "boolean":
             fits = isinstance(value, bool) and kind == "boolean"
-            wrong = None if fits else f"the boolean option {name!r} was set to {value!r} with the type {kind!r}"
-            self.judge("config.boolean.set-with-type", wrong, exchange.frame)
+            verdict = fits or f"the boolean option {name!r} was set to {value!r} with the type {kind!r}"
+            self.judge("config.boolean.set-with-type", verdict, exchange)
         elif (values := values_of(option)) is not None:
-            wrong = None if value in values else f"the option {name!r} was set to {value!r}, which it does not list"
-            self.judge("config.set.offered-only", wrong, exchange.frame)
+            verdict = value in values or f"the option {name!r} was set to {value!r}, which it does not list"
+            self.judge("config.set.offered-only", verdict, exchange)
 
 
 def id_of(option: dict[str, Any]) -> Any:

@@ -29,14 +29,13 @@ class TerminalsAndForms(Observer):
         terminal = exchange.params.get("terminalId")
         if exchange.method.startswith("terminal/") and isinstance(terminal, str):
             gone = self._released.get(terminal)
-            wrong = f"{exchange.method} for the terminal {terminal!r}, which was released" if gone else None
-            self.judge("lint.terminal.used-after-release", wrong, exchange.frame)
+            verdict = not gone or f"{exchange.method} for the terminal {terminal!r}, which was released"
+            self.judge("lint.terminal.used-after-release", verdict, exchange)
         if exchange.method == "elicitation/create":
             self._question(exchange)
 
-    def answer(self, exchange: Exchange) -> None:
-        frame = exchange.answered
-        if exchange.by != "agent" or frame is None:
+    def answer(self, exchange: Exchange, frame: Frame) -> None:
+        if exchange.by != "agent":
             return
         terminal = exchange.params.get("terminalId")
         if exchange.method.startswith("terminal/") and isinstance(terminal, str):
@@ -55,23 +54,21 @@ class TerminalsAndForms(Observer):
     def notification(self, message: Message) -> None:
         if message.method == "elicitation/complete" and message.by == "agent":
             given = message.params.get("elicitationId")
-            wrong = None if given in self._questions else f"no question has the elicitationId {given!r}"
-            self.judge("elicitation.complete.carries-id", wrong, message.frame)
+            verdict = given in self._questions or f"no question has the elicitationId {given!r}"
+            self.judge("elicitation.complete.carries-id", verdict, message)
 
     def update(self, update: Update) -> None:
-        if update.message.by != "agent":
-            return
         content = update.fields.get("content")
         for fields in [object_of(content)] if isinstance(content, dict) else objects(content):
             if fields.get("type") == "terminal":
                 self._embedded(update, fields)
             inner = fields.get("content")
-            self._binary(object_of(inner) or fields, "content.agent-binary-base64", update.message.frame)
+            self._binary(object_of(inner) or fields, "content.agent-binary-base64", update.frame)
 
     def end(self) -> None:
         for terminal, frame in self._made.items():
-            wrong = None if terminal in self._released else f"the terminal {terminal!r} was never released"
-            self.judge("terminal.released", wrong, frame)
+            verdict = terminal in self._released or f"the terminal {terminal!r} was never released"
+            self.judge("terminal.released", verdict, frame)
 
     def _terminal(self, exchange: Exchange, frame: Frame, terminal: str) -> None:
         if terminal in self._released and self._released[terminal].number < exchange.frame.number:
@@ -81,7 +78,7 @@ class TerminalsAndForms(Observer):
                 else None
             )
             if exchange.method != "terminal/release":
-                self.judge("terminal.release.ends-id", wrong, exchange.frame, frame)
+                self.judge("terminal.release.ends-id", wrong, exchange, frame)
             return
         if not exchange.succeeded:
             return
@@ -90,11 +87,11 @@ class TerminalsAndForms(Observer):
         elif exchange.method == "terminal/wait_for_exit":
             self._exited.add(terminal)
             is_given = exchange.fields.get("exitCode") is not None or exchange.fields.get("signal") is not None
-            self.judge("terminal.wait.until-exit", None if is_given else "neither exitCode nor signal", frame)
+            self.judge("terminal.wait.until-exit", is_given or "neither exitCode nor signal", frame)
         elif exchange.method == "terminal/output" and terminal in self._exited:
             is_given = exchange.fields.get("exitStatus") is not None
-            wrong = None if is_given else f"the output of {terminal!r} has no exitStatus, although it has exited"
-            self.judge("terminal.output.exit-status", wrong, frame)
+            verdict = is_given or f"the output of {terminal!r} has no exitStatus, although it has exited"
+            self.judge("terminal.output.exit-status", verdict, frame)
 
     def _embedded(self, update: Update, block: dict[str, Any]) -> None:
         terminal = block.get("terminalId")
@@ -110,14 +107,14 @@ class TerminalsAndForms(Observer):
             wrong = f"the terminal {terminal!r} was not created"
         elif terminal in self._released:
             wrong = f"the terminal {terminal!r} was embedded after its release"
-        self.judge("tool.terminal.embedded-before-release", wrong, update.message.frame)
+        self.judge("tool.terminal.embedded-before-release", wrong, update)
 
     def _read(self, exchange: Exchange, frame: Frame) -> None:
         limit, text = exchange.params.get("limit"), exchange.fields.get("content")
         if isinstance(limit, int) and isinstance(text, str):
             lines = len(text.splitlines())
-            wrong = f"{lines} lines for the limit {limit}" if lines > limit else None
-            self.judge("files.read.line-and-limit", wrong, exchange.frame, frame)
+            verdict = lines <= limit or f"{lines} lines for the limit {limit}"
+            self.judge("files.read.line-and-limit", verdict, exchange, frame)
 
     def _question(self, exchange: Exchange) -> None:
         url = exchange.params.get("url")
@@ -126,11 +123,11 @@ class TerminalsAndForms(Observer):
         self._questions.add(exchange.params.get("elicitationId"))
         parts = _parts(url)
         is_valid = parts is not None and parts[0] != ""
-        self.judge("elicitation.url.valid", None if is_valid else f"the url is {url[:80]!r}", exchange.frame)
+        self.judge("elicitation.url.valid", is_valid or f"the url is {url[:80]!r}", exchange)
         if is_valid and parts is not None:
             local = parts[1] in ("localhost", "127.0.0.1", "::1")
             plain = parts[0] == "http" and not local
-            self.judge("elicitation.url.https", f"the url is {url[:80]!r}" if plain else None, exchange.frame)
+            self.judge("elicitation.url.https", not plain or f"the url is {url[:80]!r}", exchange)
 
     def _form(self, exchange: Exchange, frame: Frame) -> None:
         schema = exchange.params.get("requestedSchema")
@@ -138,7 +135,7 @@ class TerminalsAndForms(Observer):
         if fields.get("action") != "accept" or not isinstance(schema, dict):
             return
         wrong = _misfit_of_form(object_of(schema), object_of(fields.get("content")))
-        self.judge("elicitation.form.validated", wrong, exchange.frame, frame)
+        self.judge("elicitation.form.validated", wrong, exchange, frame)
 
     def _binary(self, block: dict[str, Any], name: str, frame: Frame) -> None:
         data = block.get("data") if block.get("type") in ("image", "audio") else None
@@ -146,7 +143,7 @@ class TerminalsAndForms(Observer):
         if block.get("type") == "resource":
             data = object_of(resource).get("blob")
         if isinstance(data, str):
-            self.judge(name, None if is_base64(data) else f"the data begins with {data[:40]!r}", frame)
+            self.judge(name, is_base64(data) or f"the data begins with {data[:40]!r}", frame)
 
 
 def _misfit_of_form(form: dict[str, Any], given: dict[str, Any]) -> str | None:

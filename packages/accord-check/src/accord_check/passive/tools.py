@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from accord_check.conversation import Exchange, Frame, Update, object_of, objects
+from accord_check.conversation import Exchange, Frame, Update, object_of, objects, repeated
 from accord_check.passive.observer import Observer
 from accord_check.passive.sessions import is_absolute
 from accord_check.passive.terminals_and_forms import is_base64
@@ -39,10 +39,8 @@ class Tools(Observer):
         self._calls: dict[tuple[str, str], _Call] = {}
 
     def update(self, update: Update) -> None:
-        session_id, frame = update.message.session_id, update.message.frame
+        session_id, frame = update.session_id, update.frame
         given = update.fields.get("toolCallId")
-        if update.message.by != "agent" or session_id is None:
-            return
         if update.kind == "terminal_update":
             self._path(update.fields.get("cwd"), "a terminal's cwd", frame)
         elif update.kind == "tool_call_content_chunk":
@@ -55,11 +53,10 @@ class Tools(Observer):
         key, call = (session_id, given), self._calls.get((session_id, given))
         status = update.fields.get("status")
         if update.kind == "tool_call":
-            wrong = f"a second tool call has the id {given!r}" if call is not None else None
-            self.judge("tool.id-unique", wrong, frame)
+            self.judge("tool.id-unique", call is None or f"a second tool call has the id {given!r}", frame)
         else:
-            wrong = f"an update of the tool call {given!r}, which was not announced" if call is None else None
-            self.judge("lint.tool.announced", wrong, frame)
+            verdict = call is not None or f"an update of the tool call {given!r}, which was not announced"
+            self.judge("lint.tool.announced", verdict, frame)
         if call is None or update.kind == "tool_call":
             in_turn = update.session is not None and bool(update.session.turns)
             self._calls[key] = _Call(frame, status if isinstance(status, str) else "pending", in_turn)
@@ -90,22 +87,19 @@ class Tools(Observer):
     def _options(self, exchange: Exchange) -> None:
         options = list(objects(exchange.params.get("options")))
         ids = [option.get("optionId") for option in options]
-        twice = len(set(map(repr, ids))) < len(ids)
-        self.judge(
-            "permission.ids-unique", f"two options have the same id, among {ids}" if twice else None, exchange.frame
-        )
-        self.judge("lint.permission.has-options", None if ids else "no option was given", exchange.frame)
+        self.judge("permission.ids-unique", not repeated(ids) or f"two options have the same id, among {ids}", exchange)
+        self.judge("lint.permission.has-options", None if ids else "no option was given", exchange)
 
-    def answer(self, exchange: Exchange) -> None:
-        if exchange.method == "session/request_permission" and exchange.by == "agent" and exchange.answered is not None:
-            self._permitted(exchange, exchange.answered)
+    def answer(self, exchange: Exchange, frame: Frame) -> None:
+        if exchange.method == "session/request_permission" and exchange.by == "agent":
+            self._permitted(exchange, frame)
         elif exchange.method == "session/prompt" and exchange.by == "client":
-            self._turn_ended(exchange)
+            self._turn_ended(exchange, frame)
 
     def _progress(self, call: _Call, given: str, status: str, frame: Frame) -> None:
         left = call.status in _ENDED and status not in (call.status, *_ENDED)
-        wrong = f"the tool call {given!r} went from {call.status} to {status}" if left else None
-        self.judge("lint.tool.status-kept", wrong, call.first, frame)
+        verdict = not left or f"the tool call {given!r} went from {call.status} to {status}"
+        self.judge("lint.tool.status-kept", verdict, call.first, frame)
         if call.waits is not None:
             if status == "completed":
                 problem = f"the tool call {given!r} was completed while its permission was asked for"
@@ -119,26 +113,22 @@ class Tools(Observer):
     def _permitted(self, exchange: Exchange, frame: Frame) -> None:
         session = self.conversation.session_of(exchange)
         code = object_of(exchange.error).get("code")
-        refused = "the client does not know session/request_permission" if code == -32601 else None
-        self.judge("permission.always-offered", refused, exchange.frame, frame)
+        verdict = code != -32601 or "the client does not know session/request_permission"
+        self.judge("permission.always-offered", verdict, exchange, frame)
         outcome = exchange.fields.get("outcome")
         fields = object_of(outcome)
         chosen = fields.get("optionId")
         options = {option.get("optionId"): option for option in objects(exchange.params.get("options"))}
         if fields.get("outcome") == "selected" and isinstance(chosen, str) and options:
-            wrong = None if chosen in options else f"the option {chosen!r} was not offered"
-            self.judge("permission.selected-is-offered", wrong, exchange.frame, frame)
+            verdict = chosen in options or f"the option {chosen!r} was not offered"
+            self.judge("permission.selected-is-offered", verdict, exchange, frame)
         cancelled = session.cancelled if session is not None else None
         is_first = self.conversation.version == 1  # in version 2 the agent withdraws its questions
         was_open = session is not None and self.conversation.is_read_before_cancel(exchange.frame, session, RACE)
         if is_first and cancelled is not None and was_open and exchange.succeeded:
             said = fields.get("outcome")
-            wrong = (
-                None
-                if said == "cancelled"
-                else f"a permission that was open at session/cancel was answered with {said!r}"
-            )
-            self.judge("prompt.cancel.permissions-cancelled", wrong, cancelled, frame)
+            verdict = said == "cancelled" or f"a permission that was open at session/cancel was answered with {said!r}"
+            self.judge("prompt.cancel.permissions-cancelled", verdict, cancelled, frame)
         self._remember(exchange, frame, fields, options.get(chosen, {}))
 
     def _remember(self, exchange: Exchange, frame: Frame, outcome: dict[str, Any], option: dict[str, Any]) -> None:
@@ -149,11 +139,10 @@ class Tools(Observer):
                 is_no = outcome.get("outcome") == "cancelled" or str(option.get("kind", "")).startswith("reject")
                 call.refused = frame if is_no else None
 
-    def _turn_ended(self, exchange: Exchange) -> None:
+    def _turn_ended(self, exchange: Exchange, answered: Frame) -> None:
         """Judge the calls of a turn that went to its end: a cancelled or refused turn may leave its calls open."""
-        session_id, answered = exchange.session_id or "", exchange.answered or exchange.frame
         for (owner, given), call in self._calls.items():
-            if owner != session_id or not call.in_turn:
+            if owner != exchange.session_id or not call.in_turn:
                 continue
             call.in_turn = False
             if exchange.fields.get("stopReason") != "end_turn":
@@ -180,12 +169,11 @@ class Tools(Observer):
 
     def _path(self, path: Any, where: str, frame: Frame) -> None:
         if isinstance(path, str):
-            wrong = None if is_absolute(path) else f"{where} is {path!r}"
-            self.judge("paths.agent-sends-absolute", wrong, frame)
+            self.judge("paths.agent-sends-absolute", is_absolute(path) or f"{where} is {path!r}", frame)
 
     def _line(self, line: Any, where: str, frame: Frame) -> None:
         if isinstance(line, int):
-            self.judge("lines.agent-counts-from-one", f"{where} is 0" if line == 0 else None, frame)
+            self.judge("lines.agent-counts-from-one", line != 0 or f"{where} is 0", frame)
 
 
 _ENDED_V2 = ("completed", "failed", "cancelled")
@@ -218,13 +206,15 @@ class _Timeline:
 
 
 class Upserts(Observer):
+    version = 2
+
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._timelines: dict[str, _Timeline] = {}
 
     def request(self, exchange: Exchange) -> None:
         session_id = exchange.session_id
-        if self.conversation.version != 2 or session_id is None:
+        if session_id is None:
             return
         timeline = self._timelines.setdefault(session_id, _Timeline())
         if exchange.method == "session/resume":
@@ -236,10 +226,8 @@ class Upserts(Observer):
             self._tool(fields, timeline, exchange.frame, replays=False)
 
     def update(self, update: Update) -> None:
-        session_id, frame = update.message.session_id, update.message.frame
-        if self.conversation.version != 2 or update.message.by != "agent" or session_id is None:
-            return
-        timeline = self._timelines.setdefault(session_id, _Timeline())
+        frame = update.frame
+        timeline = self._timelines.setdefault(update.session_id, _Timeline())
         match update.kind:
             case "tool_call_update":
                 self._tool(update.fields, timeline, frame, replays=update.is_replayed)
@@ -259,16 +247,14 @@ class Upserts(Observer):
         call = timeline.things.get(("tool_call", given))
         if call is None:
             call = timeline.things["tool_call", given] = _Thing(frame, "pending", in_foreground=not replays)
-            untitled = (
-                None if isinstance(fields.get("title"), str) else f"the tool call {given!r} begins without a title"
-            )
-            self.judge("lint.tool.titled", untitled, frame)
+            verdict = isinstance(fields.get("title"), str) or f"the tool call {given!r} begins without a title"
+            self.judge("lint.tool.titled", verdict, frame)
         self._offer(call, fields, frame)
         if not isinstance(status, str):
             return
         left = call.status in _ENDED_V2 and status not in _ENDED_V2 and not replays
-        wrong = f"the tool call {given!r} went from {call.status} to {status}" if left else None
-        self.judge("lint.tool.status-kept", wrong, call.first, frame)
+        verdict = not left or f"the tool call {given!r} went from {call.status} to {status}"
+        self.judge("lint.tool.status-kept", verdict, call.first, frame)
         call.status = status
 
     def _terminal(self, fields: dict[str, Any], timeline: _Timeline, frame: Frame) -> None:
@@ -281,8 +267,8 @@ class Upserts(Observer):
             terminal.status = "exited"
         for data in (fields.get("data"), object_of(fields.get("output")).get("data")):
             if isinstance(data, str):
-                wrong = None if is_base64(data) else f"the data begins with {data[:40]!r}"
-                self.judge("content.agent-binary-base64", wrong, frame)
+                verdict = is_base64(data) or f"the data begins with {data[:40]!r}"
+                self.judge("content.agent-binary-base64", verdict, frame)
 
     def _offer(self, thing: _Thing, fields: dict[str, Any], frame: Frame) -> None:
         if "capabilities" not in fields:
@@ -299,11 +285,11 @@ class Upserts(Observer):
         if thing is not None and thing.withdrawn is not None and exchange.frame.time - thing.withdrawn.time < RACE:
             return  # the offer was withdrawn while the request was on its way
         offered = thing is not None and thing.may_be_cancelled
-        wrong = None if offered else f"{exchange.method} for {given!r}, which does not offer it"
-        self.judge("lint.tool.cancel-offered", wrong, exchange.frame)
+        verdict = offered or f"{exchange.method} for {given!r}, which does not offer it"
+        self.judge("lint.tool.cancel-offered", verdict, exchange)
 
     def _state(self, update: Update, timeline: _Timeline) -> None:
-        listed, frame = update.fields.get("background"), update.message.frame
+        listed, frame = update.fields.get("background"), update.frame
         if isinstance(listed, list):
             self._background(update, timeline)
         if update.fields.get("state") != "idle" or update.is_replayed:
@@ -315,18 +301,17 @@ class Upserts(Observer):
             if key in timeline.background or update.fields.get("stopReason") != "end_turn":
                 continue
             still = f"the tool call {key[1]!r} was {thing.status} when its work ended"
-            problem = None if thing.status in _ENDED_V2 else still
-            self.judge("tool.end-reported", problem, thing.first, frame)
+            self.judge("tool.end-reported", thing.status in _ENDED_V2 or still, thing.first, frame)
 
     def _background(self, update: Update, timeline: _Timeline) -> None:
-        frame, before = update.message.frame, timeline.background
+        frame, before = update.frame, timeline.background
         now = {key for item in objects(update.fields.get("background")) if (key := _key_of(item)) is not None}
         unknown = sorted(now - timeline.things.keys())
-        wrong = f"the background work {unknown[0][1]!r} was shown by no update" if unknown else None
-        self.judge("lint.background.announced", wrong, frame)
+        verdict = not unknown or f"the background work {unknown[0][1]!r} was shown by no update"
+        self.judge("lint.background.announced", verdict, frame)
         running = [key for key in sorted(before - now) if timeline.things[key].status not in (*_ENDED_V2, "exited")]
-        left = f"{running[0][1]!r} left the background without an end" if running else None
-        self.judge("lint.background.ended-first", left, frame)
+        verdict = not running or f"{running[0][1]!r} left the background without an end"
+        self.judge("lint.background.ended-first", verdict, frame)
         timeline.background = now & timeline.things.keys()
 
     def _message(self, update: Update, timeline: _Timeline) -> None:
@@ -338,10 +323,8 @@ class Upserts(Observer):
         if update.is_replayed and key not in timeline.replayed:
             timeline.replayed.add(key)
             added = key in timeline.messages and update.kind.endswith("_chunk")
-            problem = f"the replay adds to the message {given!r}, which the client has" if added else None
-            self.judge(
-                "lint.replay.messages-cleared", problem, update.message.frame, same=f"adds {update.message.session_id}"
-            )
+            verdict = not added or f"the replay adds to the message {given!r}, which the client has"
+            self.judge("lint.replay.messages-cleared", verdict, update, same=f"adds {update.session_id}")
         timeline.messages.add(key)
 
 

@@ -60,27 +60,25 @@ class Turns(Observer):
                 self._speakers = {key: by for key, by in self._speakers.items() if key[0] != exchange.session_id}
                 self._compactions = {key: by for key, by in self._compactions.items() if key[0] != exchange.session_id}
 
-    def answer(self, exchange: Exchange) -> None:
-        if exchange.method != "session/prompt" or exchange.answered is None or self.conversation.version != 1:
+    def answer(self, exchange: Exchange, frame: Frame) -> None:
+        if exchange.method != "session/prompt" or self.conversation.version != 1:
             return
         session = self.conversation.session_of(exchange)
         cancelled = session.cancelled if session is not None else None
         if cancelled is not None and session is not None and session.turns[:1] == [exchange]:
-            self._cancelled(exchange, exchange.answered, cancelled)
+            self._cancelled(exchange, frame, cancelled)
         elif exchange.succeeded and exchange.session_id not in self._closing:
             self.saw("lint.prompt.cancelled-unasked", "agent")
             if exchange.fields.get("stopReason") == "cancelled":
-                self._unasked.append((exchange.answered, exchange.session_id))
+                self._unasked.append((frame, exchange.session_id))
         if exchange.succeeded:
-            self._reason(exchange, exchange.answered)
+            self._reason(exchange, frame)
         if exchange.session_id is not None:
             self._last[exchange.session_id] = exchange
             self.saw("prompt.updates-before-answer", "agent")
 
     def update(self, update: Update) -> None:
-        session_id = update.message.session_id
-        if update.message.by != "agent" or session_id is None:
-            return
+        session_id = update.session_id
         if self.conversation.version == 1:
             self._late(update, session_id)
             if update.kind in ("user_message_chunk", "agent_message_chunk", "agent_thought_chunk"):
@@ -90,7 +88,7 @@ class Turns(Observer):
             currency = cast("dict[str, Any]", cost).get("currency") if isinstance(cost, dict) else None
             if isinstance(currency, str):
                 wrong = None if _CURRENCY.fullmatch(currency) else f"the currency is {currency!r}"
-                self.judge("lint.usage.currency", wrong, update.message.frame)
+                self.judge("lint.usage.currency", wrong, update)
         elif update.kind == "compaction_update":
             self._compaction(update, session_id)
 
@@ -104,7 +102,7 @@ class Turns(Observer):
             name,
             f"{update.kind} came after the answer of its turn",
             last.answered,
-            update.message.frame,
+            update,
             same=f"after {last.frame.number}",
         )
 
@@ -121,14 +119,14 @@ class Turns(Observer):
         reason = exchange.fields.get("stopReason")
         if reason != "cancelled" and 0 <= after < RACE and isinstance(reason, str):
             return  # the answer was on its way
-        wrong = None if reason == "cancelled" else f"the cancelled prompt ended with {reason!r} {after:.1f} s later"
-        self.judge("prompt.cancel.answers-cancelled", wrong, *places)
+        verdict = reason == "cancelled" or f"the cancelled prompt ended with {reason!r} {after:.1f} s later"
+        self.judge("prompt.cancel.answers-cancelled", verdict, *places)
 
     def _reason(self, exchange: Exchange, answered: Frame) -> None:
         reason = exchange.fields.get("stopReason")
         if isinstance(reason, str):
-            problem = f"the stop reason is {reason[:60]!r}" if is_odd_reason(reason) else None
-            self.judge("lint.prompt.stop-reason", problem, answered)
+            verdict = not is_odd_reason(reason) or f"the stop reason is {reason[:60]!r}"
+            self.judge("lint.prompt.stop-reason", verdict, answered)
 
     def _speaker(self, update: Update, session_id: str) -> None:
         given = update.fields.get("messageId")
@@ -138,23 +136,20 @@ class Turns(Observer):
         first = self._speakers.setdefault((session_id, given), by)
         if update.is_replayed:
             return  # judged as a replay
-        wrong = None if first == by else f"the message id {given!r} is used for a message of the user and of the agent"
-        self.judge("message.id.changes", wrong, update.message.frame)
+        verdict = first == by or f"the message id {given!r} is used for a message of the user and of the agent"
+        self.judge("message.id.changes", verdict, update)
 
     def _compaction(self, update: Update, session_id: str) -> None:
         given, status = update.fields.get("compactionId"), update.fields.get("status")
         before = self._compactions.get((session_id, given))
         ended = before in ("completed", "failed", "cancelled")
-        wrong = (
-            f"the compaction {given!r} began again after it had ended" if ended and status == "in_progress" else None
+        verdict = not (ended and status == "in_progress") or f"the compaction {given!r} began again after it had ended"
+        self.judge("compaction.own-id", verdict, update)
+        verdict = (
+            not (status in ("failed", "cancelled") and update.fields.get("summary"))
+            or f"a compaction that has the status {status!r} has a summary"
         )
-        self.judge("compaction.own-id", wrong, update.message.frame)
-        left = (
-            f"a compaction that has the status {status!r} has a summary"
-            if status in ("failed", "cancelled") and update.fields.get("summary")
-            else None
-        )
-        self.judge("compaction.summary-only-completed", left, update.message.frame)
+        self.judge("compaction.summary-only-completed", verdict, update)
         if isinstance(given, str):
             self._compactions[session_id, given] = status
 
@@ -206,6 +201,8 @@ class _Work:
 
 
 class States(Observer):
+    version = 2
+
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._works: dict[str, _Work] = {}
@@ -215,7 +212,7 @@ class States(Observer):
 
     def request(self, exchange: Exchange) -> None:
         session_id = exchange.session_id
-        if self.conversation.version != 2 or exchange.by != "client" or session_id is None:
+        if exchange.by != "client" or session_id is None:
             return
         work = self._work(session_id)
         if exchange.method == "session/prompt" and work.is_active:
@@ -227,16 +224,16 @@ class States(Observer):
             self._closed.pop(session_id, None)
 
     def notification(self, message: Message) -> None:
-        if self.conversation.version != 2 or message.method != "session/cancel" or message.session_id is None:
+        if message.method != "session/cancel" or message.session_id is None:
             return
         work = self._work(message.session_id)
         session = self.conversation.session_of(message)
         if work.is_active or work.begun_by is not None or (session is not None and session.turns):
             work.cancelled = work.last_cancel = message.frame
 
-    def answer(self, exchange: Exchange) -> None:
-        session_id, frame = exchange.session_id, exchange.answered
-        if self.conversation.version != 2 or exchange.by != "client" or session_id is None or frame is None:
+    def answer(self, exchange: Exchange, frame: Frame) -> None:
+        session_id = exchange.session_id
+        if exchange.by != "client" or session_id is None:
             return
         work = self._work(session_id)
         if exchange.method == "session/prompt":
@@ -246,19 +243,17 @@ class States(Observer):
                 self._refused(exchange, frame, work)
         elif exchange.method == "session/resume" and exchange.succeeded:
             work.replay = None
-            wrong = None if work.last_state is not None else "no state_update came before the answer to session/resume"
-            self.judge("lint.resume.state-told", wrong, exchange.frame, frame)
+            verdict = work.last_state is not None or "no state_update came before the answer to session/resume"
+            self.judge("lint.resume.state-told", verdict, exchange, frame)
         elif exchange.method == "session/close" and exchange.succeeded:
-            still = f"session/close was answered while the session was {work.state}" if work.is_active else None
-            self.judge("lint.close.work-ended", still, exchange.frame, frame)
+            verdict = not work.is_active or f"session/close was answered while the session was {work.state}"
+            self.judge("lint.close.work-ended", verdict, exchange, frame)
             self.saw("lint.close.nothing-after", "agent")
             self._closed[session_id] = frame
             self._works[session_id] = _Work(echoed=work.echoed, receipts=work.receipts)
 
     def update(self, update: Update) -> None:
-        session_id, frame = update.message.session_id, update.message.frame
-        if self.conversation.version != 2 or update.message.by != "agent" or session_id is None:
-            return
+        session_id, frame = update.session_id, update.frame
         if (closing := self._closed.get(session_id)) is not None:
             what = f"{update.kind} came after the answer to session/close"
             self.found("lint.close.nothing-after", what, closing, frame, same=session_id)
@@ -288,8 +283,8 @@ class States(Observer):
                 if has_ended or given in work.echoed:
                     wrong = f"no user_message has the id {given!r} of the prompt's answer"
                     place = exchange.answered or exchange.frame
-                    problem = None if given in work.echoed else wrong
-                    self.judge("lint.prompt.echoed", problem, exchange.frame, place, session=session_id, same="no echo")
+                    verdict = given in work.echoed or wrong
+                    self.judge("lint.prompt.echoed", verdict, exchange, place, session=session_id, same="no echo")
 
     def _work(self, session_id: str) -> _Work:
         return self._works.setdefault(session_id, _Work())
@@ -304,27 +299,27 @@ class States(Observer):
     def _refused(self, exchange: Exchange, frame: Frame, work: _Work) -> None:
         code, cancelled = object_of(exchange.error).get("code"), work.last_cancel
         if cancelled is not None and exchange.frame.number < cancelled.number:
-            wrong = None if code == CANCELLED else f"a prompt that waited at session/cancel was answered with {code}"
-            self.judge("lint.prompt.held-cancelled", wrong, cancelled, frame)
+            verdict = code == CANCELLED or f"a prompt that waited at session/cancel was answered with {code}"
+            self.judge("lint.prompt.held-cancelled", verdict, cancelled, frame)
             if not work.is_active and work.begun_by is None:
                 work.cancelled = None  # the prompt was all that there was to cancel
         elif exchange.frame.number in self._busy:
-            wrong = None if code in _NEVER_INSERTED else f"a prompt was refused with {code} while the session ran"
-            self.judge("lint.prompt.taken-while-busy", wrong, exchange.frame, frame)
+            verdict = code in _NEVER_INSERTED or f"a prompt was refused with {code} while the session ran"
+            self.judge("lint.prompt.taken-while-busy", verdict, exchange, frame)
 
     def _user_spoke(self, update: Update, work: _Work) -> None:
         given = update.fields.get("messageId")
         is_new = isinstance(given, str) and given not in work.echoed
         if work.replay is not None and work.replay.begun_by is None and given in work.replay.known:
-            work.replay.begun_by = update.message.frame
+            work.replay.begun_by = update.frame
         if isinstance(given, str):
             work.echoed.add(given)
         if is_new and not update.is_replayed and not work.is_active:
-            work.begun_by = update.message.frame
+            work.begun_by = update.frame
             self.saw("lint.work.running-first", "agent")
 
     def _state(self, update: Update, work: _Work) -> None:
-        state, frame = update.fields.get("state"), update.message.frame
+        state, frame = update.fields.get("state"), update.frame
         if not isinstance(state, str):
             return
         work.last_state = frame
@@ -345,19 +340,19 @@ class States(Observer):
         self._ended(update, work)
 
     def _ended(self, update: Update, work: _Work) -> None:
-        frame, reason = update.message.frame, update.fields.get("stopReason")
+        frame, reason = update.frame, update.fields.get("stopReason")
         work.begun_by = None
         work.receipts = {given: (exchange, True) for given, (exchange, _) in work.receipts.items()}
         cancelled, work.cancelled = work.cancelled, None
-        wrong = None if isinstance(reason, str) else "the session became idle without a stop reason"
-        self.judge("lint.work.stop-reason-told", wrong, frame)
+        verdict = isinstance(reason, str) or "the session became idle without a stop reason"
+        self.judge("lint.work.stop-reason-told", verdict, frame)
         if not isinstance(reason, str):
             return
-        odd = f"the stop reason is {reason[:60]!r}" if is_odd_reason(reason, "error") else None
-        self.judge("lint.prompt.stop-reason", odd, frame)
+        verdict = not is_odd_reason(reason, "error") or f"the stop reason is {reason[:60]!r}"
+        self.judge("lint.prompt.stop-reason", verdict, frame)
         if reason == "error":
             has_error = isinstance(update.fields.get("error"), dict)
-            self.judge("lint.work.error-told", None if has_error else "stopReason error has no error", frame)
+            self.judge("lint.work.error-told", has_error or "stopReason error has no error", frame)
         if cancelled is not None and not (reason != "cancelled" and frame.time - cancelled.time < RACE):
             late = f"the cancelled work ended with {reason!r}"
-            self.judge("lint.work.cancelled-told", None if reason == "cancelled" else late, cancelled, frame)
+            self.judge("lint.work.cancelled-told", reason == "cancelled" or late, cancelled, frame)
