@@ -78,7 +78,6 @@ def report_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _revision(word: str) -> str:
-    from accord import ConfigurationError
     from accord_check.checks import checks_of
 
     try:
@@ -110,9 +109,9 @@ def give_report(report: Report, options: argparse.Namespace) -> int:
 
         try:
             apply_expectations(read_expectations(options.expect), report)
-        except ExpectationError as error:
+        except ExpectationError:
             _remove_trace(options, report)
-            raise WrongUsage(str(error)) from error
+            raise
     if report.verdict == "conformant" and not report.findings:
         _remove_trace(options, report)
     _print(report, options)
@@ -229,11 +228,8 @@ def _agent_settings(options: argparse.Namespace, agent: command.ChosenAgent) -> 
     from accord_check.agent.settings import DEMO, FIXTURE, Prompts, Settings, read_prompts
 
     is_demo = agent.is_demo or agent.words[-2:] == ["accord", "demo"]
-    try:
-        usual = FIXTURE if options.profile == "fixture" else DEMO if is_demo else Prompts()
-        prompts = read_prompts(options.prompts) if options.prompts else usual
-    except ConfigurationError as error:
-        raise WrongUsage(str(error)) from error
+    usual = FIXTURE if options.profile == "fixture" else DEMO if is_demo else Prompts()
+    prompts = read_prompts(options.prompts) if options.prompts else usual
     limits = {} if options.timeout is None else {"answer_within": options.timeout, "turn_within": 4 * options.timeout}
     return Settings(
         profile=options.profile,

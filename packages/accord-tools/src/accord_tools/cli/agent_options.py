@@ -258,13 +258,10 @@ def protocol_versions(options: argparse.Namespace) -> tuple[int, ...]:
 
 
 def known_agents() -> KnownAgents:
-    """The agents that are known in this folder; an invalid file is wrong usage."""
+    """The agents that are known in this folder."""
     from accord_tools.configuration.resolve_agent import KnownAgents
 
-    try:
-        return KnownAgents.of()
-    except ConfigurationError as error:
-        raise WrongUsage(str(error)) from error
+    return KnownAgents.of()
 
 
 ABOUT_AGENT = """\
@@ -403,16 +400,9 @@ def settings_of(options: argparse.Namespace) -> AgentSettings | None:
     from accord_tools.configuration.trust import NotTrusted
     from accord_tools.registry import NotInstalled
 
-    try:
-        settings = _resolved_after(
-            options,
-            {
-                NotTrusted: ask_for_trust,
-                NotInstalled: lambda error: ask_to_install(options, error),
-            },
-        )
-    except ConfigurationError as error:
-        raise WrongUsage(str(error)) from error
+    settings = _resolved_after(
+        options, {NotTrusted: ask_for_trust, NotInstalled: lambda error: ask_to_install(options, error)}
+    )
     if settings is not None and (file := python_file(settings)) is not None and not file.is_file():
         raise WrongUsage(f"file not found: {file}")
     return None if settings is None else with_environment(options, settings)

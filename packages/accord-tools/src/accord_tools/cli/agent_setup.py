@@ -12,7 +12,7 @@ import time
 from typing import TYPE_CHECKING
 
 from accord.printable import label
-from accord_tools.cli.console import has_user, print_error, streams, width
+from accord_tools.cli.console import has_user, print_error, streams, user_agrees, width
 from accord_tools.presentation.quantities import size_in_words
 from accord_tools.presentation.spinner import spinner_line
 from accord_tools.registry import Progress
@@ -40,8 +40,7 @@ def ask_for_trust(error: NotTrusted) -> None:
     if not has_user():
         raise error
     print_error("\n".join([f"This project's file {error.file.path} names agents:", *described_file(error.file)]))
-    print_error("They can run any program as you. Trust this file as long as it does not change? [y/N]")
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+    if not user_agrees("They can run any program as you. Trust this file as long as it does not change?"):
         raise error
     trust(error.file)
 
@@ -53,8 +52,7 @@ def ask_for_folder(error: FolderNotTrusted) -> None:
     if not has_user():
         raise error
     root = label(str(error.repository.root), COLUMNS)
-    print_error(f"Git has to run in {root}. Trust this folder? [y/N]")
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+    if not user_agrees(f"Git has to run in {root}. Trust this folder?"):
         raise error
     trust_folder(error.repository)
 
@@ -102,8 +100,7 @@ def confirmed(entry: RegistryEntry, index: AgentIndex, options: InstallOptions, 
     if not has_user():
         return False
     print_error("It is a program of its publisher, and runs as you. The registry's list is not signed.")
-    print_error(f"Install {label(wanted.name, 60)} {label(wanted.version, 40)}? [y/N]")
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    return user_agrees(f"Install {label(wanted.name, 60)} {label(wanted.version, 40)}?")
 
 
 def described_entry(entry: RegistryEntry, choice: Distribution, registry: str) -> list[str]:

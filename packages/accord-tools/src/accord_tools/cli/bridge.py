@@ -8,7 +8,6 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
-from accord import ConfigurationError
 from accord.installation import scheme_of
 from accord.program import on_signals
 from accord_tools.cli.agent_options import remote_arguments, remote_options
@@ -64,8 +63,6 @@ def _settings(given: str) -> AgentSettings:
         settings = resolve(given)
     except UnknownAgent:
         raise WrongUsage(f"{given} is neither a URL nor the name of an agent") from None
-    except ConfigurationError as error:
-        raise WrongUsage(str(error)) from error
     if settings.url is None:
         raise WrongUsage(f"{given} is a command, which an editor can start itself; a bridge is for an agent with a URL")
     return settings

@@ -17,7 +17,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
-from accord import ConfigurationError
 from accord.mistakes import ForgottenAwaits
 from accord_tools.cli.agent_options import (
     ChosenAgent,
@@ -35,10 +34,9 @@ from accord_tools.cli.session_options import (
     absolute,
     budget_arguments,
     budget_of,
-    chosen_session,
+    open_session,
     prepare_session,
     read_mcp_file,
-    remember_session,
     session_arguments,
     stopped_by,
 )
@@ -47,7 +45,7 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
 
-    from accord import RemoteAgent, RemoteSession
+    from accord import RemoteSession
     from accord_tools.cli.display import Display
     from accord_tools.cli.run_turn import Interrupts
     from accord_tools.pictures.terminal_graphics import Graphics
@@ -69,46 +67,21 @@ def converse(options: argparse.Namespace) -> int:
 
 
 async def _converse(options: argparse.Namespace) -> int:
-    import asyncio
-
     from accord import connect
-    from accord_tools.cli.console import streams
-    from accord_tools.cli.display import Display
-    from accord_tools.cli.output import Output
+    from accord_tools.cli.display import dialogue_view
     from accord_tools.cli.run_turn import interrupts
 
     with interrupts() as control:
-        output = Output(os.dup(1), os.dup(2))
-        view = Display(output, streams(), absolute(options.cwd), shows_work=True)
-        try:
+        async with dialogue_view(absolute(options.cwd)) as view:
             with run_client(options, view) as lent:
                 agent = chosen_agent(options)
                 spoken = protocol_versions(options)
                 where = agent.target(ForgottenAwaits(print_error))
                 async with connect(where, lent.client, unstable=True, versions=spoken) as remote:
                     await log_in(options, remote)
-                    session = await _opened(options, remote)
+                    servers = read_mcp_file(options.mcp, options.cwd) if options.mcp else ()
+                    session = await open_session(options, remote, servers)
                     return await _dialogue(options, session, view, control)
-        finally:
-            view.stop()
-            with suppress(TimeoutError):
-                await asyncio.wait_for(output.flush(), 1.0)
-
-
-async def _opened(options: argparse.Namespace, remote: RemoteAgent) -> RemoteSession:
-    servers = read_mcp_file(options.mcp, options.cwd) if options.mcp else ()
-    session_id = await chosen_session(options, remote)
-    if session_id is None:
-        session = await remote.new_session(options.cwd, mcp_servers=servers)
-    else:
-        reopen = remote.resume if remote.capabilities.sessions.resume else remote.load
-        session = await reopen(session_id, options.cwd, mcp_servers=servers)
-    remember_session(options, session)
-    if options.mode is not None:
-        await session.set_mode(options.mode)
-    if options.model is not None:
-        await session.set_model(options.model)
-    return session
 
 
 async def _dialogue(options: argparse.Namespace, session: RemoteSession, view: Display, control: Interrupts) -> int:
@@ -382,10 +355,7 @@ def _options(options: argparse.Namespace, worktrees: list[Worktree]) -> ChatOpti
     from accord_tools.tui.chat_settings import ChatOptions, read_settings
     from accord_tools.tui.connection import ConnectionOptions
 
-    try:
-        settings = read_settings()
-    except ConfigurationError as error:
-        raise WrongUsage(str(error)) from error
+    settings = read_settings()
     budget = settings.budget(max_cost=options.max_cost, max_turns=options.max_turns, max_time=options.max_time)
     graphics, typed = _graphics(settings.images)
     connection = ConnectionOptions(

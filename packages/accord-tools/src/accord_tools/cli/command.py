@@ -22,8 +22,8 @@ A plug-in is a `Command` that the distribution names in its entry points. `accor
     COMMAND = Command("Ask an agent about the weather.", arguments, run)
 
 An `AccordError` that `run` raises becomes one line on standard error. Its exit code is that of the table in the guide:
-2 for `WrongUsage`, 3 for `accord.Timeout`, 5 for `OutputLost`, otherwise 1. Any other exception is a bug of the
-command, and prints a traceback.
+2 for `WrongUsage` and for a file that is wrong (`accord.ConfigurationError`), 3 for `accord.Timeout`, 5 for
+`OutputLost`, otherwise 1. Any other exception is a bug of the command, and prints a traceback.
 
 Completion follows from the parser: it completes options, choices, the agents' names for the metavar `AGENT`, and files
 for the metavar `FILE`.
@@ -31,7 +31,6 @@ for the metavar `FILE`.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
@@ -43,7 +42,7 @@ from accord_tools.cli.agent_options import (
     protocol_versions,
 )
 from accord_tools.cli.command_table import Command, add_commands
-from accord_tools.cli.console import print_error, print_line, print_table, streams, width, write_out
+from accord_tools.cli.console import print_error, print_json, print_line, print_table, streams, width, write_out
 from accord_tools.cli.exit_codes import ENDED_WELL, FAILED, WRONG_USAGE, OutputLost, WrongUsage
 from accord_tools.presentation.appearance import Style
 
@@ -91,11 +90,6 @@ def paint(style: Style, text: str) -> str:
 def terminal_width() -> int | None:
     """The columns of the terminal that standard output is; None if it is a pipe or a file."""
     return width(1) if streams().answer.is_terminal else None
-
-
-def print_json(value: Any) -> None:
-    """Print a value as JSON, for the option `--json`."""
-    print_line(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def print_progress(text: str) -> None:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
 from accord import __version__
 from accord.installation import COMMANDS as GROUP, PluginError, describe, load_plugin, missing_package, plugins
 from accord.mistakes import meant, nearest
-from accord_tools.cli.console import for_terminal, print_error, print_line, reflowed, wrapped, write_out
+from accord_tools.cli.console import for_terminal, print_error, print_json, reflowed, wrapped, write_out
 from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage, one_line
 
 if TYPE_CHECKING:
@@ -40,17 +40,18 @@ class Command(NamedTuple):
     """Runs the command with the options that were given, and returns its exit code."""
 
     @classmethod
-    def of_module(cls, module: str, summary: str) -> Command:
-        """The command whose functions `arguments` and `run` are in this module.
+    def of_module(cls, module: str, summary: str, name: str = "") -> Command:
+        """The command whose functions `arguments` and `run`, or `NAME_arguments` and `run_NAME`, are in this module.
 
         The module is imported when the command is used: `accord --help` needs only the summary.
         """
+        adds, runs = (f"{name}_arguments", f"run_{name}") if name else ("arguments", "run")
 
         def arguments(parser: argparse.ArgumentParser) -> None:
-            importlib.import_module(module).arguments(parser)
+            getattr(importlib.import_module(module), adds)(parser)
 
         def run(options: argparse.Namespace) -> int:
-            code: int = importlib.import_module(module).run(options)
+            code: int = getattr(importlib.import_module(module), runs)(options)
             return code
 
         return cls(summary, arguments, run)
@@ -264,11 +265,10 @@ def _schema_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _print_schema(options: argparse.Namespace) -> int:
-    import json
 
     from accord.schema.describe import json_schema
 
-    print_line(json.dumps(json_schema(options.version, unstable=options.unstable), indent=2, ensure_ascii=False))
+    print_json(json_schema(options.version, unstable=options.unstable))
     return 0
 
 

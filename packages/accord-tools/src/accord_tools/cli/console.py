@@ -11,7 +11,7 @@ import stat
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from accord.printable import columns, label, printable
 from accord.redaction import mask_urls
@@ -30,6 +30,13 @@ def print_line(text: str) -> None:
     write_out((printable(text) if is_terminal else text) + "\n")
 
 
+def print_json(value: Any) -> None:
+    """Print a value as JSON, for the option `--json`."""
+    import json  # help needs none of it
+
+    print_line(json.dumps(value, indent=2, ensure_ascii=False))
+
+
 def write_out(text: str = "") -> None:
     """Write this to standard output unchanged, and flush it while an error can still be reported."""
     if sys.stdout is not None:  # it is None where the program that started us has closed it
@@ -43,6 +50,12 @@ def _write(text: str, stream: TextIO) -> None:
         stream.flush()
     except OSError as error:
         raise output_error(error) from error
+
+
+def user_agrees(question: str) -> bool:
+    """Ask the user at the terminal. Only a yes counts."""
+    print_error(f"{question} [y/N]")
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def print_error(text: str) -> None:

@@ -40,9 +40,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from accord import run as run_loop
-    from accord_tools.cli.dev_loop import ProgramFiles, run_program
+    from accord_tools.cli.dev_loop import run_program
+    from accord_tools.cli.watched_files import WatchedFiles
 
-    files = ProgramFiles.of(options.file)
+    files = WatchedFiles.of(options.file)
     check_folder(options)
     policy_of(options)
     if options.client and options.prompt is not None:

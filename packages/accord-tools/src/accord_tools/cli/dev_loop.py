@@ -18,27 +18,24 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from accord import AccordError, CommandTarget, ConnectionClosed, connect
-from accord.agent_file import split
 from accord.installation import own_command
 from accord.printable import label, printable
 from accord.program import STORE
 from accord.trace import read
 from accord_tools.cli.agent_options import protocol_versions
 from accord_tools.cli.chat import LEAVING, PromptReader
-from accord_tools.cli.console import streams
 from accord_tools.cli.dev_program import Mistake
-from accord_tools.cli.display import Display
-from accord_tools.cli.exit_codes import ENDED_WELL, FAILED, INTERRUPTED, WrongUsage
-from accord_tools.cli.output import Output
+from accord_tools.cli.display import Display, dialogue_view
+from accord_tools.cli.exit_codes import ENDED_WELL, FAILED, INTERRUPTED
 from accord_tools.cli.permission_options import run_client
 from accord_tools.cli.run_turn import Interrupts, interrupts
 from accord_tools.cli.session_options import absolute
+from accord_tools.cli.watched_files import WatchedFiles
 from accord_tools.presentation.work_lines import line_of
 
 if TYPE_CHECKING:
@@ -46,90 +43,20 @@ if TYPE_CHECKING:
     from accord_check import Finding, Judge
 
 
-async def run_program(options: argparse.Namespace, files: ProgramFiles) -> int:
+async def run_program(options: argparse.Namespace, files: WatchedFiles) -> int:
     """Run the program until the author ends the command; returns the exit code."""
     with interrupts() as control, TemporaryDirectory(prefix="accord-dev-") as folder:
-        output = Output(os.dup(1), os.dup(2))
-        view = Display(output, streams(), absolute(options.cwd), shows_work=True)
-        try:
-            if options.client:
-                return await ClientProgram(options, files, view, Path(folder)).play()
-            with run_client(options, view) as lent:
-                return await AgentProgram(options, files, view, control, lent.client, Path(folder)).play()
-        except asyncio.CancelledError:
-            if control.count:
+        async with dialogue_view(absolute(options.cwd)) as view:
+            try:
+                if options.client:
+                    return await ClientProgram(options, files, view, Path(folder)).play()
+                with run_client(options, view) as lent:
+                    return await AgentProgram(options, files, view, control, lent.client, Path(folder)).play()
+            except asyncio.CancelledError:
+                if not control.count:
+                    raise
                 view.note("accord dev has ended.")
                 return INTERRUPTED
-            raise
-        finally:
-            view.stop()
-            with suppress(TimeoutError):
-                await asyncio.wait_for(output.flush(), 1.0)
-
-
-# The files of the program
-
-
-EVERY = 0.3
-"""Seconds between two looks at the files."""
-MOST_FOLDERS = 500
-_SKIPPED = ("__pycache__", "node_modules", "site-packages")
-
-
-class ProgramFiles:
-    """The Python files of a program: those in its folder, and below it."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._seen = self._times()
-
-    @classmethod
-    def of(cls, written: str) -> ProgramFiles:
-        """The files of `FILE.py`, of a module, or of either with a name; raises WrongUsage if it does not exist."""
-        place, _ = split(written)
-        if (file := Path(place)).is_file():
-            return cls(file.absolute().parent)
-        if not place.endswith(".py") and all(map(str.isidentifier, place.split("."))):
-            parts = place.split(".")
-            for folder in (Path.cwd(), *map(Path, sys.path)):
-                module = folder.joinpath(*parts)
-                if module.with_suffix(".py").is_file() or module.is_dir():
-                    return cls(folder / parts[0] if len(parts) > 1 or module.is_dir() else folder)
-            raise WrongUsage(f"no module {place}: neither this folder nor Python's path has it")
-        raise WrongUsage(f"file not found: {place}")
-
-    def take_changes(self) -> list[str]:
-        """The names of the files that were changed, added or removed since the last call."""
-        before, self._seen = self._seen, self._times()
-        return sorted({Path(path).name for path, _ in before.items() ^ self._seen.items()})
-
-    @property
-    def have_changed(self) -> bool:
-        """Whether a file differs from the last call of `take_changes`."""
-        return self._times() != self._seen
-
-    async def change(self) -> None:
-        """Wait until the files have changed."""
-        while not self.have_changed:  # noqa: ASYNC110
-            await asyncio.sleep(EVERY)
-
-    def _times(self) -> dict[str, tuple[int, int]]:
-        found: dict[str, tuple[int, int]] = {}
-        folders = [str(self._folder)]
-        for folder in folders:
-            with suppress(OSError), os.scandir(folder) as entries:
-                for entry in entries:
-                    if entry.name.endswith(".py") and entry.is_file():
-                        status = entry.stat()
-                        found[entry.path] = (status.st_mtime_ns, status.st_size)
-                    elif entry.is_dir(follow_symlinks=False) and _is_searched(entry) and len(folders) < MOST_FOLDERS:
-                        folders.append(entry.path)
-        return found
-
-
-def _is_searched(folder: os.DirEntry[str]) -> bool:
-    is_environment = os.path.exists(os.path.join(folder.path, "pyvenv.cfg"))  # noqa: PTH110, PTH118
-    return not folder.name.startswith(".") and folder.name not in _SKIPPED and not is_environment
 
 
 # What is wrong with the program
@@ -235,7 +162,7 @@ class AgentProgram:
     def __init__(
         self,
         options: argparse.Namespace,
-        files: ProgramFiles,
+        files: WatchedFiles,
         view: Display,
         control: Interrupts,
         client: Client,
@@ -258,7 +185,9 @@ class AgentProgram:
     async def play(self) -> int:
         """Run the agent until the end of input; returns the exit code."""
         while await self._run():
-            self._view.note(f"{', '.join(self._files.take_changes()) or self._options.file}: loaded again")
+            self._view.note(
+                f"{', '.join(map(os.path.basename, self._files.take_changes())) or self._options.file}: loaded again"
+            )
         is_wrong = self._is_script and (self._has_failed or self._mistakes.total)
         return FAILED if is_wrong else ENDED_WELL
 
@@ -397,6 +326,11 @@ class AgentProgram:
             self._view.mark_prompt()
 
 
+def _changed(files: WatchedFiles) -> str:
+    """The names of the files that have changed."""
+    return ", ".join(dict.fromkeys(map(os.path.basename, files.take_changes())))
+
+
 def _in_words(error: AccordError) -> str:
     """An error without what the process wrote to standard error, which was shown as it came."""
     if isinstance(error, ConnectionClosed):
@@ -424,7 +358,7 @@ def _nothing() -> None: ...
 class ClientProgram:
     """Runs a client with the demo agent as its agent, again after each change."""
 
-    def __init__(self, options: argparse.Namespace, files: ProgramFiles, view: Display, folder: Path) -> None:
+    def __init__(self, options: argparse.Namespace, files: WatchedFiles, view: Display, folder: Path) -> None:
         self._options = options
         self._files = files
         self._view = view
@@ -443,7 +377,7 @@ class ClientProgram:
                 return FAILED if code or self._mistakes.total else ENDED_WELL
             self._view.note("Waiting for a change of the files. Ctrl-C ends.")
             await self._files.change()
-            self._view.note(f"{', '.join(self._files.take_changes())}: running again")
+            self._view.note(f"{_changed(self._files)}: running again")
 
     async def _run(self) -> int:
         """Run the client to its end, or until its files change."""

@@ -13,17 +13,19 @@ terminal's memory gets the placeholder.
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 import sys
 from collections.abc import AsyncGenerator, Callable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Literal
 
 from accord import updates, v1
 from accord.printable import Printable, label, printable
 from accord.session.placeholders import from_base64, placeholder, png_size
 from accord.session.values import whole_part
-from accord_tools.cli.console import CommandStreams, for_people, width
+from accord_tools.cli.console import CommandStreams, for_people, streams, width
 from accord_tools.cli.output import Output
 from accord_tools.cli.view import Opened, View
 from accord_tools.pictures.protocols import Cell, fitted, iterm2, kitty
@@ -52,6 +54,19 @@ def drawn(image: v1.ImageContent, protocol: Pictures, columns: int) -> str | Non
         return None
     wide, high = fitted(size, columns, ROWS, CELL)
     return kitty(data, wide, high) if protocol == "kitty" else iterm2(data, wide, high)
+
+
+@asynccontextmanager
+async def dialogue_view(folder: str) -> AsyncGenerator[Display]:
+    """Show the turns of a dialogue, with their work, on the standard streams, which get a moment at the end."""
+    output = Output(os.dup(1), os.dup(2))
+    view = Display(output, streams(), folder, shows_work=True)
+    try:
+        yield view
+    finally:
+        view.stop()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(output.flush(), 1.0)
 
 
 Block = Literal["answer", "thought", "work", "note"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
 import re
@@ -31,7 +30,7 @@ from accord.installation import (
 )
 from accord.paths import state_folder
 from accord.transports.launch import program_file
-from accord_tools.cli.console import print_line, print_table
+from accord_tools.cli.console import print_json, print_line, print_table
 from accord_tools.cli.exit_codes import ENDED_WELL, FAILED
 
 if TYPE_CHECKING:
@@ -87,7 +86,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     found = [*_installation(), *_extras(), *_plugins(), *_tools(), _terminal(), _state(), *_configuration()]
     if options.json:
-        print_line(json.dumps([asdict(finding) for finding in found], indent=2, ensure_ascii=False))
+        print_json([asdict(finding) for finding in found])
     else:
         print_table(("STATE", "WHAT", "DETAIL"), [(it.state, it.what, it.detail) for it in found])
         if broken := [it for it in found if it.state == "broken"]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import shlex
 import sys
 
-from accord import AccordError, PeerError, Timeout
+from accord import AccordError, ConfigurationError, PeerError, Timeout
 from accord.errors import last_lines
+from accord.installation import PluginError
 from accord.printable import label
 from accord.redaction import mask_urls
 
@@ -31,7 +32,8 @@ class OutputLost(AccordError):
 def exit_code(error: AccordError) -> int:
     if isinstance(error, OutputLost):
         return UNWRITABLE
-    if isinstance(error, WrongUsage):
+    # A plug-in that is broken is no mistake of the command line.
+    if isinstance(error, WrongUsage | ConfigurationError) and not isinstance(error, PluginError):
         return WRONG_USAGE
     return TIMED_OUT if isinstance(error, Timeout) else FAILED
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accord.mistakes import meant, nearest
-from accord_tools.cli.console import print_error, print_line, print_table
+from accord_tools.cli.console import print_error, print_json, print_line, print_table
 from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage
 from accord_tools.cli.serve_options import operator_arguments, operator_settings
 
@@ -82,9 +82,7 @@ def run(options: argparse.Namespace) -> int:
         return ENDED_WELL
     hosts = asyncio.run(listed_hosts(where, options.schema))
     if options.json:
-        import json
-
-        print_line(json.dumps([_plain(host) for host in hosts], indent=2, ensure_ascii=False))
+        print_json([_plain(host) for host in hosts])
         return ENDED_WELL
     if not hosts:
         print_line("No hosts. Start one with: accord serve --hosts ...")
@@ -167,10 +165,8 @@ def _print(told: dict[str, Any], options: argparse.Namespace, text: str) -> None
 
 def _print_sessions(found: list[tuple[HostRow, OpenSession]], options: argparse.Namespace) -> None:
     if options.json:
-        import json
-
         objects = [{"host": host.id, **session._asdict()} for host, session in found]
-        print_line(json.dumps(objects, indent=2, ensure_ascii=False))
+        print_json(objects)
     elif not found:
         print_line("No open sessions.")
     else:

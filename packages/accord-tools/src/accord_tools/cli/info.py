@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from accord import AccordError
 from accord.redaction import mask_urls
 from accord_tools.cli.agent_options import ChosenAgent, agent_arguments, chosen_agent, protocol_versions
-from accord_tools.cli.console import print_line, print_table
+from accord_tools.cli.console import print_json, print_table
 from accord_tools.cli.exit_codes import ENDED_WELL, one_line
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
 
     about = run_loop(_learned(options, chosen_agent(options)))
     if options.json:
-        print_line(json.dumps(about, indent=2, ensure_ascii=False))
+        print_json(about)
     else:
         print_table(("WHAT", "VALUE"), _named_once(_rows(about)))
     return ENDED_WELL

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from accord.printable import label
 from accord_tools.cli.agent_options import agent_arguments, chosen_agent
-from accord_tools.cli.console import print_line
+from accord_tools.cli.console import print_json, print_line
 from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage
 from accord_tools.cli.permission_options import permission_arguments, policy_of
 
@@ -63,10 +63,8 @@ def run(options: argparse.Namespace) -> int:
     if options.revoke:
         return _revoke(options.revoke, rules, answers)
     if options.json:
-        import json
-
         rows = [{"id": it.id, "rule": it.text, "about": it.about, "source": it.source} for it in rules]
-        print_line(json.dumps(rows, indent=2, ensure_ascii=False))
+        print_json(rows)
         return ENDED_WELL
     source = ""
     if rules[0].id:

@@ -23,10 +23,10 @@ from accord.printable import label, printable
 from accord.program import on_signals
 from accord_tools.cli.agent_options import chosen_agent, protocol_versions
 from accord_tools.cli.console import print_error
-from accord_tools.cli.exit_codes import ENDED_WELL, INTERRUPTED, REFUSED, STOPPED, WrongUsage, exit_code, one_line
+from accord_tools.cli.exit_codes import ENDED_WELL, INTERRUPTED, REFUSED, STOPPED, exit_code, one_line
 from accord_tools.cli.login import log_in
 from accord_tools.cli.permission_options import run_client, supported_servers
-from accord_tools.cli.session_options import budget_of, chosen_session, remember_session, stopped_by
+from accord_tools.cli.session_options import budget_of, open_session, stopped_by
 from accord_tools.cli.trace_options import recorded_trace
 from accord_tools.cli.view import Opened
 from accord_tools.presentation.styled_text import Paragraph
@@ -290,32 +290,8 @@ class TurnRunner:
     # The session
 
     async def _open(self, remote: RemoteAgent) -> RemoteSession:
-        session = await self._session(remote)
-        remember_session(self._options, session)
-        await self._settings(session)
-        return session
-
-    async def _session(self, remote: RemoteAgent) -> RemoteSession:
-        options = self._options
-        servers = supported_servers(options.servers, remote, self._view.note)
-        session_id = await chosen_session(options, remote)
-        if session_id is None:
-            return await remote.new_session(options.cwd, mcp_servers=servers)
-        resumes = remote.capabilities.sessions.resume and not options.replay
-        reopen = remote.resume if resumes else remote.load
-        return await reopen(session_id, options.cwd, mcp_servers=servers)
-
-    async def _settings(self, session: RemoteSession) -> None:
-        if (mode := self._options.mode) is not None:
-            with _as_given(f"--mode {mode}"):
-                await session.set_mode(mode)
-        if (model := self._options.model) is not None:
-            with _as_given(f"--model {model}"):
-                await session.set_model(model)
-        for setting in self._options.settings:
-            key, _, value = setting.partition("=")
-            with _as_given(f"--set {setting}"):
-                await session.set_config(key, _value(session, key, value))
+        servers = supported_servers(self._options.servers, remote, self._view.note)
+        return await open_session(self._options, remote, servers, replay=self._options.replay)
 
     # The prompt
 
@@ -379,24 +355,3 @@ class TurnRunner:
         with suppress(AccordError):  # which the turn itself reports
             await reply
         session.close_questions()
-
-
-@contextmanager
-def _as_given(option: str) -> Generator[None]:
-    """Report a value that the agent does not offer as wrong usage of this option."""
-    try:
-        yield
-    except ValueError as error:
-        raise WrongUsage(f"{option}: {error}") from None
-
-
-def _value(session: RemoteSession, key: str, text: str) -> str | bool:
-    """A text of the command line as a value of this option."""
-    from accord import updates
-
-    if isinstance(session.state.option(key), updates.SessionConfigBoolean) and text in _BOOLEANS:
-        return _BOOLEANS[text]
-    return text
-
-
-_BOOLEANS = {"true": True, "false": False}

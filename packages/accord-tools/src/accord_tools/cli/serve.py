@@ -283,13 +283,14 @@ def _measured(
 
 async def _reloading(hosted: Host, folder: Path, serving: Callable[[Host], Coroutine[Any, Any, None]]) -> None:
     """Serve, and end the connections whenever a file below this folder changes."""
-    from accord_tools.cli.host_wrappers import ReloadingHost, end_on_change, snapshot
+    from accord_tools.cli.host_wrappers import ReloadingHost, end_on_change
+    from accord_tools.cli.watched_files import WatchedFiles
 
     def tell(file: str, ended: int) -> None:
         print_error(f"accord serve: {file} has changed; connections ended: {ended}")
 
     host = ReloadingHost(hosted)
-    watching = asyncio.create_task(end_on_change(host, folder, snapshot(folder), tell), name="accord reload")
+    watching = asyncio.create_task(end_on_change(host, WatchedFiles(folder), tell), name="accord reload")
     try:
         await serving(host)
     finally:

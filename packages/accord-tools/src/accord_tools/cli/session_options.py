@@ -5,15 +5,14 @@
     session_arguments(parser)               the options
     prepare_session(options)                before the event loop: chooses the agent, and takes over its settings
     await log_in(options, remote, within)   before the session, in `login.py`
-    await chosen_session(options, remote)   the session to open again, or None for a new one
-    remember_session(options, session)      remembers it for --continue
+    await open_session(options, remote, servers)   the session, new or opened again, as the options set it up
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -215,7 +214,50 @@ def prepare_session(options: argparse.Namespace) -> None:
     options.settings = [f"{key}={value}" for key, value in ours.items() if key not in given] + options.settings
 
 
-async def chosen_session(options: argparse.Namespace, remote: RemoteAgent) -> str | None:
+async def open_session(
+    options: argparse.Namespace, remote: RemoteAgent, servers: Sequence[v1.McpServer], *, replay: bool = False
+) -> RemoteSession:
+    """Open the session that the options mean, with its past if `replay`, remember it, and set what they set."""
+    from accord_tools.configuration import last_sessions
+
+    session_id = await _chosen_session(options, remote)
+    if session_id is None:
+        session = await remote.new_session(options.cwd, mcp_servers=servers)
+    else:
+        reopen = remote.resume if remote.capabilities.sessions.resume and not replay else remote.load
+        session = await reopen(session_id, options.cwd, mcp_servers=servers)
+    last_sessions.remember(_program(options), session.cwd, session.id)
+    if (mode := options.mode) is not None:
+        with _as_given(f"--mode {mode}"):
+            await session.set_mode(mode)
+    if (model := options.model) is not None:
+        with _as_given(f"--model {model}"):
+            await session.set_model(model)
+    for setting in options.settings:
+        key, _, value = setting.partition("=")
+        with _as_given(f"--set {setting}"):
+            await session.set_config(key, _value(session, key, value))
+    return session
+
+
+@contextmanager
+def _as_given(option: str) -> Generator[None]:
+    """Report a value that the agent does not offer as wrong usage of this option."""
+    try:
+        yield
+    except ValueError as error:
+        raise WrongUsage(f"{option}: {error}") from None
+
+
+def _value(session: RemoteSession, key: str, text: str) -> str | bool:
+    """A text of the command line as a value of this option."""
+    from accord import updates
+
+    is_boolean = isinstance(session.state.option(key), updates.SessionConfigBoolean)
+    return {"true": True, "false": False}.get(text, text) if is_boolean else text
+
+
+async def _chosen_session(options: argparse.Namespace, remote: RemoteAgent) -> str | None:
     """The session that `--session` or `--continue` means; None for a new one."""
     if options.continues:
         return await latest_session(remote, _program(options), absolute(options.cwd))
@@ -224,13 +266,6 @@ async def chosen_session(options: argparse.Namespace, remote: RemoteAgent) -> st
         given: str = options.session  # the agent may know a session that it does not list
         return given if found is None else found.id
     return None
-
-
-def remember_session(options: argparse.Namespace, session: RemoteSession) -> None:
-    """Remember the session for `--continue`."""
-    from accord_tools.configuration import last_sessions
-
-    last_sessions.remember(_program(options), session.cwd, session.id)
 
 
 def _program(options: argparse.Namespace) -> str:

@@ -14,7 +14,7 @@ from accord import AccordError, DecodeError
 from accord.printable import label
 from accord_tools.cli.agent_options import agent_arguments, chosen_agent, protocol_versions
 from accord_tools.cli.command_table import Command, add_commands
-from accord_tools.cli.console import print_error, print_line, print_table
+from accord_tools.cli.console import print_error, print_json, print_line, print_table, user_agrees
 from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage
 from accord_tools.cli.session_options import absolute, find_session, login_argument
 from accord_tools.presentation.quantities import minute_of
@@ -108,7 +108,7 @@ async def _list(options: argparse.Namespace, remote: RemoteAgent, program: str) 
     known = await known_sessions(remote, program, folder)
     if options.json:
         rows = [{"sessionId": it.id, "updatedAt": it.updated, "title": it.title, "cwd": it.folder} for it in known]
-        print_line(json.dumps(rows, indent=2, ensure_ascii=False))
+        print_json(rows)
     elif not known:
         where = "" if folder is None else f" of {folder}; --all lists those of all folders"
         print_line(f"{label(remote.name, COLUMNS)} has no session{where}")
@@ -280,8 +280,7 @@ async def _delete(options: argparse.Namespace, remote: RemoteAgent, program: str
 def _may_delete(found: list[str]) -> bool:
     if sys.stdin is None or not sys.stdin.isatty():
         raise WrongUsage("deleting cannot be undone: confirm with --yes where no terminal can ask")
-    print_error(f"Delete for good: {', '.join(label(it, COLUMNS) for it in found)}? [y/N]")
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    return user_agrees(f"Delete for good: {', '.join(label(it, COLUMNS) for it in found)}?")
 
 
 COMMANDS = {

@@ -17,7 +17,7 @@ from accord import AccordError
 from accord_tools.cli import trace_rows
 from accord_tools.cli.agent_options import ABOUT_RECORDED, agent_arguments, local_command
 from accord_tools.cli.command_table import Command, add_commands
-from accord_tools.cli.console import output_error, print_error, print_line, print_table
+from accord_tools.cli.console import output_error, print_error, print_json, print_line, print_table
 from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage, one_line
 from accord_tools.cli.trace_options import TRACE_HELP, find_trace, readable_trace, size_option
 from accord_tools.presentation.quantities import counted, seconds_in_words, size_in_words
@@ -55,7 +55,7 @@ def stats(options: argparse.Namespace) -> int:
     with readable_trace(path):
         found = figures(entries(read(path)), read_header(path).role)
     if options.json:
-        print_line(json.dumps(_plain_figures(found), indent=2, ensure_ascii=False))
+        print_json(_plain_figures(found))
         return ENDED_WELL
     _print_figures(found)
     return ENDED_WELL
@@ -66,7 +66,7 @@ def list_traces(options: argparse.Namespace) -> int:
 
     kept = kept_traces()
     if options.json:
-        print_line(json.dumps([_plain_trace(trace) for trace in kept], indent=2, ensure_ascii=False))
+        print_json([_plain_trace(trace) for trace in kept])
     elif not kept:
         print_line("No trace is kept yet. Record one: accord trace -- COMMAND...")
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from accord_tools.cli.agents import installable_agents, named_agents, published_agents
+from accord_tools.cli.agents import named_agents
 from accord_tools.cli.command_table import Command, add_commands
 
 EPILOG = """\
@@ -56,65 +56,31 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """List the agents."""
-    return named_agents.list_agents(options)
+    return named_agents.run_list(options)
 
 
-def _no_arguments(_parser: argparse.ArgumentParser) -> None: ...
-
+_COMMANDS = (
+    ("list", "named", "List the agents, and whether their programs are found."),
+    ("add", "named", "Give an agent a name."),
+    ("remove", "named", "Remove an agent from its file, or an installed one."),
+    ("default", "named", "Print or set the default agent."),
+    ("trust", "named", "Trust the project's file as it is now."),
+    ("search", "installable", "Search the registry of agents."),
+    ("info", "installable", "Show what the registry says of an agent."),
+    ("install", "installable", "Install agents of the registry."),
+    ("update", "installable", "Install newer versions of installed agents."),
+    ("which", "installable", "Print the command that a name means."),
+    ("lock", "installable", "Write installed versions into the lock file."),
+    ("forget", "installable", "Forget the checksums of an agent."),
+    ("export", "named", "Print an agent as a setting of another client."),
+    ("import", "named", "Add the agents of another client's settings."),
+    ("check", "published", "For authors: check entries by the registry's rules."),
+    ("build", "published", "For authors: build a registry's files."),
+    ("verify", "published", "For authors: install an agent, ask it as the registry does, and check it."),
+    ("new", "published", "For authors: write an entry, an icon and a job."),
+)
 
 COMMANDS = {
-    "list": Command(
-        "List the agents, and whether their programs are found.", named_agents.list_arguments, named_agents.list_agents
-    ),
-    "add": Command("Give an agent a name.", named_agents.add_arguments, named_agents.add),
-    "remove": Command(
-        "Remove an agent from its file, or an installed one.", named_agents.name_arguments, named_agents.remove
-    ),
-    "default": Command("Print or set the default agent.", named_agents.default_arguments, named_agents.default),
-    "trust": Command("Trust the project's file as it is now.", _no_arguments, named_agents.trust),
-    "search": Command("Search the registry of agents.", installable_agents.search_arguments, installable_agents.search),
-    "info": Command(
-        "Show what the registry says of an agent.", installable_agents.info_arguments, installable_agents.info
-    ),
-    "install": Command(
-        "Install agents of the registry.", installable_agents.install_arguments, installable_agents.install
-    ),
-    "update": Command(
-        "Install newer versions of installed agents.", installable_agents.update_arguments, installable_agents.update
-    ),
-    "which": Command(
-        "Print the command that a name means.", installable_agents.which_arguments, installable_agents.which
-    ),
-    "lock": Command(
-        "Write installed versions into the lock file.", installable_agents.lock_arguments, installable_agents.lock
-    ),
-    "forget": Command(
-        "Forget the checksums of an agent.", installable_agents.forget_arguments, installable_agents.forget
-    ),
-    "export": Command(
-        "Print an agent as a setting of another client.",
-        named_agents.export_arguments,
-        named_agents.export,
-    ),
-    "import": Command(
-        "Add the agents of another client's settings.",
-        named_agents.import_arguments,
-        named_agents.import_agents,
-    ),
-    "check": Command(
-        "For authors: check entries by the registry's rules.",
-        published_agents.check_arguments,
-        published_agents.check,
-    ),
-    "build": Command(
-        "For authors: build a registry's files.", published_agents.build_arguments, published_agents.build
-    ),
-    "verify": Command(
-        "For authors: install an agent, ask it as the registry does, and check it.",
-        published_agents.verify_arguments,
-        published_agents.verify,
-    ),
-    "new": Command(
-        "For authors: write an entry, an icon and a job.", published_agents.new_arguments, published_agents.new
-    ),
+    name: Command.of_module(f"accord_tools.cli.agents.{kind}_agents", summary, name)
+    for name, kind, summary in _COMMANDS
 }

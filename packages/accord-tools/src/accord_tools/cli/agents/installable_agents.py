@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shlex
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accord import AccordError, ConfigurationError
+from accord import AccordError
 from accord.mistakes import meant
 from accord.printable import label
 from accord.redaction import mask_urls
 from accord_tools.cli.agent_setup import confirmed, described_entry, install_shown
-from accord_tools.cli.console import print_error, print_line, print_table
+from accord_tools.cli.console import print_error, print_json, print_line, print_table
 from accord_tools.cli.exit_codes import ENDED_WELL, FAILED, WrongUsage, one_line
 from accord_tools.presentation.quantities import size_in_words
 
@@ -43,10 +42,7 @@ def index_of(options: argparse.Namespace) -> AgentIndex:
 
     if options.offline and options.refresh:
         raise WrongUsage("--offline and --refresh exclude each other")
-    try:
-        index = load_index(offline=options.offline, fresh=0.0 if options.refresh else FRESH)
-    except ConfigurationError as error:
-        raise WrongUsage(str(error)) from error
+    index = load_index(offline=options.offline, fresh=0.0 if options.refresh else FRESH)
     for line in index.troubles:
         print_error(f"note: {label(mask_urls(line), 500)}")
     if not index.states:
@@ -78,7 +74,7 @@ def search_arguments(parser: argparse.ArgumentParser) -> None:
     index_arguments(parser)
 
 
-def search(options: argparse.Namespace) -> int:
+def run_search(options: argparse.Namespace) -> int:
     """List the agents of the registry that match."""
     from accord_tools.registry import RegistryError, installed_agents
     from accord_tools.registry.entry import PLATFORMS, Platform, here
@@ -96,7 +92,7 @@ def search(options: argparse.Namespace) -> int:
     found = [entry for entry in index if _matches(entry, options) and (not options.installed or entry.id in here_now)]
     found.sort(key=lambda entry: entry.id)
     if options.json:
-        print_line(json.dumps([plain(it, here_now.get(it.id), platform.key) for it in found], indent=2))
+        print_json([plain(it, here_now.get(it.id), platform.key) for it in found])
     elif not found:
         print_line("No agent matches.")
     else:
@@ -184,7 +180,7 @@ def info_arguments(parser: argparse.ArgumentParser) -> None:
     index_arguments(parser)
 
 
-def info(options: argparse.Namespace) -> int:
+def run_info(options: argparse.Namespace) -> int:
     """Show everything about one agent of the registry."""
     from accord_tools.registry import installed_agents
     from accord_tools.registry.entry import here
@@ -203,7 +199,7 @@ def info(options: argparse.Namespace) -> int:
         about = plain(entry, agent, here().key)
         about["commands"] = _commands(entry)
         about["versions"] = [{"version": it.version, "kind": it.kind, "size": it.size} for it in versions]
-        print_line(json.dumps(about, indent=2))
+        print_json(about)
         return ENDED_WELL
     print_line("\n".join(_lines(entry, index) + _installed_lines(versions)))
     return ENDED_WELL
@@ -261,7 +257,7 @@ def install_arguments(parser: argparse.ArgumentParser) -> None:
     index_arguments(parser)
 
 
-def install(options: argparse.Namespace) -> int:
+def run_install(options: argparse.Namespace) -> int:
     """Install agents of the registry."""
     locks = _locks() if options.locked else None
     names: list[str] = options.names or list(locks or ())
@@ -314,7 +310,7 @@ def update_arguments(parser: argparse.ArgumentParser) -> None:
     index_arguments(parser)
 
 
-def update(options: argparse.Namespace) -> int:
+def run_update(options: argparse.Namespace) -> int:
     """Install newer versions of what is installed."""
     from accord_tools.registry import installed_agents
     from accord_tools.registry.entry import is_newer
@@ -393,14 +389,11 @@ def which_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="an agent's name, or what stands after -a")
 
 
-def which(options: argparse.Namespace) -> int:
+def run_which(options: argparse.Namespace) -> int:
     """Print the command that a name means."""
     from accord_tools.configuration.resolve_agent import resolve
 
-    try:
-        settings = resolve(options.name, offline=True)
-    except ConfigurationError as error:
-        raise WrongUsage(str(error)) from error
+    settings = resolve(options.name, offline=True)
     print_line(settings.url or shlex.join(settings.words))
     return ENDED_WELL
 
@@ -409,7 +402,7 @@ def lock_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", metavar="ID", nargs="*", help="installed agents; by default those of the file, or all")
 
 
-def lock(options: argparse.Namespace) -> int:
+def run_lock(options: argparse.Namespace) -> int:
     """Write what is installed into .accord/agents.lock."""
     from accord_tools.registry import downloads, installed_agents
     from accord_tools.registry.entry import here
@@ -457,7 +450,7 @@ def forget_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="ID", help="the agent")
 
 
-def forget(options: argparse.Namespace) -> int:
+def run_forget(options: argparse.Namespace) -> int:
     """Forget the checksums of an agent's versions that were installed here."""
     from accord_tools.registry import downloads
 

@@ -7,19 +7,18 @@ own, with which agents are exchanged.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accord import ConfigurationError
-from accord.installation import TRANSPORTS, plugin_for_scheme, scheme_of
+from accord.installation import TRANSPORTS, PluginError, plugin_for_scheme, scheme_of
 from accord.printable import label
 from accord.redaction import mask_urls
 from accord.transports.launch import program_file
 from accord_tools.cli.agent_options import known_agents
 from accord_tools.cli.agents.installable_agents import remove_installed
-from accord_tools.cli.console import print_error, print_line, print_table
+from accord_tools.cli.console import print_error, print_json, print_line, print_table
 from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage
 from accord_tools.cli.permission_options import ALLOW
 
@@ -37,14 +36,14 @@ def list_arguments(parser: argparse.ArgumentParser, default: object = argparse.S
     )
 
 
-def list_agents(options: argparse.Namespace) -> int:
+def run_list(options: argparse.Namespace) -> int:
     """List the agents."""
     from accord_tools.configuration.trust import is_trusted
 
     known = known_agents()
     if options.json:
         named = [_plain(agent) for agent in known]
-        print_line(json.dumps([*named, *map(_plain_installed, _installed())], indent=2, ensure_ascii=False))
+        print_json([*named, *map(_plain_installed, _installed())])
         return ENDED_WELL
     rows = [_row(agent) for agent in known]
     rows += [_installed_row(agent, _listed()) for agent in _installed()]
@@ -190,7 +189,7 @@ def _project_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--project", action="store_true", help="change the project's file instead of your own")
 
 
-def add(options: argparse.Namespace) -> int:
+def run_add(options: argparse.Namespace) -> int:
     from accord_tools.configuration import agents_file
     from accord_tools.configuration.agent_settings import AgentSettings
 
@@ -215,35 +214,32 @@ def add(options: argparse.Namespace) -> int:
         ca=_stored(path, options, options.ca),
         proxy=options.proxy,
     )
-    try:
-        if options.url and scheme_of(options.url):
+    if options.url and scheme_of(options.url):
+        try:
             plugin_for_scheme(TRANSPORTS, options.url)
-        agents_file.add_agent(path, options.name, settings)
-        if options.default:
-            agents_file.set_default(path, options.name)
-    except ConfigurationError as error:
-        raise WrongUsage(str(error)) from error
+        except PluginError as error:
+            raise WrongUsage(str(error)) from error
+    agents_file.add_agent(path, options.name, settings)
+    if options.default:
+        agents_file.set_default(path, options.name)
     _trust_own_change(options)
     print_line(f"Added {options.name} to {path}. Try: accord info {options.name}")
     return ENDED_WELL
 
 
-def remove(options: argparse.Namespace) -> int:
+def run_remove(options: argparse.Namespace) -> int:
     from accord_tools.configuration import agents_file
 
     path = _file(options)
     if not options.project and options.name not in known_agents().names and remove_installed(options.name):
         return ENDED_WELL
-    try:
-        agents_file.remove_agent(path, options.name)
-    except ConfigurationError as error:
-        raise WrongUsage(str(error)) from error
+    agents_file.remove_agent(path, options.name)
     _trust_own_change(options)
     print_line(f"Removed {options.name} from {path}.")
     return ENDED_WELL
 
 
-def default(options: argparse.Namespace) -> int:
+def run_default(options: argparse.Namespace) -> int:
     from accord_tools.configuration import agents_file
 
     known = known_agents()
@@ -256,10 +252,7 @@ def default(options: argparse.Namespace) -> int:
 
         raise WrongUsage(f"no agent has the name {options.name!r}{nearest(options.name, known.names)}")
     path = _file(options)
-    try:
-        agents_file.set_default(path, None if options.none else options.name)
-    except ConfigurationError as error:
-        raise WrongUsage(str(error)) from error
+    agents_file.set_default(path, None if options.none else options.name)
     _trust_own_change(options)
     return ENDED_WELL
 
@@ -267,10 +260,10 @@ def default(options: argparse.Namespace) -> int:
 def _trust_own_change(options: argparse.Namespace) -> None:
     """Trust a project's file that the user has just changed, if it was trusted before or is new."""
     if options.project and options.may_trust:
-        from accord_tools.configuration.trust import trust as trust_file
+        from accord_tools.configuration.trust import trust
 
         if (file := known_agents().project) is not None:
-            trust_file(file)
+            trust(file)
 
 
 def _file(options: argparse.Namespace) -> Path:
@@ -316,7 +309,7 @@ def _pair(option: str, given: str, sign: str = "=") -> tuple[str, str]:
     return name.strip(), value.strip() if sign == ":" else value
 
 
-def name_arguments(parser: argparse.ArgumentParser) -> None:
+def remove_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="the agent's name; ID@VERSION for one version that is installed")
     parser.add_argument("--yes", action="store_true", help="do not ask; removing never does, so scripts may say it")
     _project_argument(parser)
@@ -328,13 +321,17 @@ def default_arguments(parser: argparse.ArgumentParser) -> None:
     _project_argument(parser)
 
 
-def trust(_options: argparse.Namespace) -> int:
+def trust_arguments(_parser: argparse.ArgumentParser) -> None:
+    """Add nothing: there is one such file."""
+
+
+def run_trust(_options: argparse.Namespace) -> int:
     from accord_tools.cli.agent_setup import described_file
-    from accord_tools.configuration.trust import trust as trust_file
+    from accord_tools.configuration.trust import trust
 
     if (file := known_agents().project) is None:
         raise WrongUsage("no project's file: no .accord/agents.toml in this folder or above it")
-    trust_file(file)
+    trust(file)
     print_line("\n".join([f"Trusted, as long as it does not change: {file.path}", *described_file(file)]))
     return ENDED_WELL
 
@@ -344,16 +341,13 @@ def export_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="an agent's name, or what stands after -a")
 
 
-def export(options: argparse.Namespace) -> int:
+def run_export(options: argparse.Namespace) -> int:
     """Print the settings with which another client starts an agent."""
     from accord_tools.configuration.agent_settings import without_secrets
     from accord_tools.configuration.other_clients import settings_file, snippet
     from accord_tools.configuration.resolve_agent import resolve
 
-    try:
-        settings = resolve(options.name, offline=True)
-    except ConfigurationError as error:
-        raise WrongUsage(str(error)) from error
+    settings = resolve(options.name, offline=True)
     if scheme_of(options.name):
         raise WrongUsage("give the URL a name first: accord agents add NAME --url URL")
     env = without_secrets(settings.env)
@@ -363,7 +357,7 @@ def export(options: argparse.Namespace) -> int:
         command = [program_file(words[0]) or words[0], *words[1:]]
         settings = type(settings)(command=command, env=env, mode=settings.mode, config=settings.config)
     name = options.name.removeprefix("registry:").partition("@")[0]
-    print_line(json.dumps(snippet(options.client, name, settings), indent=2, ensure_ascii=False))
+    print_json(snippet(options.client, name, settings))
     print_error(f"Add this to {settings_file(options.client)}.")
     return ENDED_WELL
 
@@ -383,7 +377,7 @@ def import_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="only say what would be added")
 
 
-def import_agents(options: argparse.Namespace) -> int:
+def run_import(options: argparse.Namespace) -> int:
     """Add the agents of another client's settings to your file."""
     from accord_tools.configuration import agents_file
     from accord_tools.configuration.agents_file import read_file, user_file

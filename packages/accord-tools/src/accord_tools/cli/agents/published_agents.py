@@ -19,7 +19,7 @@ from accord.installation import missing_package
 from accord.printable import label
 from accord_tools.cli.agent_setup import ShownProgress
 from accord_tools.cli.agents.installable_agents import entry_of
-from accord_tools.cli.console import print_error, print_line
+from accord_tools.cli.console import print_error, print_json, print_line
 from accord_tools.cli.exit_codes import ENDED_WELL, FAILED, WrongUsage
 from accord_tools.presentation.quantities import counted
 from accord_tools.registry import RegistryError
@@ -78,7 +78,7 @@ def check_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=FORMATS, default="text", help="how to print (default: %(default)s)")
 
 
-def check(options: argparse.Namespace) -> int:
+def run_check(options: argparse.Namespace) -> int:
     """Check entries by the rules of the registry."""
     sources, found = _checked_sources(options.place, is_online=options.online)
     if options.format == "text":
@@ -92,7 +92,7 @@ def check(options: argparse.Namespace) -> int:
         from accord_tools.registry.entry_rules import as_json, as_sarif
 
         value = as_json(found) if options.format == "json" else as_sarif(found, __version__)
-        print_line(json.dumps(value, indent=2, ensure_ascii=False))
+        print_json(value)
     return FAILED if any(finding.level == "error" for finding in found) else ENDED_WELL
 
 
@@ -118,7 +118,7 @@ def build_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--hash", action="store_true", help="download archives that have no sha256, and add it")
 
 
-def build(options: argparse.Namespace) -> int:
+def run_build(options: argparse.Namespace) -> int:
     """Build registry.json and the icons from a folder of agents."""
     from accord_tools.registry.publish_registry import build as build_files
 
@@ -156,7 +156,7 @@ def new_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--in", metavar="DIR", dest="parent", default=".", help="the registry's folder")
 
 
-def new(options: argparse.Namespace) -> int:
+def run_new(options: argparse.Namespace) -> int:
     """Write an entry, an icon and a job that checks them."""
     from accord_tools.registry.entry import ID
     from accord_tools.registry.entry_rules import SKELETON
@@ -232,7 +232,7 @@ def verify_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-def verify(options: argparse.Namespace) -> int:
+def run_verify(options: argparse.Namespace) -> int:
     """Install an agent into a folder that is removed again, start it, and ask what the registry asks."""
     if not options.no_check:
         _require_checker()
@@ -256,7 +256,7 @@ def verify(options: argparse.Namespace) -> int:
     finally:
         progress.end()
     if options.json:
-        print_line(json.dumps(plain, indent=2))
+        print_json(plain)
     return ENDED_WELL if is_good else FAILED
 
 
