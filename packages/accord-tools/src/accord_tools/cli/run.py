@@ -17,14 +17,16 @@ thread of its own, which a read that never returns does not keep alive.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import stat
 import threading
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from accord import AccordError, Timeout
+from accord.installation import missing_extra
 from accord_tools.cli.agent_options import agent_arguments, protocol_versions
 from accord_tools.cli.console import output_error, print_error
 from accord_tools.cli.exit_codes import ENDED_WELL, INTERRUPTED, UNWRITABLE, OutputLost, WrongUsage
@@ -108,6 +110,43 @@ class InputReader:
         finally:
             self._begun.set()
             self._ended.set()
+
+
+class SchemaFile:
+    """A JSON Schema in a file, as a type for `session.prompt(output=...)`.
+
+    It has the two methods that models of pydantic have. Raises WrongUsage for a file that is no JSON Schema.
+    """
+
+    def __init__(self, path: str) -> None:
+        try:
+            from jsonschema import SchemaError, validators
+        except ModuleNotFoundError as missing:
+            raise missing_extra("cli", "--schema") from missing
+        self.__name__ = path
+        try:
+            self._schema: Any = json.loads(Path(path).read_text(encoding="utf-8"))
+            kind: Any = validators.validator_for(self._schema)
+            kind.check_schema(self._schema)
+        except OSError as error:
+            raise WrongUsage(f"--schema {path}: {error.strerror or error}") from None
+        except ValueError as error:
+            raise WrongUsage(f"--schema {path}: this is not JSON: {error}") from None
+        except SchemaError as error:
+            raise WrongUsage(f"--schema {path}: this is not a JSON Schema: {error.message}") from None
+        self._validator: Any = kind(self._schema)
+
+    def model_json_schema(self) -> Any:
+        """The schema."""
+        return self._schema
+
+    def model_validate_json(self, text: str) -> Any:
+        """The value in this JSON; raises ValueError, with the path, if it does not fit."""
+        value = json.loads(text)
+        wrong = sorted(self._validator.iter_errors(value), key=lambda it: len(it.path))
+        if wrong:
+            raise ValueError("; ".join(f"{it.message} - at `{it.json_path}`" for it in wrong[:5]))
+        return value
 
 
 EPILOG = """\
@@ -272,8 +311,6 @@ def _check(options: argparse.Namespace) -> None:
     protocol_versions(options)
     options.servers = read_mcp_file(options.mcp, options.cwd) if options.mcp else []
     if options.schema:
-        from accord_tools.cli.schema_file import SchemaFile
-
         options.schema = SchemaFile(options.schema)
     options.content = _content(options)
 
