@@ -249,7 +249,7 @@ async def _as_told(run: ScenarioRun, folder: Path) -> bool:
     with suppress(ValueError):
         output = json.loads(str(output))
     wanted = [ARGUMENTS, "a value", str(folder)]
-    is_told = output == wanted
+    is_told: bool = output == wanted
     verdict = is_told or f"the command printed {output!r:.200}, not {wanted!r}"
     run.judged("terminal.create.as-told", verdict, exchange.answered)
     await _method(run, "release", terminalId=made)
