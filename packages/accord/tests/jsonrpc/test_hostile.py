@@ -16,7 +16,8 @@ from msgspec import Raw
 
 from accord.errors import INVALID_REQUEST, PARSE_ERROR, DecodeError
 from accord.jsonrpc import frame_structure
-from accord.jsonrpc.frame_structure import HEAD, MOST_HALVES
+from accord.jsonrpc.frame_structure import MOST_HALVES
+from accord.jsonrpc.line_frames import HEAD
 from accord.jsonrpc.wire_messages import Malformed, Message, NotificationFrame, RequestFrame, ResponseFrame, parse
 from accord.schema import codec
 

@@ -16,14 +16,11 @@ digits and spaces. Only a message with too many gets the last look, which leaves
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 from msgspec import Raw, Struct
-
-from accord.jsonrpc.line_frames import Outline
 
 MOST_CONTAINERS = 50_000
 """Arrays and objects that one message may hold."""
@@ -177,7 +174,7 @@ _TOO_MUCH_SPELLED = f"more than {MOST_SPELLED:,} bytes of numbers, spaces and es
 # The members of an object that is not quite a message, read with care and in linear time.
 #
 #     text ──▶ members_of ──▶ Members: each member's text, none of them read ──▶ value_of ──▶ a plain value
-#          └─ no JSON, or too much of it ──▶ outline: what its start and its end say
+#          └─ no JSON, or too much of it ──▶ `outline`: what its start and its end say
 #
 # `members_of` is one pass of msgspec's decoder, which passes over what has no name here without making values of it. So
 # an unknown member costs its bytes and nothing else, whatever it holds.
@@ -190,11 +187,6 @@ else:
 
 MOST_HALVES = 200_000
 """Escaped halves of emoji that one message may hold if one of them has no other half. Each takes about 50 ns."""
-
-HEAD = 16 * 1024
-"""Bytes at the start of an unreadable message that are searched for its id."""
-TAIL = 1024
-"""Bytes at its end that are searched, too: some peers write the id last."""
 
 
 class Members(msgspec.Struct, gc=False):
@@ -267,16 +259,6 @@ def value_of(raw: Raw) -> Any:
         return json.loads(text, parse_int=float)
 
 
-def outline(frame: bytes) -> dict[str, Any]:
-    """The members of an unreadable message, as far as its start and its end show them."""
-    seen = Outline()
-    seen.feed(frame[:HEAD])
-    members = seen.members() or seen.unfinished()
-    if len(frame) > HEAD and "id" not in members and (found := _LAST_ID.search(frame[-TAIL:])):
-        members["id"] = json.loads(found[1].decode("utf-8", "replace"))
-    return members
-
-
 def _kind_of(raw: Raw) -> Any:
     first = bytes(memoryview(raw)[:1])
     return {} if first == b"{" else None if first == b"n" else first
@@ -304,7 +286,6 @@ def _masked(frame: bytes) -> bytes | bytearray:
 _BOM = b"\xef\xbb\xbf"
 _MOST_REPAIRED = DAMAGED.length or 0
 _KEPT_RAW = ("params", "result")
-_LAST_ID = re.compile(rb',\s*+"id"\s*+:\s*+(-?[0-9]{1,18}|"[^"\\]{0,256}+")\s*+\}\s*+\Z')
 
 _decode = msgspec.json.Decoder(Members).decode
 _skip = msgspec.json.Decoder(Raw).decode

@@ -2,12 +2,12 @@
 
     read ──▶ FrameReader.feed ──▶ [frame, frame, ...]     a line is a frame
                  │ keeps the unfinished line
-                 └ past the limit ──▶ Outline ──▶ Oversized
+                 └ past the limit ──▶ its two ends ──▶ outline ──▶ Oversized
 
-A frame past the limit is skipped to its end without being kept. One of the two sides must still learn of it: a request
-has to be answered under its own id, and an answer has to fail the request that it belongs to. So an `Outline` reads the
-bytes as they pass and keeps the top level of the object, without nested values and long strings. That is enough to know
-the id, and whether there is a method.
+A frame past the limit is skipped: only its start and its end are kept. One of the two sides must still learn of it: a
+request has to be answered under its own id, and an answer has to fail the request that it belongs to. What makes a
+message large is one value, its params or its result. So the members before it are at the start, and those after it at
+the end: that is enough to know the id, and whether there is a method.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import io
 import json
 import re
 from collections.abc import Sequence
-from itertools import accumulate
-from typing import Any, AnyStr, TypeAlias, cast
+from contextlib import suppress
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -60,12 +60,13 @@ class FrameReader:
         self._limit = limit
         self._line = io.BytesIO()  # unlike parts that are joined, it hands out a line without a copy
         self._length = 0
-        self._outline: Outline | None = None
+        self._ends: tuple[bytes, bytes] | None = None
+        """The start and the end of what has arrived of a frame that is skipped."""
 
     @property
     def buffered(self) -> int:
         """The number of bytes of an unfinished line that are kept; 0 while a frame is skipped."""
-        return 0 if self._outline else self._length
+        return 0 if self._ends else self._length
 
     def feed(self, chunk: bytes) -> Sequence[bytes | Oversized]:
         """The frames that these bytes complete."""
@@ -113,20 +114,22 @@ class FrameReader:
 
     def _keep(self, part: bytes) -> None:
         self._length += len(part)
-        if self._length > self._limit and not self._outline:
-            self._outline = Outline()
-            self._outline.feed(self._line.getvalue())
-            self._line = io.BytesIO()
-        if self._outline:
-            self._outline.feed(part)
-        else:
+        if self._length <= self._limit:
             self._line.write(part)
+            return
+        if self._ends is None:
+            line = self._line.getvalue()
+            self._ends = line[:HEAD], line[-TAIL:]
+            self._line = io.BytesIO()
+        head, tail = self._ends
+        self._ends = head + part[: HEAD - len(head)], (tail + part[-TAIL:])[-TAIL:]
 
     def _end_line(self) -> list[bytes | Oversized]:
-        line, length, outline = self._line, self._length, self._outline
-        self._line, self._length, self._outline = io.BytesIO(), 0, None
-        if outline:
-            return [_oversized(length, outline.members())]
+        line, length, ends = self._line, self._length, self._ends
+        self._line, self._length, self._ends = io.BytesIO(), 0, None
+        if ends:
+            members = outline(*ends)
+            return [Oversized(length, as_id(members.get("id")), "id" in members, members.get("method") is not None)]
         frame = _tidy(line.getvalue())
         return [frame] if frame else []
 
@@ -140,126 +143,27 @@ def joined(frames: Sequence[bytes]) -> bytes:
     return frames[0] + b"\n" if len(frames) == 1 else b"\n".join((*frames, b""))
 
 
-class Outline:
-    """The top level of a JSON object that is read once and not kept: nested values are emptied, long strings left out.
+def outline(text: bytes, end: bytes = b"") -> dict[str, Any]:
+    """The members of an object, as far as the start and the end of its text show them; `end` if not all of it is here.
 
-        {"jsonrpc":"2.0","id":7,"result":{"text":"... 60 MB ..."}}   ->   {"jsonrpc":"2.0","id":7,"result":{}}
+    A value that goes on past the start is an empty object.
 
-    The text may be cut anywhere, and at most a few KB are kept. The outline works in blocks. A block that lies within
-    a nested value, as nearly all of a giant frame does, is passed as a whole: once escapes are removed, quotes separate
-    strings from the rest, and in the rest only brackets matter. Any other block is halved until it is small. Small
-    blocks that are not nested are walked from mark to mark (a quote or a bracket).
+    >>> outline(b'{"jsonrpc":"2.0","id":7,"result":{"text":"...')
+    {'jsonrpc': '2.0', 'id': 7, 'result': {}}
     """
-
-    def __init__(self) -> None:
-        self._kept = bytearray()
-        self._full = False
-        self._depth = 0
-        self._in_string = False
-        self._string_at = 0  # where in `_kept` the string being read starts
-        self._backslash = b""  # the end of the last block, when it is half an escape
-
-    def feed(self, text: bytes | bytearray) -> None:
-        """Read the next part of the text."""
-        for at in range(0, len(text), _BLOCK):
-            if self._full:
-                return
-            block = self._backslash + text[at : at + _BLOCK]
-            backslashes = len(block) - len(block.rstrip(b"\\"))
-            self._backslash = b"\\" * (backslashes % 2)
-            block = block.removesuffix(self._backslash)
-            self._take(block)
-
-    def members(self) -> dict[str, Any]:
-        """The members of the object by name; empty if the text is not an object, or has too many members to keep."""
-        try:
-            members: Any = {} if self._full else json.loads(self._kept.decode("utf-8-sig", "replace"))
-        except ValueError:
-            return {}
-        return cast("dict[str, Any]", members) if isinstance(members, dict) else {}
-
-    def unfinished(self) -> dict[str, Any]:
-        """The members so far of an object that has not ended; the value that began last counts as complete."""
-        is_string = self._in_string and self._depth < _NESTED
-        # A string is left out: it may end within an escape.
-        kept = self._kept[: self._string_at + 1 if is_string else None].decode("utf-8-sig", "replace")
-        for end in ("}}", "]}", '"}', "}"):
-            try:
-                members: Any = json.loads(kept + end)
-            except ValueError:
-                continue
-            return cast("dict[str, Any]", members) if isinstance(members, dict) else {}
-        return {}
-
-    def _take(self, block: bytes) -> None:
-        """Pass this block, or halve it, so that only the few bytes around a mark of the top level are walked."""
-        if self._full or self._pass_nested(block):
-            return
-        if len(block) <= _WALKED:
-            self._walk(block)
-            return
-        middle = len(block) // 2
-        middle += (middle - len(block[:middle].rstrip(b"\\"))) % 2  # an escape is not cut
-        self._take(block[:middle])
-        self._take(block[middle:])
-
-    def _pass_nested(self, block: bytes) -> bool:
-        """Pass this block if all of it is nested; otherwise change nothing."""
-        if self._depth < _NESTED:
-            return False
-        between_quotes = _ESCAPE.sub(b"", block).split(b'"')
-        brackets = b"".join(between_quotes[self._in_string :: 2]).translate(None, _NO_BRACKETS)
-        depths = list(accumulate(map(_STEPS.__getitem__, brackets), initial=self._depth))
-        if min(depths) < _NESTED:
-            return False
-        self._depth = depths[-1]
-        self._in_string ^= len(between_quotes) % 2 == 0
-        return True
-
-    def _walk(self, block: bytes) -> None:
-        at = 0
-        while at < len(block) and not self._full:
-            at = self._walk_string(block, at) if self._in_string else self._walk_to_mark(block, at)
-
-    def _walk_to_mark(self, block: bytes, at: int) -> int:
-        end = skip(_UP_TO_MARK, block, at)
-        if self._depth < _NESTED:
-            self._keep(block[at:end].translate(None, _SPACE))
-        if end == len(block):
-            return end
-        if (mark := block[end]) == _QUOTE:
-            self._in_string = True
-            self._string_at = len(self._kept)
-            step = 0
-        else:
-            step = _STEPS[mark]
-        if min(self._depth, self._depth + step) < _NESTED:
-            self._keep(block[end : end + 1])
-        self._depth += step
-        return end + 1
-
-    def _walk_string(self, block: bytes, at: int) -> int:
-        end = skip(_UP_TO_QUOTE, block, at)
-        self._in_string = end == len(block)
-        if self._depth < _NESTED:
-            room = self._string_at + _LONG_STRING - len(self._kept)
-            self._keep(block[at : min(end, at + room)])
-            if not self._in_string:
-                self._close_string()
-        return end + 1
-
-    def _close_string(self) -> None:
-        start = self._string_at
-        if len(self._kept) - start < _LONG_STRING:
-            self._keep(b'"')
-        else:
-            # The substitute has no meaning: an object cannot be an id, and no member that we read is named "".
-            self._kept[start:] = b"{}" if self._kept.endswith(b":", 0, start) else b'""'
-
-    def _keep(self, text: bytes) -> None:
-        self._full = self._full or len(self._kept) + len(text) > _FULL
-        if not self._full:
-            self._kept += text
+    head, at = text[:HEAD].decode("utf-8-sig", "replace"), 0
+    members: dict[str, Any] = {}
+    with suppress(ValueError, RecursionError):
+        while found := _MEMBER.match(head, at):
+            name, _ = _decode(found[1])
+            members[name] = {}
+            value, at = _decode(head, found.end())
+            if at < len(head):  # else a number may go on
+                members[name] = value
+    if len(text) >= HEAD and (last := _LAST_MEMBERS.search((end or text)[-TAIL:])):
+        with suppress(ValueError):
+            members |= _decode(f"{{{last[1].decode('utf-8', 'replace')[1:]}}}")[0]
+    return members
 
 
 def as_id(value: object) -> RequestId | None:
@@ -272,16 +176,6 @@ def as_id(value: object) -> RequestId | None:
     return int(value) if isinstance(value, float) and value.is_integer() else None
 
 
-def skip(pattern: re.Pattern[AnyStr], text: AnyStr, at: int) -> int:
-    """The place in the text where a match of the pattern that starts at `at` ends; `at` if there is no match."""
-    match = pattern.match(text, at)
-    return match.end() if match else at
-
-
-def _oversized(length: int, members: dict[str, Any]) -> Oversized:
-    return Oversized(length, as_id(members.get("id")), "id" in members, members.get("method") is not None)
-
-
 def _tidy(line: bytes) -> bytes:
     frame = line.removeprefix(_BOM).rstrip(b"\r")
     return b"" if frame.isspace() else frame
@@ -289,24 +183,18 @@ def _tidy(line: bytes) -> bytes:
 
 _BOM = b"\xef\xbb\xbf"
 
-_NESTED = 2
-"""The depth from which nothing is kept; the object itself has depth 1."""
-_LONG_STRING = 1024
-"""Bytes from which a string of the top level is left out."""
-_FULL = 4096
-"""Bytes of the top level beyond which the frame is not a message, and the rest is not read."""
-_BLOCK = 64 * 1024
-_WALKED = 512
-"""Bytes that are walked at most; a longer block is halved, and each half is tried again."""
+HEAD = 4096
+"""Bytes at the start of an unreadable message that are searched for its id."""
+TAIL = 2048
+"""Bytes at its end that are searched, too: some peers write the id last."""
 
 _OPENING, _CLOSING = ord("{"), ord("}")
-_QUOTE = ord('"')
-_SPACE = b" \t\r\n"
-_STEPS = {ord("{"): 1, ord("["): 1, ord("}"): -1, ord("]"): -1}
-_NO_BRACKETS = bytes(set(range(256)) - set(_STEPS))
 
-# Possessive, so that no input makes the patterns backtrack. An escape counts outside strings too: JSON has none there,
-# so both ways through a block agree about text that is not JSON.
-_ESCAPE = re.compile(rb"(?s)\\.")
-_UP_TO_QUOTE = re.compile(rb'(?s)[^"\\]*+(?:\\.[^"\\]*+)*+')
-_UP_TO_MARK = re.compile(rb'(?s)[^]["{}\\]*+(?:\\.[^]["{}\\]*+)*+')
+_decode = json.JSONDecoder(strict=False).raw_decode
+
+# Possessive, so that no input makes the patterns backtrack.
+_SPACE, _STRING = r"[ \t\r\n]*+", r'"(?:[^"\\]++|\\.)*+"'
+_MEMBER = re.compile(rf"{_SPACE}[{{,]{_SPACE}({_STRING}){_SPACE}:{_SPACE}")
+_FLAT = rf",{_SPACE}{_STRING}{_SPACE}:{_SPACE}(?:{_STRING}|[-+.0-9eE]++|null|true|false){_SPACE}"
+_LAST_MEMBERS = re.compile(rf"((?:{_FLAT})++)\}}{_SPACE}\Z".encode())
+"""The members at the end of an object, up to one whose value is an object or an array."""

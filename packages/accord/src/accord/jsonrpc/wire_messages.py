@@ -30,8 +30,8 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from accord.errors import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR
-from accord.jsonrpc.frame_structure import SMALL, Members, RawOrNone, TooDamagedError, excess, members_of, outline
-from accord.jsonrpc.line_frames import RequestId, as_id
+from accord.jsonrpc.frame_structure import SMALL, Members, RawOrNone, TooDamagedError, excess, members_of
+from accord.jsonrpc.line_frames import RequestId, as_id, outline
 
 
 class ErrorObject(msgspec.Struct, frozen=True, gc=False):
