@@ -8,13 +8,13 @@ may: `Handlers.in_threads` gives them a thread.
 from __future__ import annotations
 
 import functools
-from collections.abc import Awaitable, Callable, Collection
-from typing import Any, Generic, TypeVar, cast, overload
+from collections.abc import Callable, Collection
+from typing import Any, TypeVar, cast
 
 from msgspec import Raw
 
 from accord._internal.tasks import elsewhere, in_thread, in_thread_of_user
-from accord.engine.interceptors import Interception, Interceptors
+from accord.engine.interceptors import Interception, Interceptors, Registrar
 from accord.engine.peer import Context, Peer
 from accord.engine.route_maker import RouteMaker, takes_two
 from accord.engine.routes import Route, Routes
@@ -24,51 +24,9 @@ from accord.schema.base import Json, Notification, Request
 from accord.schema.capabilities import check_declared
 from accord.schema.methods import is_spoken, methods, version_of
 
-ResultT = TypeVar("ResultT")
 MessageT = TypeVar("MessageT", bound="Request[Any] | Notification")
-MessageT_co = TypeVar("MessageT_co", bound="Request[Any] | Notification", covariant=True)
 RawHandlerT = TypeVar("RawHandlerT", bound="Callable[[Json], object] | Callable[[Json, Context], object]")
 OtherHandlerT = TypeVar("OtherHandlerT", bound="Callable[[str, Json, Context], object]")
-
-
-class Registrar(Generic[MessageT_co]):
-    """The decorator that `on(Message)` returns: it registers the handler of one message.
-
-    Type checkers compare the handler with the message: its parameter, and for a request its result.
-    """
-
-    __slots__ = ("_register",)
-
-    def __init__(self, register: Callable[[Callable[..., Any]], object]) -> None:
-        self._register = register
-
-    @overload
-    def __call__(
-        self: Registrar[Request[ResultT]], handler: Callable[[MessageT_co, Context], Awaitable[ResultT | None]], /
-    ) -> Callable[[MessageT_co, Context], Awaitable[ResultT | None]]: ...
-    @overload
-    def __call__(
-        self: Registrar[Request[ResultT]], handler: Callable[[MessageT_co, Context], ResultT | None], /
-    ) -> Callable[[MessageT_co, Context], ResultT | None]: ...
-    @overload
-    def __call__(
-        self: Registrar[Request[ResultT]], handler: Callable[[MessageT_co], Awaitable[ResultT | None]], /
-    ) -> Callable[[MessageT_co], Awaitable[ResultT | None]]: ...
-    @overload
-    def __call__(
-        self: Registrar[Request[ResultT]], handler: Callable[[MessageT_co], ResultT | None], /
-    ) -> Callable[[MessageT_co], ResultT | None]: ...
-    @overload
-    def __call__(
-        self: Registrar[Notification], handler: Callable[[MessageT_co, Context], object], /
-    ) -> Callable[[MessageT_co, Context], object]: ...
-    @overload
-    def __call__(
-        self: Registrar[Notification], handler: Callable[[MessageT_co], object], /
-    ) -> Callable[[MessageT_co], object]: ...
-    def __call__(self, handler: Callable[..., Any], /) -> Callable[..., Any]:
-        self._register(handler)
-        return handler
 
 
 class Handlers:

@@ -37,10 +37,50 @@ Message = type[Request[Any] | Notification]
 Step = Callable[[Any, Context], Any]
 
 
+class Registrar(Generic[MessageT_co]):
+    """The decorator that `on(Message)` returns: it registers the handler of one message.
+
+    Type checkers compare the handler with the message: its parameter, and for a request its result.
+    """
+
+    def __init__(self, register: Callable[[Callable[..., Any]], object]) -> None:
+        self._register = register
+
+    @overload
+    def __call__(
+        self: Registrar[Request[ResultT]], handler: Callable[[MessageT_co, Context], Awaitable[ResultT | None]], /
+    ) -> Callable[[MessageT_co, Context], Awaitable[ResultT | None]]: ...
+    @overload
+    def __call__(
+        self: Registrar[Request[ResultT]], handler: Callable[[MessageT_co, Context], ResultT | None], /
+    ) -> Callable[[MessageT_co, Context], ResultT | None]: ...
+    @overload
+    def __call__(
+        self: Registrar[Request[ResultT]], handler: Callable[[MessageT_co], Awaitable[ResultT | None]], /
+    ) -> Callable[[MessageT_co], Awaitable[ResultT | None]]: ...
+    @overload
+    def __call__(
+        self: Registrar[Request[ResultT]], handler: Callable[[MessageT_co], ResultT | None], /
+    ) -> Callable[[MessageT_co], ResultT | None]: ...
+    @overload
+    def __call__(
+        self: Registrar[Notification], handler: Callable[[MessageT_co, Context], object], /
+    ) -> Callable[[MessageT_co, Context], object]: ...
+    @overload
+    def __call__(
+        self: Registrar[Notification], handler: Callable[[MessageT_co], object], /
+    ) -> Callable[[MessageT_co], object]: ...
+    def __call__(self, handler: Callable[..., Any], /) -> Callable[..., Any]:
+        """Register this handler."""
+        self._add(handler)
+        return handler
+
+    def _add(self, function: Callable[..., Any]) -> None:
+        self._register(function)
+
+
 class Removable:
     """A decorator whose functions can be removed again."""
-
-    __slots__ = ("_register", "_removals")
 
     _decorator = "before(Message)"
     """What an author calls it."""
@@ -49,10 +89,9 @@ class Removable:
         self._register = register
         self._removals: list[Callable[[], None]] = []
 
-    def _add(self, function: Callable[..., Any]) -> Any:
+    def _add(self, function: Callable[..., Any]) -> None:
         check_handler(self._decorator, function)
         self._removals.append(self._register(function))
-        return function
 
     def remove(self) -> None:
         """Remove what was registered; a second time does nothing."""
@@ -60,7 +99,7 @@ class Removable:
             self._removals.pop()()
 
 
-class Registration(Removable, Generic[MessageT_co]):
+class Registration(Removable, Registrar[MessageT_co]):
     """The decorator that `session.on(Message)` returns: it registers a handler for one session, and removes it.
 
         asking = session.on(v1.RequestPermissionRequest)
@@ -73,43 +112,11 @@ class Registration(Removable, Generic[MessageT_co]):
     Type checkers compare the handler with the message: its parameter, and for a request its result.
     """
 
-    __slots__ = ()
-
     _decorator = "session.on(Message)"
-
-    @overload
-    def __call__(
-        self: Registration[Request[ResultT]], handler: Callable[[MessageT_co, Context], Awaitable[ResultT | None]], /
-    ) -> Callable[[MessageT_co, Context], Awaitable[ResultT | None]]: ...
-    @overload
-    def __call__(
-        self: Registration[Request[ResultT]], handler: Callable[[MessageT_co, Context], ResultT | None], /
-    ) -> Callable[[MessageT_co, Context], ResultT | None]: ...
-    @overload
-    def __call__(
-        self: Registration[Request[ResultT]], handler: Callable[[MessageT_co], Awaitable[ResultT | None]], /
-    ) -> Callable[[MessageT_co], Awaitable[ResultT | None]]: ...
-    @overload
-    def __call__(
-        self: Registration[Request[ResultT]], handler: Callable[[MessageT_co], ResultT | None], /
-    ) -> Callable[[MessageT_co], ResultT | None]: ...
-    @overload
-    def __call__(
-        self: Registration[Notification], handler: Callable[[MessageT_co, Context], object], /
-    ) -> Callable[[MessageT_co, Context], object]: ...
-    @overload
-    def __call__(
-        self: Registration[Notification], handler: Callable[[MessageT_co], object], /
-    ) -> Callable[[MessageT_co], object]: ...
-    def __call__(self, handler: Callable[..., Any], /) -> Callable[..., Any]:
-        """Register this handler."""
-        return self._add(handler)  # type: ignore[no-any-return]
 
 
 class Interception(Removable, Generic[MessageT]):
     """The decorator that `before(Message)` returns: it registers a function, and removes it."""
-
-    __slots__ = ()
 
     @overload
     def __call__(
@@ -119,7 +126,8 @@ class Interception(Removable, Generic[MessageT]):
     def __call__(self, function: Callable[[MessageT], ResultT], /) -> Callable[[MessageT], ResultT]: ...
     def __call__(self, function: Callable[..., Any], /) -> Callable[..., Any]:
         """Register this function."""
-        return self._add(function)  # type: ignore[no-any-return]
+        self._add(function)
+        return function
 
 
 class _Key(NamedTuple):

@@ -17,8 +17,8 @@ from accord.client.markdown import safe
 from accord.client.remote_agent import ResultT
 from accord.client.remote_session import Content
 from accord.client.reply import Change, Outcome
-from accord.engine.handlers import MessageT, Registrar
-from accord.engine.interceptors import Registration
+from accord.engine.handlers import MessageT
+from accord.engine.interceptors import Registrar, Registration
 from accord.errors import ConnectionClosed
 from accord.project.confined import Roots
 from accord.schema import v1
