@@ -160,6 +160,8 @@ def outline(text: bytes, end: bytes = b"") -> dict[str, Any]:
             value, at = _decode(head, found.end())
             if at < len(head):  # else a number may go on
                 members[name] = value
+        if len(text) < HEAD and not _END.match(head, at):
+            return {}  # no JSON
     if len(text) >= HEAD and (last := _LAST_MEMBERS.search((end or text)[-TAIL:])):
         with suppress(ValueError):
             members |= _decode(f"{{{last[1].decode('utf-8', 'replace')[1:]}}}")[0]
@@ -195,6 +197,7 @@ _decode = json.JSONDecoder(strict=False).raw_decode
 # Possessive, so that no input makes the patterns backtrack.
 _SPACE, _STRING = r"[ \t\r\n]*+", r'"(?:[^"\\]++|\\.)*+"'
 _MEMBER = re.compile(rf"{_SPACE}[{{,]{_SPACE}({_STRING}){_SPACE}:{_SPACE}")
+_END = re.compile(rf"{_SPACE}\}}?{_SPACE}\Z")
 _FLAT = rf",{_SPACE}{_STRING}{_SPACE}:{_SPACE}(?:{_STRING}|[-+.0-9eE]++|null|true|false){_SPACE}"
 _LAST_MEMBERS = re.compile(rf"((?:{_FLAT})++)\}}{_SPACE}\Z".encode())
 """The members at the end of an object, up to one whose value is an object or an array."""
