@@ -16,7 +16,7 @@ from msgspec import Raw
 from accord._internal.tasks import elsewhere, in_thread, in_thread_of_user
 from accord.engine.interceptors import Interception, Interceptors, Registrar
 from accord.engine.peer import Context, Peer
-from accord.engine.route_maker import RouteMaker, takes_two
+from accord.engine.route_maker import RouteMaker, nothing_more, takes_two
 from accord.engine.routes import Route, Routes
 from accord.mistakes import check_handler
 from accord.schema import legacy
@@ -170,7 +170,7 @@ class Handlers:
         for method, (notification, arrived) in self.arrivals.items():
             arrivals[method] = arrived
             if method not in routes.tells:
-                routes.put_tell(method, maker.arriving(notification))
+                routes.put_tell(method, maker.typed(notification, nothing_more))
         for method, arrived in arrivals.items():
             routes.tells[method].arrived = arrived
         for interceptors in self.interceptors:

@@ -37,18 +37,6 @@ class RouteMaker:
         self.context = Context(peer)
         """The context of notifications."""
 
-    def arriving(self, message: type[Notification]) -> Route:
-        """The route of a notification that has a function for its arrival, and no handler."""
-        row = row_for(message, "protocol")
-        return Route(
-            row.name,
-            **self._decoders(row.params),
-            lane_of=lane_of(message),
-            suspends=False,
-            tell=_nothing_more,
-            **_traits(message),
-        )
-
     def _decoders(self, params: Any, *, keeps: bool = False) -> dict[str, Any]:
         if keeps or self.peer.keep_unknown:
             keeping = functools.partial(_decode, codec.decode_keeping, params)
@@ -114,69 +102,48 @@ class RouteMaker:
 
         `intercept` takes the message, its context, and what gives a message to that handler, None without one.
         """
-        alone = self.typed(message, _nothing_more)
-        common: dict[str, Any] = {
-            "decode": alone.decode,
-            "decode_tolerantly": alone.decode_tolerantly,
-            "lane_of": alone.lane_of,
-            "handler": _nothing_more if inner is None else inner.handler,
-            "suspends": False,  # it is a function that may return an awaitable, whatever the handlers are
-            **_traits(message),
-        }
+        alone = self.typed(message, nothing_more)
+        if inner is not None:
+            alone.handler = inner.handler
         if not issubclass(message, Request):
             told = None if inner is None else _given(inner, inner.tell)
-            return Route(alone.method, tell=lambda notification: intercept(notification, self.context, told), **common)
+            alone.tell = lambda notification: intercept(notification, self.context, told)
+            return alone
 
         def call(request: Any, incoming: IncomingRequest) -> Any:
             go_on = None if inner is None else _given(inner, functools.partial(_called, inner, incoming))
             return intercept(request, Context(self.peer, incoming), go_on)
 
-        return Route(alone.method, call=call, answer=alone.answer if inner is None else inner.answer, **common)
+        alone.call = call
+        if inner is not None:
+            alone.answer = inner.answer
+        return alone
 
     def raw(self, method: str, handler: Callable[..., Any], *, is_request: bool) -> Route:
         """The route of a method to its handler, in plain JSON values."""
-        handle = _with_context(handler)
-        if is_request:
-
-            def call(params: Json, incoming: IncomingRequest) -> Any:
-                return handler(params) if handle is None else handle(params, Context(self.peer, incoming))
-
-            return _plain(method, handler, call=call)
-        return _plain(
-            method, handler, tell=handler if handle is None else functools.partial(_swap, handle, self.context)
-        )
+        return self._plain(method, handler, with_context(handler), is_request=is_request)
 
     def other(self, method: str, handler: Callable[..., Any], *, is_request: bool) -> Route:
         """The route of a method that has no handler of its own to the handler of all such methods."""
+        return self._plain(method, handler, functools.partial(handler, method), is_request=is_request)
 
+    def _plain(
+        self, method: str, handler: Callable[..., Any], handle: Callable[[Json, Context], Any], *, is_request: bool
+    ) -> Route:
         def call(params: Json, incoming: IncomingRequest) -> Any:
-            return handler(method, params, Context(self.peer, incoming))
+            return handle(params, Context(self.peer, incoming))
 
-        def tell(params: Json) -> Any:
-            return handler(method, params, self.context)
-
-        return _plain(method, handler, call=call) if is_request else _plain(method, handler, tell=tell)
-
-
-def _plain(
-    method: str,
-    handler: Callable[..., Any],
-    *,
-    call: Callable[[Json, IncomingRequest], Any] | None = None,
-    tell: Callable[[Json], Any] | None = None,
-) -> Route:
-    return Route(
-        method,
-        decode=_object_in,
-        decode_tolerantly=_object_in,
-        lane_of=plain_lane,
-        suspends=_suspends(handler),
-        handler=handler,
-        call=call,
-        tell=tell,
-        answer=None if call is None else _answer_plainly,
-        **_traits(message_of(method, "notification" if call is None else "request")),
-    )
+        ways: dict[str, Any] = {"call": call, "answer": _answer_plainly}
+        return Route(
+            method,
+            decode=_object_in,
+            decode_tolerantly=_object_in,
+            lane_of=plain_lane,
+            suspends=_suspends(handler),
+            handler=handler,
+            **(ways if is_request else {"tell": functools.partial(_swap, handle, self.context)}),
+            **_traits(message_of(method, "request" if is_request else "notification")),
+        )
 
 
 def _traits(message: type[Request[Any] | Notification] | None) -> dict[str, Any]:
@@ -196,7 +163,8 @@ def _object_in(raw: bytes | Raw) -> Json:
     return cast("Json", params)
 
 
-def _nothing_more(_: Any) -> None: ...
+def nothing_more(_: Any) -> None:
+    """A handler that does nothing: its message has a function for its arrival, or one before it."""
 
 
 def _decode(decode: Callable[[bytes | Raw, Any], Any], params: Any, raw: bytes | Raw) -> Any:

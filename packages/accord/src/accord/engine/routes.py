@@ -20,68 +20,49 @@ MISFITS = (*REFUSALS, DecodeError)
 """The errors of `Route.decode`: a strict decoder raises one of msgspec's, the decoder of plain values DecodeError."""
 
 
-class Route:
-    """The way of one method: from raw params to its handler, and from the handler's result to raw JSON."""
-
-    __slots__ = (
-        "answer",
-        "arrived",
-        "body",
-        "call",
-        "decode",
-        "decode_tolerantly",
-        "handler",
-        "handshake",
-        "head",
-        "immediate",
-        "lane_of",
-        "method",
-        "suspends",
-        "tell",
+def _no_handler(*_: Any) -> Any:
+    raise LookupError(
+        "this route is for the other kind of message: requests and notifications have routes of their own"
     )
 
-    def __init__(
-        self,
-        method: str,
-        *,
-        decode: Callable[[bytes | Raw], Any],
-        decode_tolerantly: Callable[[bytes | Raw], Any],
-        lane_of: Callable[[Any], str | None],
-        suspends: bool,
-        handler: Callable[..., Any] | None = None,
-        tell: Callable[[Any], Any] | None = None,
-        call: Callable[[Any, Any], Any] | None = None,
-        answer: Callable[[RequestId, Any], bytes] | None = None,
-        handshake: bool = False,
-        immediate: bool = False,
-        stream: bool = False,
-    ) -> None:
-        self.method = method
-        self.decode = decode
-        """Strict and fast; raises one of `codec.REFUSALS`."""
-        self.decode_tolerantly = decode_tolerantly
-        """For params that the strict decoder refused; raises DecodeError."""
-        self.lane_of = lane_of
-        """The session that these params belong to."""
-        self.handler = handler or _no_handler
-        """The function that was registered, for errors that name it."""
-        self.suspends = suspends
-        """Whether the handler is an `async def`."""
-        self.arrived: Callable[[Any, bytes | Raw], None] | None = None
-        """Called with each notification on arrival, before it enters a lane: its params as a value, and as JSON."""
-        self.tell = tell or _no_handler
-        self.call = call or _no_handler
-        """Takes the params and the request that they belong to (`IncomingRequest`)."""
-        self.answer = answer or _no_handler
-        """Makes the answer's frame from the handler's result; raises EncodeError."""
-        self.handshake = handshake
-        """Whether this request opens the connection."""
-        self.immediate = immediate
-        """Whether this notification is handled on arrival, never through a lane."""
-        self.head = notification_head(method) if stream else b""
-        """How nearly every frame of a stream begins, up to its params; empty for other messages."""
-        self.body = slice(len(self.head), -1)
-        """Where the params of such a frame are."""
+
+class Route(msgspec.Struct, eq=False):
+    """The way of one method: from raw params to its handler, and from the handler's result to raw JSON."""
+
+    method: str
+    decode: Callable[[bytes | Raw], Any]
+    """Strict and fast; raises one of `codec.REFUSALS`."""
+    decode_tolerantly: Callable[[bytes | Raw], Any]
+    """For params that the strict decoder refused; raises DecodeError."""
+    lane_of: Callable[[Any], str | None]
+    """The session that these params belong to."""
+    suspends: bool
+    """Whether the handler is an `async def`."""
+    handler: Callable[..., Any] = _no_handler
+    """The function that was registered, for errors that name it."""
+    tell: Callable[[Any], Any] = _no_handler
+    """Takes the params of a notification."""
+    call: Callable[[Any, Any], Any] = _no_handler
+    """Takes the params and the request that they belong to (`IncomingRequest`)."""
+    answer: Callable[[RequestId, Any], bytes] = _no_handler
+    """Makes the answer's frame from the handler's result; raises EncodeError."""
+    handshake: bool = False
+    """Whether this request opens the connection."""
+    immediate: bool = False
+    """Whether this notification is handled on arrival, never through a lane."""
+    stream: bool = False
+    """Whether most of the traffic are notifications of this method."""
+    arrived: Callable[[Any, bytes | Raw], None] | None = None
+    """Called with each notification on arrival, before it enters a lane: its params as a value, and as JSON."""
+    head: bytes = b""
+    """How nearly every frame of a stream begins, up to its params; empty for other messages."""
+    body: slice = slice(0)
+    """Where the params of such a frame are."""
+
+    def __post_init__(self) -> None:
+        if self.stream:
+            self.head = notification_head(self.method)
+            self.body = slice(len(self.head), -1)
 
     def read(self, raw: bytes | Raw) -> Any:
         """The params in this JSON; raises DecodeError."""
@@ -212,9 +193,3 @@ def _perhaps_lane(message: Any) -> str | None:
 
 def _no_route(_: str) -> Route | None:
     return None
-
-
-def _no_handler(*_: Any) -> Any:
-    raise LookupError(
-        "this route is for the other kind of message: requests and notifications have routes of their own"
-    )
