@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 from msgspec import UNSET, Raw
@@ -36,29 +36,17 @@ _NOTHING_WAITS = nullcontext()
 _RESULT = b',"result":'
 
 
-class ResultReader(Protocol):
+class ResultReader(msgspec.Struct, eq=False):
     """How the result of a request becomes a value."""
 
-    @property
-    def strict(self) -> Callable[[bytes | Raw], Any] | None:
-        """Reads a whole value of the expected form, and refuses others; None if each result is read with care."""
-        ...
-
-    def read(self, raw: Raw) -> Any:
-        """The value of any result; raises ProtocolError."""
-        ...
+    strict: Callable[[bytes | Raw], Any] | None
+    """Reads a whole value of the expected form, and refuses others; None if each result is read with care."""
+    read: Callable[[Raw], Any]
+    """Gives the value of any result; raises ProtocolError."""
 
 
-class RawResult:
-    """The result stays JSON, for the caller to read."""
-
-    strict = None
-
-    def read(self, raw: Raw) -> Any:
-        return raw
-
-
-RAW_RESULT = RawResult()
+RAW_RESULT = ResultReader(None, lambda raw: raw)
+"""The result stays JSON, for the caller to read."""
 
 
 class PendingRequest(msgspec.Struct, Generic[ResultT], eq=False):

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self, TypeVar
 
 import msgspec
@@ -30,7 +31,7 @@ from accord._internal.tasks import is_awaitable
 from accord.engine.connection import Connection, Limits
 from accord.engine.dispatch import Role
 from accord.engine.incoming_requests import IncomingRequest
-from accord.engine.outgoing import PendingRequest
+from accord.engine.outgoing import PendingRequest, ResultReader
 from accord.engine.routes import Routes, lane_of, plain_lane
 from accord.errors import ConnectionClosed, DecodeError, ProtocolError
 from accord.jsonrpc import wire_messages
@@ -80,74 +81,41 @@ _encode = codec.strict_encode
 class _Outgoing:
     """The way in which messages of one class are sent; made once for each class."""
 
-    __slots__ = (
-        "empty_result",
-        "guard",
-        "guarded",
-        "is_handshake",
-        "is_plain",
-        "keeping",
-        "lane_of",
-        "method",
-        "patient",
-        "result",
-        "strict",
-    )
-
     def __init__(self, cls: type[Request[Any] | Notification]) -> None:
         row = row_for(cls, "protocol")
         guard = CapabilityGuard(cls)
         self.method = row.name
-        self.result = row.result
         self.patient = issubclass(cls, Request) and cls.__patient__
         self.is_handshake = issubclass(cls, Request) and cls.__handshake__
         """Whether its answer says what the peer can do: it comes once, and may have older names (`legacy`)."""
-        self.strict = None if self.is_handshake or row.kind != "request" else codec.strict_decoder(row.result)
-        """Reads most results; None if each is read with care."""
+        strict = None if self.is_handshake or row.kind != "request" else codec.strict_decoder(row.result)
+        self.reader = ResultReader(
+            strict, partial(self._read, _with_older_names if self.is_handshake else codec.decode)
+        )
+        self.keeper = ResultReader(None, partial(self._read, codec.decode_keeping))
+        """Keeps the members of results that their types do not know."""
         self.is_plain = not codec.closed_words(cls)
         """Whether every value that can be encoded is valid, so that closed sets of words need no check."""
         self.guard = None if guard.is_open else guard
         self.guarded = guard.updates
         self.lane_of = lane_of(cls)
-        self.empty_result = may_be_empty(row.result)
-        self.keeping = _Keeping(self)
+        self._result = row.result
+        self._may_be_empty = may_be_empty(row.result)
 
-    def read(self, raw: bytes | Raw) -> Any:
-        """The result in this JSON; raises ProtocolError."""
-        return self.read_tolerantly(raw, _with_older_names if self.is_handshake else codec.decode)
-
-    def read_tolerantly(self, raw: bytes | Raw, decode: Callable[[bytes | Raw, Any], Any]) -> Any:
+    def _read(self, decode: Callable[[bytes | Raw, Any], Any], raw: bytes | Raw) -> Any:
         """The result in this JSON, as this function decodes it; raises ProtocolError."""
         try:
-            is_text = self.empty_result and not isinstance(raw, Sliced)
-            return decode(legacy.empty_result(bytes(raw)) if is_text else raw, self.result)
+            is_text = self._may_be_empty and not isinstance(raw, Sliced)
+            return decode(legacy.empty_result(bytes(raw)) if is_text else raw, self._result)
         except DecodeError as error:
             raise ProtocolError(f"{self.method}: the answer's result is invalid: {error}") from error
-
-
-class _Keeping:
-    """How results are read that keep the members which their types do not know."""
-
-    __slots__ = ("_way", "strict")
-
-    def __init__(self, way: _Outgoing) -> None:
-        self._way = way
-        self.strict = None
-
-    def read(self, raw: Raw) -> Any:
-        return self._way.read_tolerantly(raw, codec.decode_keeping)
 
 
 def _with_older_names(data: bytes | Raw, type: Any) -> Any:  # noqa: A002
     return codec.convert_keeping(legacy.capabilities_renamed(codec.loads(data)), type)
 
 
-_outgoing: dict[type, _Outgoing] = {}
-
-
-def _way_out(cls: type[Any]) -> _Outgoing:
-    made = _outgoing[cls] = _Outgoing(cls)
-    return made
+_way_of: Callable[[type[Any]], _Outgoing] = cache(_Outgoing)
 
 
 class RouteSource(Protocol):
@@ -269,7 +237,7 @@ class Peer:
     def _way(self, message: Request[Any] | Notification, *, force: bool) -> _Outgoing:
         """How this message is sent; raises CapabilityMissing if it may not be."""
         cls = message.__class__
-        way = _outgoing.get(cls) or _way_out(cls)
+        way = _way_of(cls)
         if way.guard is not None and not force:
             way.guard.check(message, self._capabilities, unstable=self.unstable)
         if way.guard is None or not (way.guard.looks_at_fields or force):
@@ -285,7 +253,7 @@ class Peer:
             request if way.is_plain else Raw(codec.encode(request)),
             way.lane_of(request),
             way.patient,
-            way.keeping if self.keep_unknown else way,
+            way.keeper if self.keep_unknown else way.reader,
         )
 
     async def notify(self, notification: Notification, *, force: bool = False) -> None:
