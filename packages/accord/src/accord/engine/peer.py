@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self, TypeVar
 
 import msgspec
@@ -115,7 +115,7 @@ def _with_older_names(data: bytes | Raw, type: Any) -> Any:  # noqa: A002
     return codec.convert_keeping(legacy.capabilities_renamed(codec.loads(data)), type)
 
 
-_way_of: Callable[[type[Any]], _Outgoing] = cache(_Outgoing)
+_outgoing: dict[type, _Outgoing] = {}
 
 
 class RouteSource(Protocol):
@@ -237,7 +237,9 @@ class Peer:
     def _way(self, message: Request[Any] | Notification, *, force: bool) -> _Outgoing:
         """How this message is sent; raises CapabilityMissing if it may not be."""
         cls = message.__class__
-        way = _way_of(cls)
+        way = _outgoing.get(cls)
+        if way is None:
+            way = _outgoing[cls] = _Outgoing(cls)
         if way.guard is not None and not force:
             way.guard.check(message, self._capabilities, unstable=self.unstable)
         if way.guard is None or not (way.guard.looks_at_fields or force):
