@@ -29,7 +29,7 @@ PAGES = (
     "reference/accord.Agent/",
     "session-updates/tool_call/",
     "commands/run/",
-    "comparison/",
+    "performance/",
     "inspect/",
 )
 """Every kind of page: with code, with pictures, with wide tables, written by hand and generated."""
@@ -82,6 +82,8 @@ def problems(folder: Path) -> list[Problem]:
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
         raise Unavailable(f"there is no browser: {', '.join(BROWSERS)}")
+    if missing := [page for page in PAGES if not (folder / page / "index.html").is_file()]:
+        raise SystemExit(f"the site has no page {', '.join(missing)}: name others in {Path(__file__).name}")
     script = axe().read_bytes()
     with served(folder.parent, script) as site:
         address = f"{site}/{folder.name}"
