@@ -4,12 +4,15 @@ import asyncio
 import shutil
 import ssl
 from contextlib import asynccontextmanager
+from urllib.parse import urlsplit
 
 import pytest
 
 import accord
 from accord.http import connect_transport, serving
+from accord.http.client.client_socket import ClientSocket
 from tests.http.talking import an_agent, editor_of
+from tests.waiting import DEADLINE
 
 pytestmark = pytest.mark.skipif(
     shutil.which("openssl") is None, reason="this test makes a certificate: install openssl"
@@ -31,6 +34,17 @@ async def test_a_prompt_over_tls(certificate, scheme, http2):
             assert editor.text(session) == "".join(f"{number} " for number in range(100))
             if scheme == "https":
                 assert transport._requests.is_multiplexed == (http2 is None)
+
+
+async def test_a_socket_with_tls_may_be_closed_more_than_once(certificate):
+    async with serving(an_agent(), certificate=certificate[0], key=certificate[1]) as server:
+        address = urlsplit(server.url)
+        trusting = ssl.create_default_context(cafile=certificate[0])
+        opened = await ClientSocket.open(address.hostname, address.port, trusting, DEADLINE)
+        for _ in range(3):
+            opened.close()
+        await opened.wait_closed()
+        assert not opened.is_open
 
 
 @pytest.mark.parametrize("scheme", ["https", "wss"])

@@ -109,6 +109,8 @@ class ClientSocket(SharedBufferProtocol):
 
     def close(self) -> None:
         """Close the connection; unsent bytes are dropped."""
+        if self._transport.is_closing():
+            return  # a transport of asyncio with TLS that is closed twice cannot say any more what is unsent
         if self.unsent:  # the server may never read them
             self._transport.abort()
         else:
