@@ -32,6 +32,7 @@ import msgspec
 
 from accord import ConfigurationError
 from accord.paths import cache_folder, path_of_uri, replace_file
+from accord.project.project import Project
 from accord.redaction import mask_urls
 from accord_tools.presentation.quantities import ago
 from accord_tools.registry import RegistryError
@@ -264,10 +265,11 @@ def entry_files(folder: Path) -> list[Path]:
 
 
 def _objects(folder: Path) -> Iterator[object]:
-    for path in entry_files(folder):
+    project = Project([folder.absolute()])
+    for path in entry_files(folder.absolute()):
         try:
-            yield msgspec.json.decode(path.read_bytes())
-        except msgspec.DecodeError as error:
+            yield msgspec.json.decode(project.read(path, LARGEST))
+        except ValueError as error:  # it is not JSON, a pipe, too large, or a link that leads out of the folder
             yield f"{path}: {error}"
 
 

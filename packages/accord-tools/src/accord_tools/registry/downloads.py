@@ -44,6 +44,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 import msgspec
 
 from accord.paths import replace_file
+from accord.project.project import Project
 from accord.redaction import mask_urls
 from accord_tools.registry import InstallError, Progress, RegistryError
 from accord_tools.registry.entry import Kind
@@ -253,6 +254,8 @@ def refuse_unhashed(packages: Sequence[str], place: str) -> None:
 ANY = "any"
 """Stands for every platform, for content that is the same on all of them."""
 LOCK_FILE = Path(".accord", "agents.lock")
+LARGEST_LOCK = 1_000_000
+"""Bytes of a lock file."""
 
 
 class LockedAgent(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -309,10 +312,10 @@ def forget(agent_id: str) -> int:
 def read_lock(path: Path) -> dict[str, LockedAgent]:
     """The agents of a lock file, by id. Raises RegistryError if it is missing or invalid."""
     try:
-        document = msgspec.json.decode(path.read_bytes(), type=_LockDocument)
+        document = msgspec.json.decode(Project([path.parent.parent]).read(path, LARGEST_LOCK), type=_LockDocument)
     except FileNotFoundError:
         raise RegistryError(f"{path} does not exist; write it with: accord agents lock") from None
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, ValueError) as error:
         raise RegistryError(f"cannot read {path}: {error}") from None
     if document.version != 1:
         raise RegistryError(f"{path} has the version {document.version}, and this Accord knows 1; update Accord")

@@ -18,6 +18,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -27,9 +28,10 @@ import msgspec
 from accord import ConnectionClosed, ProcessTransport
 from accord.errors import last_lines
 from accord.jsonrpc.line_frames import Oversized
+from accord.project.project import Project
 from accord.transports import End
 from accord_tools.registry import InstallError, Progress, RegistryError
-from accord_tools.registry.agent_index import IndexSource, entry_files
+from accord_tools.registry.agent_index import LARGEST, IndexSource, entry_files
 from accord_tools.registry.downloads import address_problem
 from accord_tools.registry.entry import Distribution, RegistryEntry, choices, here
 from accord_tools.registry.entry_rules import ADDRESSES, EntryFinding, check_entry, check_icon
@@ -50,30 +52,36 @@ class SourceEntry:
     folder: str | None
     """The name of its folder; None for a file that was given by itself."""
     raw: object
-    icon: Path | None
+    icon: bytes | None
     problem: str = ""
     """Why the file cannot be read."""
 
 
 def read_sources(place: Path) -> list[SourceEntry]:
     """The entries of a registry's folder, of one agent's folder, or of a file. Raises RegistryError for none."""
+    place = place.absolute()
     if place.is_file():
-        return [_source(place, None)]
+        return [_source(place, None, Project([place.parent]))]
+    project = Project([place])
     if (place / "agent.json").is_file():
-        return [_source(place / "agent.json", place.resolve().name)]
-    found = [_source(path, path.parent.name) for path in entry_files(place)]
+        return [_source(place / "agent.json", place.resolve().name, project)]
+    found = [_source(path, path.parent.name, project) for path in entry_files(place)]
     if not found:
         raise RegistryError(f"{place} has no agent.json, and no folder in it has one")
     return found
 
 
-def _source(file: Path, folder: str | None) -> SourceEntry:
-    icon = file.with_name("icon.svg")
+def _source(file: Path, folder: str | None, project: Project) -> SourceEntry:
+    icon: bytes | None = None
     try:
-        raw: object = msgspec.json.decode(file.read_bytes())
-    except (OSError, msgspec.DecodeError, RecursionError) as error:
+        raw: object = msgspec.json.decode(project.read(file, LARGEST))
+        with suppress(FileNotFoundError):
+            icon = project.read(file.with_name("icon.svg"), LARGEST)
+    except (msgspec.DecodeError, RecursionError) as error:
         return SourceEntry(file, folder, None, None, f"must be JSON: {error}")
-    return SourceEntry(file, folder, raw, icon if icon.is_file() else None)
+    except (OSError, ValueError) as error:
+        return SourceEntry(file, folder, None, None, f"cannot be read: {error}")
+    return SourceEntry(file, folder, raw, icon)
 
 
 def check_sources(sources: list[SourceEntry], base: Path) -> list[EntryFinding]:
@@ -97,7 +105,7 @@ def check_sources(sources: list[SourceEntry], base: Path) -> list[EntryFinding]:
 
 def _icon(source: SourceEntry, file: str, base: Path) -> Iterator[EntryFinding]:
     if source.icon is not None:
-        yield from check_icon(source.icon.read_bytes(), _shown(source.icon, base))
+        yield from check_icon(source.icon, _shown(source.file.with_name("icon.svg"), base))
     elif source.folder is not None:
         yield EntryFinding(file, "", "icon", "needs an icon: icon.svg beside it")
 
@@ -133,7 +141,7 @@ def build(
     for source in sources:
         if source.icon is not None:
             written.append(out / f"{_id(source)}.svg")
-            written[-1].write_bytes(source.icon.read_bytes())
+            written[-1].write_bytes(source.icon)
     return written
 
 
