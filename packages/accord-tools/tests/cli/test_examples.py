@@ -107,21 +107,30 @@ class Example(NamedTuple):
         return next((reason for form, reason in ONLY_READ.items() if re.search(form, self.command)), None)
 
 
+TYPED = r"((git diff|echo \w+) \| |[A-Z_]+=\S+ )?accord "
+"""How a line begins that a user types."""
+CONTINUED = re.compile(r"\s*\\\n\s*")
+
+
 def of_help() -> Iterator[Example]:
     parsers = [parser_of(commands_for())]
     while parsers:
         parser = parsers.pop()
         parsers += commands_of(parser).values()
-        for line in (parser.epilog or "").replace("\\\n", "").splitlines():
-            if re.match(r"  (git diff \| |[A-Z_]+=\S+ )?accord ", line):
+        for line in CONTINUED.sub(" ", parser.epilog or "").splitlines():
+            if re.match(rf"  {TYPED}", line):
                 yield Example(re.split(r"(?<=\S)  +", line.strip())[0], f"{parser.prog} --help")
 
 
 def of_docs() -> Iterator[Example]:
-    for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+    for path in [
+        ROOT / "README.md",
+        *sorted(ROOT.glob("packages/*/README.md")),
+        *sorted((ROOT / "docs").rglob("*.md")),
+    ]:
         for language, block in re.findall(r"^```(\w*)\n(.*?)^```", path.read_text(), re.MULTILINE | re.DOTALL):
-            for line in block.replace("\\\n", "").splitlines() if language in ("", "sh", "console") else ():
-                if re.match(r"(\$ )?(git diff \| )?accord ", line):
+            for line in CONTINUED.sub(" ", block).splitlines() if language in ("", "sh", "console") else ():
+                if re.match(rf"(\$ )?{TYPED}", line) and "..." not in line:
                     yield Example(re.split(r"(?<=\S)  +| +# ", line.removeprefix("$ "))[0], path.name)
 
 
