@@ -7,6 +7,7 @@ import inspect
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import Any, Unpack, get_type_hints
 
 import msgspec
@@ -113,30 +114,21 @@ def tool(agent: Callee, **options: Unpack[ToolOptions]) -> Callable[[str], Any]:
     return ask
 
 
+@dataclass
 class _Loop:
     """The model is asked, uses tools, and is asked again, until it has nothing more to do."""
 
-    def __init__(
-        self,
-        model: str,
-        instructions: str,
-        tools: Mapping[str, FunctionTool],
-        ask_before: Collection[str],
-        turn: Turn[ModelConversation],
-        narration: Narration,
-    ) -> None:
-        self._model = model
-        self._instructions = instructions
-        self._tools = tools
-        self._ask_before = ask_before
-        self._session = turn.session
-        self._prompt = turn.prompt
-        self._narration = narration
+    model: str
+    instructions: str
+    tools: Mapping[str, FunctionTool]
+    ask_before: Collection[str]
+    turn: Turn[ModelConversation]
+    narration: Narration
 
     async def answer(self, model: Model) -> str | None:
-        conversation = self._session.state
+        conversation = self.turn.session.state
         conversation.close_calls(LOST)  # of a turn that a crash has ended
-        for part in images_only(parts_of(self._prompt)):
+        for part in images_only(parts_of(self.turn.prompt)):
             conversation.add("user", TextPart(part) if isinstance(part, str) else ImagePart(part.data, part.mime_type))
         try:
             return await self._rounds(model, conversation)
@@ -150,20 +142,18 @@ class _Loop:
         for _ in range(MOST_ROUNDS):
             finished = await self._asked(model, conversation)
             conversation.add("assistant", *finished.parts)
-            await self._session.save()  # a crash loses no more than the round that runs
+            await self.turn.session.save()  # a crash loses no more than the round that runs
             if not finished.calls:
                 return finished.stop_reason
             for call in finished.calls:
                 conversation.add("user", await self._used(call))
-                await self._session.save()
+                await self.turn.session.save()
         return "max_turn_requests"
 
     async def _asked(self, model: Model, conversation: ModelConversation) -> ModelAnswer:
         """One answer of the model, told as it streams."""
-        specs = [it.spec for it in self._tools.values()]
-        question = ModelRequest(
-            model=self._model, system=self._instructions, messages=conversation.messages, tools=specs
-        )
+        specs = [it.spec for it in self.tools.values()]
+        question = ModelRequest(model=self.model, system=self.instructions, messages=conversation.messages, tools=specs)
         said = ""
         try:
             async with aclosing(model.answer(question)) as events:
@@ -171,11 +161,11 @@ class _Loop:
                     match event:
                         case TextDelta(text):
                             said += text
-                            await self._narration.say(text)
+                            await self.narration.say(text)
                         case ThoughtDelta(text):
-                            await self._narration.think(text)
+                            await self.narration.think(text)
                         case ModelAnswer(usage=used):
-                            await self._narration.used(used.input, used.output, thought=used.thought)
+                            await self.narration.used(used.input, used.output, thought=used.thought)
                             return event
                         case _:
                             pass
@@ -186,11 +176,11 @@ class _Loop:
 
     async def _used(self, call: ModelCall) -> ResultPart:
         """Do what the model wants; what goes wrong is told to the model, which may try something else."""
-        await self._narration.tool_begins(call.id, call.name, call.arguments)
-        if call.name in self._ask_before and not await self._narration.ask(call.id, call.name, call.arguments):
+        await self.narration.tool_begins(call.id, call.name, call.arguments)
+        if call.name in self.ask_before and not await self.narration.ask(call.id, call.name, call.arguments):
             return await self._ended(call, REFUSED, failed=True)
-        if (found := self._tools.get(call.name)) is None:
-            known = ", ".join(self._tools) or "none"
+        if (found := self.tools.get(call.name)) is None:
+            known = ", ".join(self.tools) or "none"
             return await self._ended(call, f"There is no tool {call.name!r}; there are: {known}", failed=True)
         try:
             output = await found.call(call.arguments)
@@ -199,5 +189,5 @@ class _Loop:
         return await self._ended(call, output)
 
     async def _ended(self, call: ModelCall, output: object, *, failed: bool = False) -> ResultPart:
-        text = await self._narration.tool_ends(call.id, output, failed=failed)
+        text = await self.narration.tool_ends(call.id, output, failed=failed)
         return ResultPart(call.id, text, failed)

@@ -104,7 +104,7 @@ class _GraphRun:
                 given = Command(resume=await self._answers(interrupts)) if interrupts else None
         finally:
             if not self._keeps_itself:
-                await self._keep()
+                self._put((await self._graph.aget_state(self._config)).values)
 
     async def _first_input(self) -> Any:
         values = await self._values()
@@ -119,9 +119,6 @@ class _GraphRun:
             return cast("dict[str, Any]", (await self._graph.aget_state(self._config)).values or {})
         kept = self._turn.session.state
         return InMemorySaver().serde.loads_typed((kept.form, kept.data)) if kept.form else {}
-
-    async def _keep(self) -> None:
-        self._put((await self._graph.aget_state(self._config)).values)
 
     def _put(self, values: Mapping[str, Any]) -> None:
         if values:

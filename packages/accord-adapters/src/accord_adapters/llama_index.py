@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any, TypeAlias, Unpack, cast
 
 from llama_index.core.agent.workflow import (
@@ -95,25 +96,22 @@ class SessionMemory(BaseMemory):
         self.kept = []
 
 
+@dataclass
 class _LlamaRun:
     """The work on one prompt."""
 
-    def __init__(
-        self, agent: AnyAgent, on_input: OnInput | None, turn: Turn[ChatMessages], narration: Narration
-    ) -> None:
-        self._agent = agent
-        self._on_input = on_input
-        self._turn = turn
-        self._narration = narration
-        self._asked: set[str] = set()
+    agent: AnyAgent
+    on_input: OnInput | None
+    turn: Turn[ChatMessages]
+    narration: Narration
 
     async def answer(self) -> None:
-        kept = self._turn.session.state
+        kept = self.turn.session.state
         memory = SessionMemory(kept=[ChatMessage.model_validate(it) for it in kept.messages])
-        said = ChatMessage(role="user", blocks=[_block(part) for part in parts_of(self._turn.prompt)])
+        said = ChatMessage(role="user", blocks=[_block(part) for part in parts_of(self.turn.prompt)])
         kept.messages = [it.model_dump(mode="json") for it in [*memory.kept, said]]
-        await self._narration.keep()
-        handler = self._agent.run(user_msg=said, memory=memory)
+        await self.narration.keep()
+        handler = self.agent.run(user_msg=said, memory=memory)
         try:
             async for event in handler.stream_events():
                 if isinstance(event, InputRequiredEvent):
@@ -127,7 +125,7 @@ class _LlamaRun:
             kept.messages = [it.model_dump(mode="json") for it in memory.kept]
 
     async def _tell(self, event: object) -> None:
-        tell = self._narration
+        tell = self.narration
         match event:
             case AgentStream():
                 await tell.think(event.thinking_delta or "")
@@ -151,21 +149,21 @@ class _LlamaRun:
             read = used.get("input_tokens", used.get("prompt_tokens"))
             written = used.get("output_tokens", used.get("completion_tokens"))
             if isinstance(read, int) and isinstance(written, int):
-                await self._narration.used(read, written)
+                await self.narration.used(read, written)
 
     async def _answered(self, event: InputRequiredEvent) -> HumanResponseEvent:
         """The answer to a request for input: it has the members of the request, by which its tool finds it."""
         members = dict(event.items())
-        if self._on_input is not None:
-            response = await self._on_input(self._turn, event)
+        if self.on_input is not None:
+            response = await self.on_input(self.turn, event)
         else:
             response = "yes" if await self._is_allowed(str(members.get("prefix", "Go on?"))) else "no"
         return HumanResponseEvent(**{**members, "response": response})
 
     async def _is_allowed(self, question: str) -> bool:
-        if (call_id := self._narration.only_open_call) is not None:
-            return await self._narration.ask(call_id)
-        return bool(await self._turn.ask(question))
+        if (call_id := self.narration.only_open_call) is not None:
+            return await self.narration.ask(call_id)
+        return bool(await self.turn.ask(question))
 
 
 def _block(part: str | Attachment) -> Any:

@@ -256,26 +256,22 @@ def _key(messages: Sequence[of.ModelMessage]) -> str:
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
 
+@dataclass
 class _PydanticRun:
     """One run of the agent: the work on one prompt."""
 
-    def __init__(
-        self,
-        agent: AbstractAgent[Any, Any],
-        turn: Turn[PydanticMessages],
-        narration: Narration,
-    ) -> None:
-        self._agent = agent
-        self._turn = turn
-        self._narration = narration
-        self._counted = 0
+    agent: AbstractAgent[Any, Any]
+    turn: Turn[PydanticMessages]
+    narration: Narration
+    counted: int = 0
+    """How many answers were told with their usage."""
 
     async def answer(self, deps: Any) -> None:
         # A turn that was cancelled, or ended by a crash, may have left calls without results.
-        history = of.repair_messages(of.ModelMessagesTypeAdapter.validate_json(self._turn.session.state.messages))
+        history = of.repair_messages(of.ModelMessagesTypeAdapter.validate_json(self.turn.session.state.messages))
         started = False
-        async with self._agent.run_stream_events(
-            _user_content(self._turn.prompt),
+        async with self.agent.run_stream_events(
+            _user_content(self.turn.prompt),
             message_history=history,
             deps=deps,
             capabilities=[HandleDeferredToolCalls(handler=self._approve)],
@@ -285,7 +281,7 @@ class _PydanticRun:
                     started = True
                     if isinstance(event, of.FunctionToolCallEvent | of.FunctionToolResultEvent):
                         self._keep(events.all_messages())
-                        await self._narration.keep()
+                        await self.narration.keep()
                     await self._tell(event)
                     if isinstance(event, of.PartEndEvent | of.ToolResultEvent):
                         await self._count(events.all_messages(), len(history))
@@ -296,10 +292,10 @@ class _PydanticRun:
                     await self._count(messages, len(history))
 
     def _keep(self, messages: list[of.ModelMessage]) -> None:
-        self._turn.session.state.messages = of.ModelMessagesTypeAdapter.dump_json(messages).decode()
+        self.turn.session.state.messages = of.ModelMessagesTypeAdapter.dump_json(messages).decode()
 
     async def _tell(self, event: of.AgentStreamEvent | AgentRunResultEvent[Any]) -> None:
-        tell = self._narration
+        tell = self.narration
         match event:
             case of.PartStartEvent(part=of.TextPart(content=text)):
                 await tell.say(text)
@@ -324,7 +320,7 @@ class _PydanticRun:
 
     async def _approve(self, _: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
         answers = {
-            call.tool_call_id: await self._narration.ask(call.tool_call_id, call.tool_name, call.args)
+            call.tool_call_id: await self.narration.ask(call.tool_call_id, call.tool_name, call.args)
             for call in requests.approvals
         }
         return requests.build_results(approvals=answers)
@@ -332,10 +328,10 @@ class _PydanticRun:
     async def _count(self, messages: Sequence[of.ModelMessage], before: int) -> None:
         """Tell the usage of each answer of the model once it is complete."""
         answers = [it for it in messages[before:] if isinstance(it, of.ModelResponse)]
-        for answer in answers[self._counted :]:
+        for answer in answers[self.counted :]:
             usage = answer.usage
-            await self._narration.used(usage.input_tokens, usage.output_tokens)
-        self._counted = len(answers)
+            await self.narration.used(usage.input_tokens, usage.output_tokens)
+        self.counted = len(answers)
 
 
 def _user_content(prompt: Sequence[v1.ContentBlock]) -> list[of.UserContent]:
