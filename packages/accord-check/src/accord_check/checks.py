@@ -134,6 +134,16 @@ class Check:
     active: bool = False
     """Whether it takes a scenario; the others judge any trace."""
 
+    @property
+    def judged_by(self) -> str:
+        """What it judges, in words."""
+        return "a scenario that asks for it" if self.active else f"all {self.seen} of a conversation"
+
+    @property
+    def found_as(self) -> str:
+        """What a fault counts as, in words."""
+        return {"fail": "a failure", "warn": "a warning", "note": "a note"}[self.severity]
+
 
 def _check(name: str, words: dict[str, Any], *, active: bool) -> Check:
     """The check of a table of the file: its own words, and those of its requirement."""
@@ -196,6 +206,14 @@ SCHEMAS = {
 What 1.16 brought counts as 1.17, and what 1.18 and 1.19 brought as 1.20: none of the three was ever in the registry of
 crates. 2.4 is the TypeScript SDK, whose types are those of 1.15.
 """
+
+
+def read_toml(path: str | Path, wrong: type[ConfigurationError] = ConfigurationError) -> dict[str, Any]:
+    """The values in a file of the user; raises `wrong` if it cannot be read."""
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:  # also for what is no TOML, or no UTF-8
+        raise wrong(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def newer_than(schema: str) -> dict[str, list[str]]:

@@ -17,7 +17,6 @@ run fail: the entry is stale. One that was not exercised is left as it is.
 from __future__ import annotations
 
 import datetime as dt
-import tomllib
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +24,7 @@ from typing import Any, Literal, cast, get_args
 
 from accord import ConfigurationError
 from accord.mistakes import nearest
-from accord_check.checks import CHECKS, Check, Finding, Side, newer_than
+from accord_check.checks import CHECKS, Check, Finding, Side, newer_than, read_toml
 
 Status = Literal["pass", "fail", "warn", "note", "expected", "not exercised"]
 """`expected`: it fails, and the user's list of expected failures has it."""
@@ -208,13 +207,7 @@ class Expectation:
 
 def read_expectations(path: str | Path) -> list[Expectation]:
     """The expected failures in a file. Raises ExpectationError for a file that is wrong."""
-    try:
-        values = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ExpectationError(f"cannot read {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ExpectationError(f"cannot read {path}: {error}") from error
-    entries = values.get("expect")
+    entries = read_toml(path, ExpectationError).get("expect")
     if not isinstance(entries, dict):
         raise ExpectationError(f'{path} must have a table [expect] with lines like "tool.id-unique" = "the reason"')
     return [_entry(str(path), name, value) for name, value in cast("dict[str, Any]", entries).items()]

@@ -196,28 +196,27 @@ def as_junit(report: Report) -> str:
         skipped = sum(
             outcome.status in ("not exercised", "expected") and not _fails(outcome, report) for outcome in outcomes
         )
-        suite = SubElement(
-            root,
-            "testsuite",
-            name=f"accord.check.{side}",
-            tests=str(len(outcomes)),
-            failures=str(failed),
-            skipped=str(skipped),
-            errors="0",
-        )
+        suite = _suite(root, f"accord.check.{side}", tests=len(outcomes), failures=failed, skipped=skipped)
         for outcome in outcomes:
             _case(suite, outcome, report)
     problems: list[str] = [*report.problems, *([report.blocked] if report.blocked else [])]
     for number, problem in enumerate(problems):
-        suite = SubElement(root, "testsuite", name="accord.check", tests="1", failures="0", skipped="0", errors="1")
+        suite = _suite(root, "accord.check", errors=1)
         case = SubElement(suite, "testcase", name=f"could not judge {number + 1}", classname="accord.check")
         SubElement(case, "error", message=_clean(problem))
     for name in report.stale:
-        suite = SubElement(root, "testsuite", name="accord.check", tests="1", failures="1", skipped="0", errors="0")
+        suite = _suite(root, "accord.check", failures=1)
         case = SubElement(suite, "testcase", name=f"stale: {name}", classname="accord.check")
         SubElement(case, "failure", message="it passes: remove it from the expected failures", type="stale")
     indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
+
+
+def _suite(
+    root: Element, name: str, *, tests: int = 1, failures: int = 0, skipped: int = 0, errors: int = 0
+) -> Element:
+    counts = {"tests": tests, "failures": failures, "skipped": skipped, "errors": errors}
+    return SubElement(root, "testsuite", {"name": name, **{of: str(count) for of, count in counts.items()}})
 
 
 def _case(suite: Element, outcome: Outcome, report: Report) -> None:

@@ -12,8 +12,6 @@ from pathlib import Path
 from accord_check.checks import CHECKS, Check, url_of
 from accord_check.requirements import REQUIREMENTS, Requirement
 
-_FOUND_AS = {"fail": "a failure", "warn": "a warning", "note": "a note"}
-
 
 def write_pages(folder: str | Path) -> int:
     """Write the index and a page for each requirement and check into a folder; returns how many pages."""
@@ -58,10 +56,9 @@ def page_of(name: str) -> str:
 
 
 def _about_check(check: Check) -> Iterator[str]:
-    by = "a scenario that asks for it" if check.active else f"all {check.seen} of a conversation"
-    yield f"- Judged by {by}."
+    yield f"- Judged by {check.judged_by}."
     because = f", because {check.because}" if check.because else ""
-    yield f"- Found as {_FOUND_AS[check.severity]}{because}."
+    yield f"- Found as {check.found_as}{because}."
     if check.since:
         yield f"- Since schema {check.since}: `--schema` with an older version leaves it out."
     yield f"- Expected: {check.expected}."

@@ -151,8 +151,7 @@ async def stdio_servers(context: ScenarioContext) -> None:
             await context.prompt(link, session, context.settings.prompts.mcp or context.settings.prompts.plain)
         started = [note for note in notes if note.exists()]
         if not started:
-            for name in _STDIO[2:]:
-                context.skip(name, "the agent did not start the MCP servers of its session")
+            context.skip(_STDIO[2:], "the agent did not start the MCP servers of its session")
             return
         said = json.loads(started[0].read_text(encoding="utf-8"))
         odd = said["arguments"] != ["an argument"] or said["mark"] != _VALUE

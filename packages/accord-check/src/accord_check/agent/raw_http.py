@@ -47,19 +47,16 @@ async def raw_http(context: ScenarioContext) -> None:
     """The status codes of an agent with a URL."""
     url = context.settings.url
     if url is None or not url.startswith(("http://", "https://")):
-        for name in _NAMES:
-            context.skip(name, "the agent has no http address")
+        context.skip(_NAMES, "the agent has no http address")
         return
     proxy = network_proxy(url, context.settings.proxy)
     if proxy is not None and proxy.scheme != "http":
-        for name in _NAMES:
-            context.skip(name, f"these requests go through HTTP proxies only, and the agent is behind {proxy.name}")
+        context.skip(_NAMES, f"these requests go through HTTP proxies only, and the agent is behind {proxy.name}")
         return
     hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": handshake(context.version, can_do=False)}
     opened = await _ask(context, "POST", hello)
     if opened.status in (401, 403):
-        for name in _NAMES:
-            context.skip(name, f"initialize was answered with {opened.status}")
+        context.skip(_NAMES, f"initialize was answered with {opened.status}")
         return
     _judge(context, "http.initialize.answered-at-once", opened, 200, "initialize")
     given = opened.headers.get("acp-connection-id")

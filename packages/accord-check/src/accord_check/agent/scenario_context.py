@@ -14,7 +14,7 @@ import os
 import sys
 import traceback
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -198,9 +198,10 @@ class ScenarioContext:
         """This active check had something to judge, and found this."""
         self.tally.judge(name, "agent", verdict, places)
 
-    def skip(self, name: str, reason: str) -> None:
-        """This active check had nothing to judge, for this reason."""
-        self.reasons.setdefault(name, reason)
+    def skip(self, names: str | Iterable[str], reason: str) -> None:
+        """These active checks had nothing to judge, for this reason."""
+        for name in (names,) if isinstance(names, str) else names:
+            self.reasons.setdefault(name, reason)
 
     def answered(self, name: str, exchange: Exchange | Turn, problem: str = "") -> bool:
         """Judge that a request succeeded; returns whether it did."""
@@ -275,8 +276,7 @@ class ScenarioContext:
         """Whether the agent lacks a feature; the checks of these names are then not exercised."""
         if self.offers(link, feature):
             return False
-        for name in names:
-            self.skip(name, f"the agent does not declare {_capability(feature, self.version)}")
+        self.skip(names, f"the agent does not declare {_capability(feature, self.version)}")
         return True
 
     def place(self, session: str | None = None, **more: Any) -> dict[str, Any]:

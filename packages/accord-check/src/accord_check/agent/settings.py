@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from accord import ConfigurationError
+from accord_check.checks import read_toml
 
 if TYPE_CHECKING:
     import ssl
@@ -105,12 +105,7 @@ class Settings:
 
 def read_prompts(path: str | Path) -> Prompts:
     """The prompts in a TOML file: `plain`, `slow`, `edit` and `mcp` as texts, `more` as a list of texts."""
-    try:
-        values = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigurationError(f"cannot read {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"cannot read {path}: {error}") from error
+    values = read_toml(path)
     for name, value in values.items():
         _check(str(path), name, value)
     if "more" in values:

@@ -7,7 +7,7 @@ client ──HTTP, WebSocket──▶ Watched ──▶ _Visitors.serve ──�
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, MutableMapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, MutableMapping
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple, TypeAlias
 
@@ -15,11 +15,11 @@ from msgspec import Raw
 
 from accord.errors import DecodeError
 from accord.http import Access, App, Host, headers_of, serving
-from accord.jsonrpc.line_frames import Oversized
 from accord.jsonrpc.wire_messages import NotificationFrame, RequestFrame, parse
 from accord.schema import codec
 from accord.trace.meaning import body_of
-from accord.transports import End, Receiver, Transport
+from accord.transports import End, Transport
+from accord.transports.wrapped_transport import WrappedTransport
 from accord_check.client.launch_command import AcceptedClient
 from accord_check.passive.observer import Tally, Verdict
 
@@ -54,25 +54,18 @@ async def address(arrived: Callable[[ConnectedClient], None]) -> AsyncGenerator[
         yield Address(server.url, requests)
 
 
-class ConnectedClient(AcceptedClient):
+class ConnectedClient(WrappedTransport, AcceptedClient):
     """One connection of a client to the URL."""
 
     starts_process = False
 
     def __init__(self, inner: Transport) -> None:
-        super().__init__()
+        super().__init__(inner)
+        AcceptedClient.__init__(self)
+        self.name = AcceptedClient.name
         self.over = asyncio.Event()
         """Set when the connection has ended."""
-        self._inner = inner
-        self._receiver: Receiver | None = None
         self._leaving: asyncio.Task[End] | None = None
-
-    async def start(self, receiver: Receiver) -> None:
-        self._receiver = receiver
-        await self._inner.start(self)
-
-    def send(self, frames: Sequence[bytes]) -> None:
-        self._inner.send(frames)
 
     def complain(self, data: bytes) -> None:
         """Drop these bytes: a connection has no standard error."""
@@ -81,40 +74,14 @@ class ConnectedClient(AcceptedClient):
         """End the connection."""
         self._leaving = asyncio.create_task(self.close(0))
 
-    @property
-    def unsent(self) -> int:
-        return self._inner.unsent
-
-    async def flush(self) -> None:
-        await self._inner.flush()
-
-    def pause_reading(self) -> None:
-        self._inner.pause_reading()
-
-    def resume_reading(self) -> None:
-        self._inner.resume_reading()
-
     async def close(self, grace: float = 2.0) -> End:
-        end = await self._inner.close(grace)
+        end = await super().close(grace)
         self.over.set()
         return end
 
-    # What the inner transport calls
-
-    def received(self, frames: Sequence[bytes | Oversized]) -> None:
-        if self._receiver is not None:
-            self._receiver.received(frames)
-
-    def paused(self) -> None:
-        """Go on: what the checks send is small."""
-
-    def resumed(self) -> None:
-        """Go on, as before."""
-
     def ended(self, end: End) -> None:
         self.over.set()
-        if self._receiver is not None:
-            self._receiver.ended(End(end.reason, end.detail or LEFT))
+        super().ended(End(end.reason, end.detail or LEFT))
 
 
 class Watched(App):

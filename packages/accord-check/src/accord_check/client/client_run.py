@@ -12,7 +12,7 @@ import os
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from importlib.util import find_spec
@@ -218,16 +218,51 @@ def _planned(settings: ClientSettings, only: Sequence[str]) -> Iterator[tuple[Cl
                 yield scenario, version
 
 
-class _ClientStart:
+class _AgentStarts:
+    """The starts of the agent by a client, each with the task that plays it."""
+
+    def __init__(self, results: RunResults) -> None:
+        self._results = results
+        self._runs: list[ScenarioRun] = []
+        self._plays: list[asyncio.Task[None]] = []
+
+    def _begin(
+        self,
+        transport: AcceptedClient,
+        script: AgentScript,
+        version: int,
+        play: Callable[[ScenarioRun], Awaitable[None]],
+    ) -> None:
+        """Play a start of the agent, up to this version of the protocol."""
+        run = ScenarioRun(transport, script, self._results.settings, version)
+        self._results.starts += 1
+        self._runs.append(run)
+
+        async def played() -> None:
+            await run.open()
+            await play(run)
+
+        self._plays.append(asyncio.create_task(played()))
+
+    async def _end(self) -> None:
+        """End those that still run, and add what all have shown."""
+        for run in self._runs:
+            await run.close(1.0)
+        for task in self._plays:
+            task.cancel()
+        for run in self._runs:
+            self._results.add(run)
+
+
+class _ClientStart(_AgentStarts):
     """One scenario: the client is started, and each start of the agent by it is played."""
 
     def __init__(self, results: RunResults, scenario: ClientScenario, folder: Path) -> None:
-        self._results, self._scenario = results, scenario
+        super().__init__(results)
+        self._scenario = scenario
         self._private = folder / f"{scenario.name.replace(' ', '-')}-{results.version}"
         self._work = self._private / "work"
         self._work.mkdir(parents=True)
-        self._runs: list[ScenarioRun] = []
-        self._plays: list[asyncio.Task[None]] = []
         self._arrived = asyncio.Event()
         self._process: ClientProcess | None = None
 
@@ -248,12 +283,7 @@ class _ClientStart:
                 await self._until_ended(process)
             finally:
                 await process.end()
-                for run in self._runs:
-                    await run.close(1.0)
-                for task in self._plays:
-                    task.cancel()
-                for run in self._runs:
-                    self._results.add(run)
+                await self._end()
 
     async def _until_played(self, process: ClientProcess) -> None:
         """Wait until the scenario is over on each start of the agent, and the client has started one."""
@@ -298,15 +328,11 @@ class _ClientStart:
                 run.judged(name, has_ended or wrong, run.last)
 
     def _arrive(self, transport: AcceptedClient) -> None:
-        run = ScenarioRun(transport, self._scenario.script, self._results.settings, self._results.version)
-        self._results.starts += 1
-        self._runs.append(run)
-        self._plays.append(asyncio.create_task(self._play(run)))
+        self._begin(transport, self._scenario.script, self._results.version, self._play)
         self._arrived.set()
 
     async def _play(self, run: ScenarioRun) -> None:
         interrupt = self._process.interrupt if self._process is not None else None
-        await run.open()
         await play(self._results, self._scenario, run, Stage(self._work, interrupt))
 
 
@@ -405,35 +431,27 @@ async def check_by_hand(
     return report
 
 
-class _ManualRun:
+class _ManualRun(_AgentStarts):
     """The scenarios that are still to be played, and the starts of the agent."""
 
     def __init__(self, results: RunResults, work: Path, progress: Progress | None) -> None:
-        self._results, self._stage, self._progress = results, Stage(work, None), progress
+        super().__init__(results)
+        self._stage, self._progress = Stage(work, None), progress
         self._unplayed = [scenario for scenario in SCENARIOS if results.settings.profile in scenario.profiles]
-        self._runs: list[ScenarioRun] = []
-        self._plays: list[asyncio.Task[None]] = []
 
     def arrive(self, transport: AcceptedClient) -> None:
         scenario = self._unplayed[0] if self._unplayed else SCENARIOS[0]
-        run = ScenarioRun(transport, scenario.script, self._results.settings, max(self._results.settings.versions))
-        self._results.starts += 1
-        self._runs.append(run)
-        self._plays.append(asyncio.create_task(self._play(run, scenario)))
+        most = max(self._results.settings.versions)
+        self._begin(transport, scenario.script, most, lambda run: self._play(run, scenario))
 
     async def clear(self) -> None:
         """Judge how each start of the agent has ended, and end those that still run."""
         for run in self._runs:
             judge_end(run, has_ended=run.end is not None)
-            await run.close(1.0)
-        for task in self._plays:
-            task.cancel()
-        for run in self._runs:
-            self._results.add(run)
+        await self._end()
 
     async def _play(self, run: ScenarioRun, scenario: ClientScenario | None) -> None:
         """Play scenarios on one start of the agent, until it ends."""
-        await run.open()
         with suppress(Gone):
             while True:
                 if scenario is None:

@@ -118,8 +118,7 @@ READ_CHECKS = ("files.read.line-and-limit", "files.missing-code", "files.inside-
 async def read_files(run: ScenarioRun, folder: Path, outside: Path) -> None:
     """Read lines of a file, a missing file, and files outside of the session's folder."""
     if not run.declares("fs.readTextFile"):
-        for name in READ_CHECKS:
-            run.skip(name, "the client does not declare fs.readTextFile")
+        run.skip(READ_CHECKS, "the client does not declare fs.readTextFile")
         return
     (folder / NOTES).write_text(TEXT)
     exchange = await run.ask_here("fs/read_text_file", path=str(folder / NOTES), line=2, limit=1)
@@ -200,18 +199,13 @@ TERMINAL_CHECKS = (
 async def run_terminals(run: ScenarioRun, folder: Path) -> None:
     """Everything about terminals. A client that refuses to run commands is not judged further."""
     if not run.declares("terminal"):
-        _skip_all(run, "the client does not declare terminal")
+        run.skip(TERMINAL_CHECKS, "the client does not declare terminal")
         return
     if not await _as_told(run, folder):
         return
     await _long(run)
     await _killed(run, folder)
     await _ended_by_release(run, folder)
-
-
-def _skip_all(run: ScenarioRun, reason: str) -> None:
-    for name in TERMINAL_CHECKS:
-        run.skip(name, reason)
 
 
 async def _made(
@@ -222,7 +216,7 @@ async def _made(
     exchange = await _method(run, "create", judged_as, command=sys.executable, args=words, **more)
     made = exchange.fields.get("terminalId")
     if not exchange.succeeded or not isinstance(made, str):
-        _skip_all(run, refused(exchange))
+        run.skip(TERMINAL_CHECKS, refused(exchange))
         return None
     return made
 
@@ -255,7 +249,7 @@ async def _as_told(run: ScenarioRun, folder: Path) -> bool:
     await _method(run, "release", terminalId=made)
     await _method(run, "output", terminalId=made)  # refused, which every trace shows
     if not is_told:
-        _skip_all(run, "commands do not run as they were told")
+        run.skip(TERMINAL_CHECKS, "commands do not run as they were told")
     return is_told
 
 

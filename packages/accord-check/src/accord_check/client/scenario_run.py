@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -33,29 +33,25 @@ def settings_of(version: int, *options: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class AgentScript:
-    """The part that our agent plays in a scenario."""
+    """The part that our agent plays in a scenario; what its answers say, by the version of the protocol."""
 
-    capabilities: Mapping[str, Any] = field(default_factory=lambda: CAPABILITIES["1"])
-    session: Mapping[str, Any] = field(default_factory=lambda: {"modes": SAMPLES["modes"], **settings_of(1, OPTION)})
-    """Further members of the answer to `session/new`."""
+    capabilities: Mapping[int, Mapping[str, Any]] = field(
+        default_factory=lambda: {1: CAPABILITIES["1"], 2: CAPABILITIES["2"]}
+    )
+    session: Mapping[int, Mapping[str, Any]] = field(
+        default_factory=lambda: {1: {"modes": SAMPLES["modes"], **settings_of(1, OPTION)}, 2: settings_of(2, OPTION)}
+    )
+    """Further members of the answer that opens a session."""
     answer: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Further members of the answer to `initialize`."""
-    capabilities_v2: Mapping[str, Any] = field(default_factory=lambda: CAPABILITIES["2"])
-    session_v2: Mapping[str, Any] = field(default_factory=lambda: settings_of(2, OPTION))
     late: bool = False
     """Whether answers come late."""
 
     def initialized(self, version: int) -> dict[str, Any]:
         """The answer to `initialize`, in this version."""
-        if version == 2:
-            said: dict[str, Any] = {"capabilities": self.capabilities_v2, "info": INFO}
-        else:
-            said = {"agentCapabilities": self.capabilities, "agentInfo": INFO}
-        return {"protocolVersion": version, **said, "authMethods": [], **self.answer}
-
-    def opened(self, version: int) -> dict[str, Any]:
-        """What the answer that opens a session says, in this version."""
-        return dict(self.session_v2 if version == 2 else self.session)
+        can, info = ("capabilities", "info") if version == 2 else ("agentCapabilities", "agentInfo")
+        said: dict[str, Any] = {"protocolVersion": version, can: self.capabilities[version], info: INFO}
+        return {**said, "authMethods": [], **self.answer}
 
 
 class FakeAgent:
@@ -103,11 +99,11 @@ class FakeAgent:
     def _new(self, params: Mapping[str, Any]) -> Any:
         made = f"check-{len(self.sessions) + 1}"
         self.sessions[made] = str(params.get("cwd"))
-        return {"sessionId": made, **self.script.opened(self.version)}
+        return {"sessionId": made, **self.script.session[self.version]}
 
     def _load(self, params: Mapping[str, Any]) -> Any:
         self.sessions[str(params.get("sessionId"))] = str(params.get("cwd"))
-        return self.script.opened(self.version)
+        return dict(self.script.session[self.version])
 
     def _list(self, params: Mapping[str, Any]) -> Any:
         cwd = params.get("cwd")
@@ -183,9 +179,10 @@ class ScenarioRun(RawConnection):
         """This check had something to judge, and found this."""
         self.judge.tally.judge(name, "client", verdict, places, session=self.session)
 
-    def skip(self, name: str, reason: str) -> None:
-        """This check had nothing to judge, for this reason."""
-        self.reasons.setdefault(name, reason)
+    def skip(self, names: str | Iterable[str], reason: str) -> None:
+        """These checks had nothing to judge, for this reason."""
+        for name in (names,) if isinstance(names, str) else names:
+            self.reasons.setdefault(name, reason)
 
     # The turn
 

@@ -62,8 +62,10 @@ async def answered_by_user(run: ScenarioRun, exchange: Exchange, name: str) -> b
 async def questioned(run: ScenarioRun) -> None:
     """A form, and a question of a mode that the client did not declare."""
     if not run.declares("elicitation"):
-        for name in ("elicitation.form.validated", "elicitation.answer.action", "elicitation.undeclared-mode-code"):
-            run.skip(name, "the client does not declare elicitation")
+        run.skip(
+            ("elicitation.form.validated", "elicitation.answer.action", "elicitation.undeclared-mode-code"),
+            "the client does not declare elicitation",
+        )
         return
     by_form = run.declares("elicitation.form") or not run.declares("elicitation.url")
     if by_form:
@@ -118,8 +120,7 @@ async def _lent(run: ScenarioRun, stage: Stage) -> None:
     folder = run.folder
     if not folder.is_relative_to(stage.folder):
         reason = "the client's session works outside of the scratch folder, where the checks make no files"
-        for name in (*READ_CHECKS, "files.write.creates", *TERMINAL_CHECKS):
-            run.skip(name, reason)
+        run.skip((*READ_CHECKS, "files.write.creates", *TERMINAL_CHECKS), reason)
         return
     outside = stage.folder.parent / "outside"
     outside.mkdir(exist_ok=True)
@@ -318,12 +319,12 @@ def _later(version: int, nested: str) -> dict[str, Any]:
 
 
 def _with_options(*options: dict[str, Any]) -> AgentScript:
-    return AgentScript(session=settings_of(1, *options), session_v2=settings_of(2, *options))
+    return AgentScript(session={version: settings_of(version, *options) for version in (1, 2)})
 
 
-_LATER = AgentScript(capabilities=_later(1, "sessionCapabilities"), capabilities_v2=_later(2, "session"))
+_LATER = AgentScript({1: _later(1, "sessionCapabilities"), 2: _later(2, "session")})
 _UNKNOWN_VERSION = AgentScript(answer={"protocolVersion": 65535, "agentCapabilities": {}, "agentInfo": INFO})
-_BARE = AgentScript(capabilities={}, session={}, capabilities_v2={"session": {}}, session_v2={})
+_BARE = AgentScript({1: {}, 2: {"session": {}}}, {1: {}, 2: {}})
 _ODD_TYPE = _with_options(SAMPLES["odd option"])
 _ODD_CATEGORY = _with_options(
     {**OPTION, "id": "plain", "category": None}, {**OPTION, "id": "odd", "category": "_accord.check/category"}

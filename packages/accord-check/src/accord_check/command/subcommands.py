@@ -498,9 +498,9 @@ def _explained(check: Check) -> list[str]:
     rows: list[tuple[str, Any]] = [
         ("demands", f"{side} {check.clause}"),
         ("level", check.level),
-        ("found as", {"fail": "a failure", "warn": "a warning", "note": "a note"}[check.severity]),
+        ("found as", check.found_as),
         ("because", check.because),
-        ("judged by", "a scenario that asks for it" if check.active else f"all {check.seen} of a conversation"),
+        ("judged by", check.judged_by),
         ("since", f"schema {check.since}" if check.since else ""),
         ("do", check.fix),
         ("page", f"{check.page}: {url_of(check.page)}"),
