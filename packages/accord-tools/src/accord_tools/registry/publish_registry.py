@@ -206,12 +206,17 @@ PASSED_ON = (
 )  # fmt: skip
 """The variables of ours that the agent gets, as with the registry."""
 
-CAPABILITIES: dict[str, Any] = {
-    "fs": {"readTextFile": True, "writeTextFile": True},
-    "terminal": True,
-    "_meta": {"terminal_output": True, "terminal-auth": True},
+PARAMS: dict[str, Any] = {
+    "protocolVersion": 1,
+    "clientInfo": {"name": "accord-agents-verify", "version": "1"},
+    "clientCapabilities": {
+        "fs": {"readTextFile": True, "writeTextFile": True},
+        "terminal": True,
+        "_meta": {"terminal_output": True, "terminal-auth": True},
+    },
 }
 """What the registry's check declares."""
+INITIALIZE = json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": PARAMS}).encode()
 
 
 @dataclass(frozen=True)
@@ -259,27 +264,15 @@ def _verify(
             return
         progress.step(f"{entry.id} is asked to initialize")
         env = _environment(choice.env, home)
-        asked = asyncio.run(_ask(command, env, home, within))
-        methods, problem = _methods(asked)
+        said, seconds = asyncio.run(_ask(command, env, home, within))
+        methods, problem = ((), ("initialize", said)) if isinstance(said, str) else _methods(said)
         findings = () if problem is None else (EntryFinding(entry.id, path, *problem),)
-        yield Verified(choice.kind, command, asked.seconds, methods, findings, env, home)
+        yield Verified(choice.kind, command, seconds, methods, findings, env, home)
 
 
 def _environment(env: Mapping[str, str], home: Path) -> dict[str, str]:
     kept = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     return {**kept, "HOME": str(home), "USERPROFILE": str(home), "TERM": "dumb", **env}
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """The first line that an agent wrote, and how it went."""
-
-    line: bytes = b""
-    seconds: float | None = None
-    ended: int | None = None
-    """The exit code, if the agent ended before it wrote a line."""
-    stderr: str = ""
-    trouble: str = ""
 
 
 class _FirstLine:
@@ -303,51 +296,42 @@ class _FirstLine:
             self.found.set_result(found)
 
 
-async def _ask(command: list[str], env: Mapping[str, str], cwd: Path, within: float) -> _Asked:
+async def _ask(
+    command: list[str], env: Mapping[str, str], cwd: Path, within: float
+) -> tuple[bytes | str, float | None]:
+    """The first line that an agent writes, and after how many seconds; or why there is none, in words."""
     transport = ProcessTransport(command, cwd=cwd, env=env, inherit_env=False, limit=LONGEST_LINE, grace=LAST_STEPS)
     first = _FirstLine()
     try:
         await transport.start(first)
     except ConnectionClosed as error:
-        return _Asked(trouble=str(error))
+        return str(error), None
     begun = time.monotonic()
     try:
-        transport.send([_request()])
+        transport.send([INITIALIZE])
         found = await asyncio.wait_for(first.found, within)
         seconds = time.monotonic() - begun
     except TimeoutError:
-        return _Asked(trouble=f"has not answered within {within:g} seconds")
+        return f"has not answered within {within:g} seconds", None
     finally:
         await transport.close()
     if isinstance(found, End):
-        return _Asked(ended=found.exit_code, stderr="\n".join(last_lines(found.stderr, 15)))
+        lines = "\n".join(last_lines(found.stderr, 15))
+        said = f", and wrote:\n{lines}" if lines else ""
+        return f"ended with exit code {found.exit_code} before it answered{said}", None
     if isinstance(found, Oversized):
-        return _Asked(trouble="has written a line that is too long")
-    return _Asked(found, seconds)
+        return "has written a line that is too long", None
+    return found, seconds
 
 
-def _request() -> bytes:
-    params = {
-        "protocolVersion": 1,
-        "clientInfo": {"name": "accord-agents-verify", "version": "1"},
-        "clientCapabilities": CAPABILITIES,
-    }
-    return json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}).encode()
-
-
-def _methods(asked: _Asked) -> tuple[tuple[str, ...], tuple[str, str] | None]:
-    """The login methods, or what is wrong: a rule and a message."""
-    if asked.trouble:
-        return (), ("initialize", asked.trouble)
-    if not asked.line:
-        said = f", and wrote:\n{asked.stderr}" if asked.stderr else ""
-        return (), ("initialize", f"ended with exit code {asked.ended} before it answered{said}")
+def _methods(line: bytes) -> tuple[tuple[str, ...], tuple[str, str] | None]:
+    """The login methods in an answer, or what is wrong: a rule and a message."""
     try:
-        message: Any = json.loads(asked.line)
+        message: Any = json.loads(line)
     except ValueError:
-        return (), ("first line", f"its first line of standard output must be JSON, got {asked.line[:200]!r}")
+        return (), ("first line", f"its first line of standard output must be JSON, got {line[:200]!r}")
     if not isinstance(message, dict):
-        return (), ("first line", f"its first line of standard output must be a JSON object, got {asked.line[:200]!r}")
+        return (), ("first line", f"its first line of standard output must be a JSON object, got {line[:200]!r}")
     answer = cast("dict[str, Any]", message)
     if not isinstance(answer.get("result"), dict):
         return (), ("initialize", f"answered with an error: {json.dumps(answer.get('error', answer))[:300]}")
