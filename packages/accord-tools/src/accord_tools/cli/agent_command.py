@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accord import __version__
+from accord_tools.cli.command_table import option
 from accord_tools.cli.console import print_error, print_line, print_table
 
 if TYPE_CHECKING:
@@ -50,25 +51,24 @@ rules; a repository that you trust may have .accord/agent.toml. accord agent --s
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = HELP
     parser.add_argument("action", nargs="?", choices=["login", "logout"], help="store an API key, or forget it")
-    parser.add_argument(
+    option(
+        parser,
         "--api",
-        choices=["anthropic", "openai", "responses"],
-        help="how the models are asked: Anthropic's messages, OpenAI's chat completions or responses "
+        "how the models are asked: Anthropic's messages, OpenAI's chat completions or responses "
         "(default: the first that there is a key for)",
+        choices=["anthropic", "openai", "responses"],
     )
-    parser.add_argument("--model", metavar="NAME", help="the model to begin with (default: $ACCORD_MODEL)")
-    parser.add_argument("--base-url", metavar="URL", help="where the models are reached, if not at the provider itself")
-    parser.add_argument("--effort", choices=["low", "medium", "high"], help="how long the model thinks")
-    parser.add_argument("--mode", choices=["ask", "edit", "auto", "plan"], help="what it asks before (default: ask)")
-    parser.add_argument("--context", type=int, metavar="TOKENS", help="how many tokens the model takes")
-    parser.add_argument("--price", type=price, metavar="IN/OUT", help="dollars for a million tokens, read and written")
-    parser.add_argument("--store", metavar="FILE", help="keep the sessions in this file, or in the database of a URL")
-    parser.add_argument("--unstable", action="store_true", default=None, help="also speak what is only proposed")
-    parser.add_argument("--provider", metavar="NAME", help="where the models are reached: [providers.NAME] of the file")
-    parser.add_argument("--key-variable", metavar="NAME", help="the variable that holds the key")
-    parser.add_argument(
-        "--show-config", action="store_true", help="print what is set, each value with where it comes from, and end"
-    )
+    option(parser, "--model NAME", "the model to begin with (default: $ACCORD_MODEL)")
+    option(parser, "--base-url URL", "where the models are reached, if not at the provider itself")
+    option(parser, "--effort", "how long the model thinks", choices=["low", "medium", "high"])
+    option(parser, "--mode", "what it asks before (default: ask)", choices=["ask", "edit", "auto", "plan"])
+    option(parser, "--context TOKENS", "how many tokens the model takes", type=int)
+    option(parser, "--price IN/OUT", "dollars for a million tokens, read and written", type=price)
+    option(parser, "--store FILE", "keep the sessions in this file, or in the database of a URL")
+    option(parser, "--unstable", "also speak what is only proposed", default=None)
+    option(parser, "--provider NAME", "where the models are reached: [providers.NAME] of the file")
+    option(parser, "--key-variable NAME", "the variable that holds the key")
+    option(parser, "--show-config", "print what is set, each value with where it comes from, and end")
 
 
 def price(text: str) -> tuple[float, float]:

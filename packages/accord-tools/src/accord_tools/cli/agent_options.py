@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from accord import ConfigurationError
 from accord.installation import own_command
-from accord_tools.cli.command_table import Parser, actions_of
+from accord_tools.cli.command_table import Parser, actions_of, option
 from accord_tools.cli.exit_codes import WrongUsage
 
 if TYPE_CHECKING:
@@ -139,19 +139,13 @@ class RemoteOptions(NamedTuple):
 
 
 def remote_arguments(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
-    group.add_argument("--token-file", metavar="FILE", help=TOKEN_HELP)
-    group.add_argument(
-        "--header",
-        action="append",
-        default=[],
-        metavar="'NAME: VALUE'",
-        help="send this header to an agent with a URL; may be repeated",
-    )
-    group.add_argument("--ca", metavar="FILE", help="also trust the certificates in this file (PEM)")
-    group.add_argument(
-        "--proxy",
-        metavar="URL",
-        help="the proxy on the way to an agent with a URL (http, https, socks5 or socks5h), in place of the one that "
+    option(group, "--token-file FILE", TOKEN_HELP)
+    option(group, "--header 'NAME: VALUE'...", "send this header to an agent with a URL; may be repeated")
+    option(group, "--ca FILE", "also trust the certificates in this file (PEM)")
+    option(
+        group,
+        "--proxy URL",
+        "the proxy on the way to an agent with a URL (http, https, socks5 or socks5h), in place of the one that "
         "HTTPS_PROXY and the like name; 'none' for none",
     )
 
@@ -164,10 +158,12 @@ def remote_options(options: argparse.Namespace, settings: AgentSettings) -> Remo
             if getattr(options, name):
                 raise WrongUsage(f"--{name.replace('_', '-')} is for an agent with a URL, and this one is a command")
         return RemoteOptions()
+    from accord_tools.configuration.agent_settings import trusting
+
     return RemoteOptions(
         bearer_token(options.token_file or settings.token_file),
         dict(_header(given) for given in options.header),
-        _tls(options.ca or settings.ca),
+        trusting(options.ca or settings.ca),
         options.proxy or settings.proxy or True,
     )
 
@@ -179,19 +175,6 @@ def _header(given: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-def _tls(file: str | None) -> ssl.SSLContext | None:
-    if file is None:
-        return None
-    import ssl
-
-    trusted = ssl.create_default_context()
-    try:
-        trusted.load_verify_locations(file)
-    except (OSError, ssl.SSLError) as error:
-        raise WrongUsage(f"cannot read the certificates in {file}: {error.strerror}") from error
-    return trusted
-
-
 # The environment of an agent's process
 
 
@@ -200,13 +183,11 @@ def environment_arguments(group: argparse._ArgumentGroup) -> None:  # pyright: i
     from accord_tools.configuration import passed_on
 
     names = ", ".join(passed_on())
-    group.add_argument(
-        "--clean-env", action="store_true", help=f"let the agent see only these variables of yours: {names}"
-    )
-    group.add_argument(
-        "--env-file",
-        metavar="FILE",
-        help="set the agent's variables in this file, NAME=VALUE on each line; the value keyring:NAME is a secret of "
+    option(group, "--clean-env", f"let the agent see only these variables of yours: {names}")
+    option(
+        group,
+        "--env-file FILE",
+        "set the agent's variables in this file, NAME=VALUE on each line; the value keyring:NAME is a secret of "
         "the system's keyring",
     )
 
@@ -237,11 +218,12 @@ DEFAULT_PROTOCOL = "1"
 
 
 def protocol_argument(group: argparse._ActionsContainer) -> None:  # pyright: ignore[reportPrivateUsage]
-    group.add_argument(
+    option(
+        group,
         "--protocol",
-        choices=PROTOCOLS,
-        help="the version of the protocol; auto asks for 2 and takes 1 "
+        "the version of the protocol; auto asks for 2 and takes 1 "
         f"(default: {PROTOCOL_VARIABLE}, or {DEFAULT_PROTOCOL})",
+        choices=PROTOCOLS,
     )
 
 
@@ -346,12 +328,12 @@ def agent_arguments(
     with a URL. Help shows only how to name the agent, unless `about` is empty.
     """
     group = parser.add_argument_group("the agent", about)
-    group.add_argument("-a", "--agent", dest="named", metavar="AGENT", help=AGENT_HELP)
+    option(group, "-a --agent AGENT", AGENT_HELP, dest="named")
     if is_argument:
         group.add_argument("word", nargs="?", metavar="AGENT", help="the same, without -a")
     before = len(actions_of(parser))
     if "--yes" not in known_options(parser):  # for `accord sessions delete` it means more
-        group.add_argument("--yes", dest="installs", action="store_true", help=YES_HELP)
+        option(group, "--yes", YES_HELP, dest="installs")
     environment_arguments(group)
     if is_remote:
         remote_arguments(group)

@@ -26,6 +26,7 @@ from accord_tools.cli.agent_options import (
     protocol_versions,
     remote_options,
 )
+from accord_tools.cli.command_table import option
 from accord_tools.cli.console import print_error
 from accord_tools.cli.exit_codes import ENDED_WELL, INTERRUPTED, WrongUsage, one_line
 from accord_tools.cli.login import log_in
@@ -202,14 +203,12 @@ The guide is docs/chat.md."""
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.usage = "accord chat [options] [AGENT | -- COMMAND...]"
-    parser.add_argument("--prompt", metavar="TEXT", help="send this first")
-    parser.add_argument("--plain", action="store_true", help="a dialogue line by line; for terminals that are not able")
-    parser.add_argument("--theme", metavar="NAME", help="the colours; /theme lists them")
+    option(parser, "--prompt TEXT", "send this first")
+    option(parser, "--plain", "a dialogue line by line; for terminals that are not able")
+    option(parser, "--theme NAME", "the colours; /theme lists them")
     group = session_arguments(parser)
-    group.add_argument(
-        "--worktree", action="store_true", help="work in a new git worktree, which stays when the chat ends"
-    )
-    group.add_argument("--trust", action="store_true", help="trust this folder from now on: git may run in it")
+    option(group, "--worktree", "work in a new git worktree, which stays when the chat ends")
+    option(group, "--trust", "trust this folder from now on: git may run in it")
     permission_arguments(parser.add_argument_group("permission"))
     budget_arguments(parser.add_argument_group("limits"))
     agent_arguments(parser, is_argument=True)

@@ -57,6 +57,27 @@ class Command(NamedTuple):
         return cls(summary, arguments, run)
 
 
+def option(
+    parser: argparse._ActionsContainer,  # pyright: ignore[reportPrivateUsage]
+    form: str,
+    about: str,
+    **more: Any,
+) -> None:
+    """Add an option in the form that help shows: `--json` is set or not, `-o --to FILE` takes a value.
+
+    `--env NAME=VALUE...` may be repeated, and is a list.
+    """
+    words = form.removesuffix("...").split()
+    names = [word for word in words if word.startswith("-")]
+    if len(words) > len(names):
+        more["metavar"] = " ".join(words[len(names) :])
+    elif "choices" not in more:
+        more["action"] = "store_true"
+    if form.endswith("..."):
+        more |= {"action": "append", "default": []}
+    parser.add_argument(*names, help=about, **more)
+
+
 def add_commands(
     parser: argparse.ArgumentParser,
     commands: Mapping[str, Command],
@@ -71,7 +92,7 @@ def add_commands(
     place = parser.add_subparsers(dest=dest, metavar="COMMAND", title="commands", parser_class=Parser)
     for name, command in commands.items():
         added = place.add_parser(name, help=command.summary, description=command.summary)
-        added.set_defaults(run_command=command.run, used=added)
+        added.set_defaults(run_command=command.run, used=added, takes_agent=False)
         if filled is None or name in filled:
             command.arguments(added)
 
@@ -245,11 +266,9 @@ def _print_help(options: argparse.Namespace) -> int:
 
 
 def _demo_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--login", action="store_true", help="require a login before a session can be opened")
-    parser.add_argument("--store", metavar="FILE", help="store the sessions in this SQLite file")
-    parser.add_argument(
-        "--pace", type=float, metavar="SECONDS", default=0.03, help="the pause between two words (default: %(default)s)"
-    )
+    option(parser, "--login", "require a login before a session can be opened")
+    option(parser, "--store FILE", "store the sessions in this SQLite file")
+    option(parser, "--pace SECONDS", "the pause between two words (default: %(default)s)", type=float, default=0.03)
 
 
 def _run_demo(options: argparse.Namespace) -> int:
@@ -260,8 +279,8 @@ def _run_demo(options: argparse.Namespace) -> int:
 
 
 def _schema_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--version", type=int, choices=[1, 2], default=1, help="the protocol's version (default: 1)")
-    parser.add_argument("--unstable", action="store_true", help="include proposed types and methods")
+    option(parser, "--version", "the protocol's version (default: 1)", type=int, choices=[1, 2], default=1)
+    option(parser, "--unstable", "include proposed types and methods")
 
 
 def _print_schema(options: argparse.Namespace) -> int:
@@ -371,6 +390,6 @@ def parser_of(commands: Mapping[str, Command], filled: Collection[str] | None = 
     )
     parser.summaries = {name: command.summary for name, command in commands.items()}
     parser.add_argument("--version", action="version", version=f"accord {__version__}", help="print the version")
-    parser.add_argument("--debug", action="store_true", help="show a traceback when a command fails")
+    option(parser, "--debug", "show a traceback when a command fails")
     add_commands(parser, commands, "command", filled)
     return parser

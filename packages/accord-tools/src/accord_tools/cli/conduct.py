@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from accord import AccordError, ConfigurationError
+from accord_tools.cli.command_table import option
 from accord_tools.cli.console import print_error
 from accord_tools.cli.exit_codes import ENDED_WELL, FAILED, WrongUsage, one_line
 from accord_tools.cli.trace_options import recorded_trace, trace_arguments
@@ -46,18 +47,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "components", nargs="*", metavar="COMPONENT", help="a proxy, or the agent at the end; see below"
     )
-    parser.add_argument(
-        "--as-proxy", action="store_true", help="all components are proxies, and this is one component of a chain"
-    )
+    option(parser, "--as-proxy", "all components are proxies, and this is one component of a chain")
     trace_arguments(parser, "what the components send each other (FILE.jsons: as the Rust SDK's conductor does)")
-    parser.add_argument(
+    option(
+        parser,
         "--no-bridge",
-        action="store_true",
-        help="do not bridge MCP servers of the client and of proxies to an agent that takes none over ACP",
+        "do not bridge MCP servers of the client and of proxies to an agent that takes none over ACP",
     )
-    parser.add_argument(
-        "-n", "--name", metavar="NAME", help="the name of this chain in errors (default: accord conduct)"
-    )
+    option(parser, "-n --name NAME", "the name of this chain in errors (default: accord conduct)")
     parser.set_defaults(takes_agent=True)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from accord_tools.cli.agent_options import protocol_argument
+from accord_tools.cli.command_table import option
 from accord_tools.cli.exit_codes import WrongUsage
 from accord_tools.cli.permission_options import permission_arguments, policy_of
 from accord_tools.cli.session_options import check_folder, folder_argument
@@ -31,7 +32,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "accord dev [options] FILE [PROMPT] [-- ARGUMENT...]"
     parser.add_argument("file", metavar="FILE", help="a Python file or a module, with :NAME for one of several agents")
     parser.add_argument("prompt", nargs="?", metavar="PROMPT", help="send this first")
-    parser.add_argument("--client", action="store_true", help="the program is a client; the demo agent answers it")
+    option(parser, "--client", "the program is a client; the demo agent answers it")
     folder_argument(parser)
     permission_arguments(parser)
     protocol_argument(parser)

@@ -30,6 +30,7 @@ from accord.installation import (
 )
 from accord.paths import state_folder
 from accord.transports.launch import program_file
+from accord_tools.cli.command_table import option
 from accord_tools.cli.console import print_json, print_line, print_table
 from accord_tools.cli.exit_codes import ENDED_WELL, FAILED
 
@@ -79,8 +80,8 @@ class Diagnosis:
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
-    parser.add_argument("--all", action="store_true", help="also say how to add what is optional")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    option(parser, "--all", "also say how to add what is optional")
+    option(parser, "--json", "print JSON")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -5,7 +5,7 @@
     {"type":"prompt"}         between the two
     {"type":"result", ...}    or {"type":"error", ...}: the end
 
-An update may come before the answer that opens the session, and a replay may be long. `EarlyUpdates` watches the wire
+An update may come before the answer that opens the session, and a replay may be long. `WireUpdates` watches the wire
 for them until the prompt is sent; from then on they belong to the turn.
 """
 
@@ -33,10 +33,11 @@ MOST_EARLY = 64 * 1024 * 1024
 """Bytes of updates before the prompt."""
 
 
-class EarlyUpdates:
-    """An observer of the wire that keeps the updates before the prompt."""
+class WireUpdates:
+    """An observer of the wire that keeps updates, such as those before the prompt, byte for byte."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = MOST_EARLY) -> None:
+        self._most = most
         self._kept: list[tuple[str, bytes]] = []
         self._size = 0
         self._is_over = False
@@ -61,13 +62,13 @@ class EarlyUpdates:
         except (AccordError, ValueError):  # a malformed update, which the connection reports
             return
         self._size += len(update)
-        if self._size <= MOST_EARLY:
+        if self._size <= self._most:
             self._kept.append((session_id, update))
 
     def take(self, session_id: str) -> list[bytes]:
         """The updates of this session so far, each once; raises Overflow if there were too many to keep."""
-        if self._size > MOST_EARLY:
-            raise Overflow(f"the updates before the prompt exceed {MOST_EARLY:,} bytes; leave out --replay")
+        if self._size > self._most:
+            raise Overflow(f"the updates before the prompt exceed {self._most:,} bytes; leave out --replay")
         taken = [update for address, update in self._kept if address == session_id]
         self._kept.clear()
         return taken
@@ -82,7 +83,7 @@ class Events(View):
 
     keeps_wire = True
 
-    def __init__(self, output: Output, early: EarlyUpdates) -> None:
+    def __init__(self, output: Output, early: WireUpdates) -> None:
         super().__init__(QuestionOrder(weigh=lambda _: 1))
         self._output = output
         self._early = early

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accord.mistakes import meant, nearest
+from accord_tools.cli.command_table import option
 from accord_tools.cli.console import print_error, print_json, print_line, print_table
 from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage
 from accord_tools.cli.serve_options import operator_arguments, operator_settings
@@ -54,10 +55,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "action", nargs="?", metavar="ACTION", help="drain, sessions, end or revoke; without it, list the hosts"
     )
     parser.add_argument("name", nargs="?", metavar="NAME", help="a host, by name or id; a session; or an owner")
-    parser.add_argument("--undo", action="store_true", help="with drain: let the host open connections again")
+    option(parser, "--undo", "with drain: let the host open connections again")
     operator_arguments(parser)
-    parser.add_argument("--schema", default="accord", help="the schema in PostgreSQL (default: %(default)s)")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    option(parser, "--schema SCHEMA", "the schema in PostgreSQL (default: %(default)s)", default="accord")
+    option(parser, "--json", "print JSON")
 
 
 def run(options: argparse.Namespace) -> int:

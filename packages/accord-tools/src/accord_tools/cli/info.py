@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from accord import AccordError
 from accord.redaction import mask_urls
 from accord_tools.cli.agent_options import ChosenAgent, agent_arguments, chosen_agent, protocol_versions
+from accord_tools.cli.command_table import option
 from accord_tools.cli.console import print_json, print_table
 from accord_tools.cli.exit_codes import ENDED_WELL, one_line
 
@@ -35,9 +36,9 @@ COMMANDS_WITHIN = 1.0
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "accord info [options] [AGENT | -- COMMAND...]"
     parser.epilog = EPILOG
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--no-session", action="store_true", help="open no session")
-    parser.add_argument("--login", metavar="METHOD", help="log in by this method first")
+    option(parser, "--json", "print JSON")
+    option(parser, "--no-session", "open no session")
+    option(parser, "--login METHOD", "log in by this method first")
     agent_arguments(parser, is_argument=True)
 
 
@@ -54,15 +55,13 @@ def run(options: argparse.Namespace) -> int:
 
 async def _learned(options: argparse.Namespace, chosen: ChosenAgent) -> dict[str, Any]:
     from accord import connect
+    from accord_tools.cli.login import log_in
 
     where = chosen.target()
     begun = time.monotonic()
     async with connect(where, versions=protocol_versions(options)) as remote:
         started = time.monotonic() - begun
-        if options.login is not None:
-            from accord_tools.cli.login import by_method
-
-            await by_method(remote, options.login)
+        await log_in(options, remote)
         about = _agent(remote, started, mask_urls(where.name))
         if not options.no_session:
             about["session"] = await _session(remote)
@@ -161,8 +160,8 @@ def _session_rows(session: Mapping[str, Any] | None) -> Iterator[tuple[str, str]
     for model in session["models"] or ():
         named = _named({**model, "id": model["modelId"]})
         yield "model", named + (" (current)" if model["modelId"] == session["model"] else "")
-    for option in session["configOptions"] or ():
-        yield "config option", f"{_named(option)} = {_text(option.get('currentValue'))}"
+    for it in session["configOptions"] or ():
+        yield "config option", f"{_named(it)} = {_text(it.get('currentValue'))}"
     for command in session["commands"] or ():
         yield "command", f"/{command['name']}: {command.get('description', '')}"
 

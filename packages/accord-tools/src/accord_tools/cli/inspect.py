@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from accord import AccordError
 from accord.program import on_signals
 from accord_tools.cli.agent_options import ABOUT_RECORDED, LocalCommand, agent_arguments, local_command
+from accord_tools.cli.command_table import option
 from accord_tools.cli.console import print_error, print_line
 from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage, one_line
 
@@ -46,11 +47,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "       accord inspect export FILE --html PAGE [--secrets]"
     )
     parser.add_argument("files", nargs="*", metavar="FILE", help="traces, as --trace and accord trace write them")
-    parser.add_argument("--port", default="0", help="the port; 0 chooses a free one (default: %(default)s)")
-    parser.add_argument("--open", action="store_true", help="open the page in the browser")
-    parser.add_argument("--send", action="store_true", help="start the agent, and send it messages from the page")
-    parser.add_argument("--html", metavar="PAGE", help="with export: the file to write")
-    parser.add_argument("--secrets", action="store_true", help="with export: do not mask recognisable secrets")
+    option(parser, "--port PORT", "the port; 0 chooses a free one (default: %(default)s)", default="0")
+    option(parser, "--open", "open the page in the browser")
+    option(parser, "--send", "start the agent, and send it messages from the page")
+    option(parser, "--html PAGE", "with export: the file to write")
+    option(parser, "--secrets", "with export: do not mask recognisable secrets")
     agent_arguments(parser, is_remote=False, about=ABOUT_RECORDED)
 
 

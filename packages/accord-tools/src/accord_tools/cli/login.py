@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from accord.printable import label
 from accord_tools.cli.agent_options import agent_arguments, chosen_agent, protocol_versions
+from accord_tools.cli.command_table import option
 from accord_tools.cli.console import print_line
 from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage, one_line
 
@@ -45,11 +46,9 @@ LONGEST_LINK = 2_000
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.usage = "accord login [options] [AGENT | -- COMMAND...]"
-    parser.add_argument("--list", action="store_true", help="list the login methods and exit")
-    parser.add_argument("--method", metavar="ID", help="use this login method")
-    parser.add_argument(
-        "--no-check", action="store_true", help="do not start the agent again to see whether the login lasts"
-    )
+    option(parser, "--list", "list the login methods and exit")
+    option(parser, "--method ID", "use this login method")
+    option(parser, "--no-check", "do not start the agent again to see whether the login lasts")
     agent_arguments(parser, is_argument=True)
 
 
@@ -78,7 +77,9 @@ async def _login(options: argparse.Namespace, agent: ChosenAgent) -> int:
 
 def methods_of(remote: RemoteAgent) -> list[v1.AuthMethod]:
     """The methods of types that we know."""
-    return [method for method in remote.auth_methods if not isinstance(method, _unknown())]
+    from accord import Unknown
+
+    return [method for method in remote.auth_methods if not isinstance(method, Unknown)]
 
 
 async def log_in(options: argparse.Namespace, remote: RemoteAgent, within: float | None = None) -> None:
@@ -128,21 +129,15 @@ async def _how_long(agent: ChosenAgent, method_id: str, spoken: Sequence[int]) -
     return f"Whether the login lasts is unknown, because a second process of the agent failed: {one_line(why)}"
 
 
-def _unknown() -> type:
-    from accord import Unknown
-
-    return Unknown
-
-
 def _list(methods: Sequence[v1.AuthMethod], agent: str) -> None:
     if not methods:
         print_line(f"{label(agent, COLUMNS)} offers no login method; it may not need one.")
     elif sys.stdout is not None and sys.stdout.isatty():
         for method in methods[:LISTED]:
-            print_line(_cut(method))
+            print_line(_described(method, cut=True))
         _count(methods)
     else:
-        print_line("\n".join(map(_described, methods)))
+        print_line("\n".join(_described(method, cut=False) for method in methods))
 
 
 def _count(methods: Sequence[v1.AuthMethod]) -> None:
@@ -150,21 +145,11 @@ def _count(methods: Sequence[v1.AuthMethod]) -> None:
         print_line(f"… and {len(methods) - LISTED:,} more")
 
 
-def _described(method: v1.AuthMethod) -> str:
-    return _line(*_words(method))
-
-
-def _cut(method: v1.AuthMethod) -> str:
-    """The same for a terminal."""
-    return _line(*(label(words, COLUMNS) for words in _words(method)))
-
-
-def _line(method_id: str, name: str, description: str) -> str:
-    return f"{method_id}  {name}" + (f": {description}" if description else "")
-
-
-def _words(method: v1.AuthMethod) -> tuple[str, str, str]:
-    return _id(method), str(getattr(method, "name", "")), str(getattr(method, "description", None) or "")
+def _described(method: v1.AuthMethod, *, cut: bool) -> str:
+    """A method in one line, cut for a terminal, or as the agent says it for a pipe."""
+    said = [str(getattr(method, name, None) or "") for name in ("id", "name", "description")]
+    method_id, name, about = [label(words, COLUMNS) for words in said] if cut else said
+    return f"{method_id}  {name}" + (f": {about}" if about else "")
 
 
 def _id(method: v1.AuthMethod) -> str:
@@ -178,7 +163,7 @@ def _chosen(methods: Sequence[v1.AuthMethod]) -> str:
     if not sys.stdin.isatty():
         raise WrongUsage(f"--method must be one of {', '.join(map(_id, methods[:LISTED]))}")
     for number, method in enumerate(methods[:LISTED], 1):
-        print_line(f"{number}. {_cut(method)}")
+        print_line(f"{number}. {_described(method, cut=True)}")
     _count(methods)
     answer = input("Which method? ").strip()
     return _id(methods[int(answer) - 1]) if answer.isdecimal() and 0 < int(answer) <= len(methods) else answer

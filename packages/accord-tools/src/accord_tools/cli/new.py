@@ -7,7 +7,7 @@ import keyword
 import re
 from pathlib import Path
 
-from accord_tools.cli.command_table import Command, add_commands
+from accord_tools.cli.command_table import Command, add_commands, option
 from accord_tools.cli.console import print_line
 from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage
 
@@ -41,10 +41,8 @@ def run(_options: argparse.Namespace) -> int:
 
 def _agent_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="PROJECT", help="the project's name: letters, digits and - ; also its folder's")
-    parser.add_argument("--in", metavar="DIR", dest="parent", default=".", help="the folder to write it in")
-    parser.add_argument(
-        "--plain", action="store_true", help="write plain functions, which run in threads, not async ones"
-    )
+    option(parser, "--in DIR", "the folder to write it in", dest="parent", default=".")
+    option(parser, "--plain", "write plain functions, which run in threads, not async ones")
 
 
 def _agent(options: argparse.Namespace) -> int:

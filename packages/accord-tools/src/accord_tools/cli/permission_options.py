@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from accord import ConfigurationError
 from accord.printable import label
+from accord_tools.cli.command_table import option
 from accord_tools.cli.console import has_user
 from accord_tools.cli.exit_codes import WrongUsage
 
@@ -51,12 +52,13 @@ TITLE = 100
 
 
 def permission_arguments(group: argparse._ActionsContainer) -> None:  # pyright: ignore[reportPrivateUsage]
-    group.add_argument(
+    option(
+        group,
         "--allow",
+        "what the agent may do without a question (default: as your settings say, else ask)",
         choices=ALLOW,
-        help="what the agent may do without a question (default: as your settings say, else ask)",
     )
-    group.add_argument("--policy", metavar="FILE", help="a TOML file with rules that answer before --allow does")
+    option(group, "--policy FILE", "a TOML file with rules that answer before --allow does")
 
 
 class Refusals:

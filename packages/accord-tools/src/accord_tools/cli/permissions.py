@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from accord.printable import label
 from accord_tools.cli.agent_options import agent_arguments, chosen_agent
+from accord_tools.cli.command_table import option
 from accord_tools.cli.console import print_json, print_line
 from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage
 from accord_tools.cli.permission_options import permission_arguments, policy_of
@@ -41,12 +42,10 @@ TEXT = 200
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
-    parser.add_argument("--cwd", default=".", metavar="FOLDER", help="the folder (default: this one)")
-    parser.add_argument("--everywhere", action="store_true", help="list the answers for all folders")
-    parser.add_argument(
-        "--revoke", action="append", default=[], metavar="ID|all", help="forget an answer, or all that are listed"
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    option(parser, "--cwd FOLDER", "the folder (default: this one)", default=".")
+    option(parser, "--everywhere", "list the answers for all folders")
+    option(parser, "--revoke ID|all...", "forget an answer, or all that are listed")
+    option(parser, "--json", "print JSON")
     permission_arguments(parser)
     agent_arguments(parser, is_argument=True)
 

@@ -7,6 +7,7 @@ import asyncio
 from pathlib import Path
 
 from accord_tools.cli.agent_options import agent_arguments, chosen_agent
+from accord_tools.cli.command_table import option
 from accord_tools.cli.console import print_error, print_line
 from accord_tools.cli.exit_codes import ENDED_WELL, FAILED, TIMED_OUT, WrongUsage
 from accord_tools.cli.trace_options import TRACE_HELP, find_trace, readable_trace
@@ -27,12 +28,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.usage = "accord replay [FILE] --as agent|client [options] [-- COMMAND...]"
     parser.add_argument("file", nargs="?", metavar="FILE", help=TRACE_HELP)
-    parser.add_argument("--as", dest="side", choices=("agent", "client"), required=True, help="the side to play")
-    parser.add_argument(
-        "--speed", type=float, metavar="X", help="as agent: keep the recorded pauses, X times as fast (default: none)"
-    )
-    parser.add_argument("--cwd", metavar="DIR", help="as client: the folder of the sessions (default: as recorded)")
-    parser.add_argument("--timeout", type=float, metavar="S", help="as client: end after so many seconds")
+    option(parser, "--as", "the side to play", dest="side", choices=("agent", "client"), required=True)
+    option(parser, "--speed X", "as agent: keep the recorded pauses, X times as fast (default: none)", type=float)
+    option(parser, "--cwd DIR", "as client: the folder of the sessions (default: as recorded)")
+    option(parser, "--timeout S", "as client: end after so many seconds", type=float)
     agent_arguments(parser)
 
 

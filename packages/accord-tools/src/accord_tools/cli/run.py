@@ -17,7 +17,6 @@ thread of its own, which a read that never returns does not keep alive.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import stat
 import threading
@@ -28,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 from accord import AccordError, Timeout
 from accord.installation import missing_extra
 from accord_tools.cli.agent_options import agent_arguments, protocol_versions
+from accord_tools.cli.command_table import option
 from accord_tools.cli.console import output_error, print_error
 from accord_tools.cli.exit_codes import ENDED_WELL, INTERRUPTED, UNWRITABLE, OutputLost, WrongUsage
 from accord_tools.cli.permission_options import NON_INTERACTIVE, permission_arguments, policy_of
@@ -37,7 +37,7 @@ from accord_tools.cli.trace_options import trace_arguments
 if TYPE_CHECKING:
     import asyncio
 
-    from accord_tools.cli.events import EarlyUpdates
+    from accord_tools.cli.events import WireUpdates
     from accord_tools.cli.output import Output
     from accord_tools.cli.run_turn import TurnRunner
     from accord_tools.cli.view import View
@@ -119,6 +119,8 @@ class SchemaFile:
     """
 
     def __init__(self, path: str) -> None:
+        import json  # help needs none of it
+
         try:
             from jsonschema import SchemaError, validators
         except ModuleNotFoundError as missing:
@@ -142,6 +144,8 @@ class SchemaFile:
 
     def model_validate_json(self, text: str) -> Any:
         """The value in this JSON; raises ValueError, with the path, if it does not fit."""
+        import json
+
         value = json.loads(text)
         wrong = sorted(self._validator.iter_errors(value), key=lambda it: len(it.path))
         if wrong:
@@ -209,16 +213,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PROMPT",
         help="the prompt; - reads it from standard input; a file or pipe there is sent after any other prompt",
     )
-    parser.add_argument(
-        "--attach",
-        metavar="FILE",
-        action="append",
-        default=[],
-        help="send this file with the prompt, as an image, a sound or text by its type; may be repeated",
+    option(
+        parser,
+        "--attach FILE...",
+        "send this file with the prompt, as an image, a sound or text by its type; may be repeated",
     )
-    session_arguments(parser).add_argument(
-        "--replay", action="store_true", help="with --json: print the past of the continued session first"
-    )
+    option(session_arguments(parser), "--replay", "with --json: print the past of the continued session first")
     _output_options(parser.add_argument_group("output"))
     _permission_options(parser.add_argument_group("permission"))
     _limit_options(parser.add_argument_group("limits"))
@@ -226,48 +226,45 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _output_options(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
-    group.add_argument(
-        "--json", action="store_true", help="print one JSON object per line: each update as received, then the result"
+    option(group, "--json", "print one JSON object per line: each update as received, then the result")
+    option(
+        group,
+        "--schema FILE",
+        "ask for JSON that fits the JSON Schema in this file, and print nothing else on standard output",
     )
-    group.add_argument(
-        "--schema",
-        metavar="FILE",
-        help="ask for JSON that fits the JSON Schema in this file, and print nothing else on standard output",
-    )
-    group.add_argument(
-        "-v", "--verbose", action="store_true", help="show the work with its changes and outputs, also in a pipe"
-    )
-    group.add_argument("--stderr", action="store_true", help="show everything that the agent prints on standard error")
-    group.add_argument("-q", "--quiet", action="store_true", help="print only the answer, errors and refusals")
+    option(group, "-v --verbose", "show the work with its changes and outputs, also in a pipe")
+    option(group, "--stderr", "show everything that the agent prints on standard error")
+    option(group, "-q --quiet", "print only the answer, errors and refusals")
     trace_arguments(group)
 
 
 def _permission_options(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
     permission_arguments(group)
-    group.add_argument(
+    option(
+        group,
         "--non-interactive",
+        "ask no questions; after a refusal go on (deny), or end the turn with exit code 6 (fail)",
         choices=NON_INTERACTIVE,
-        help="ask no questions; after a refusal go on (deny), or end the turn with exit code 6 (fail)",
     )
 
 
 def _limit_options(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
-    group.add_argument("--timeout", metavar="S", type=_seconds, help="stop after this many seconds in total")
+    option(group, "--timeout S", "stop after this many seconds in total", type=_seconds)
     budget_arguments(group)
-    group.add_argument(
-        "--start-timeout",
-        metavar="S",
+    option(
+        group,
+        "--start-timeout S",
+        "stop if the agent has not opened the session after this many seconds (default: %(default)g)",
         type=_seconds,
         default=START,
-        help="stop if the agent has not opened the session after this many seconds (default: %(default)g)",
     )
-    group.add_argument(
-        "--idle-timeout",
-        metavar="S",
+    option(
+        group,
+        "--idle-timeout S",
+        "stop after this many seconds without a message from the agent, from its start on "
+        "(default: %(default)g; 0: never)",
         type=_seconds,
         default=IDLE,
-        help="stop after this many seconds without a message from the agent, from its start on "
-        "(default: %(default)g; 0: never)",
     )
 
 
@@ -362,12 +359,12 @@ async def _run(options: argparse.Namespace) -> int:
                 await asyncio.wait_for(output.flush(), FLUSH)
 
 
-def _view(options: argparse.Namespace, output: Output) -> tuple[View, EarlyUpdates | None]:
+def _view(options: argparse.Namespace, output: Output) -> tuple[View, WireUpdates | None]:
     """What shows the turn, and for JSON what keeps the updates before the prompt."""
     if options.json:
-        from accord_tools.cli.events import EarlyUpdates, Events
+        from accord_tools.cli.events import Events, WireUpdates
 
-        early = EarlyUpdates()
+        early = WireUpdates()
         return Events(output, early), early
     from accord_tools.cli.console import streams
     from accord_tools.cli.display import Display

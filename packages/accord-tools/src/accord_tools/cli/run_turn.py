@@ -35,7 +35,7 @@ from accord_tools.presentation.work_lines import line_of
 if TYPE_CHECKING:
     from accord import Outcome, RemoteAgent, RemoteSession, Reply
     from accord.trace import Observer
-    from accord_tools.cli.events import EarlyUpdates
+    from accord_tools.cli.events import WireUpdates
     from accord_tools.cli.output import Output
     from accord_tools.cli.permission_options import RunClient
     from accord_tools.cli.view import View
@@ -129,7 +129,7 @@ class TurnRunner:
         output: Output,
         view: View,
         control: Interrupts,
-        early: EarlyUpdates | None,
+        early: WireUpdates | None,
     ) -> None:
         self._options = options
         self._output = output

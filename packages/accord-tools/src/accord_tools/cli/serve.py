@@ -26,6 +26,7 @@ from accord_tools.cli.agent_options import (
     settings_of,
     token_owners,
 )
+from accord_tools.cli.command_table import option
 from accord_tools.cli.console import for_people, print_error, print_line
 from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage
 from accord_tools.cli.serve_options import (
@@ -34,6 +35,8 @@ from accord_tools.cli.serve_options import (
     hosts_arguments,
     hosts_of,
     keep_sessions_in,
+    made_of,
+    number_of,
     process_count,
     process_limits_of,
     quota_arguments,
@@ -112,49 +115,36 @@ TAKEN_PATHS = ("/acp", "/healthz", "/readyz")
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG.format(limits="\n".join(_limit_lines()), quotas=quota_lines())
     parser.usage = "accord serve [options] [AGENT | -- COMMAND...]"
-    parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)")
-    parser.add_argument("--port", default="8000", help="the port; 0 chooses a free one (default: %(default)s)")
-    parser.add_argument(
-        "--token-file",
-        metavar="FILE",
-        help="accept the bearer tokens of this file; each line is TOKEN, or TOKEN OWNER, "
+    option(parser, "--host HOST", "the address to listen on (default: %(default)s)", default="127.0.0.1")
+    option(parser, "--port PORT", "the port; 0 chooses a free one (default: %(default)s)", default="8000")
+    option(
+        parser,
+        "--token-file FILE",
+        "accept the bearer tokens of this file; each line is TOKEN, or TOKEN OWNER, "
         "or TOKEN OWNER observer for a token that may only watch",
     )
-    parser.add_argument(
-        "--origin",
-        action="append",
-        default=[],
-        metavar="URL",
-        help="accept requests of browser pages of this origin; may be repeated",
-    )
-    parser.add_argument(
-        "--allow-host",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="answer requests whose Host header has this name; without it a server on the loopback answers to its "
+    option(parser, "--origin URL...", "accept requests of browser pages of this origin; may be repeated")
+    option(
+        parser,
+        "--allow-host NAME...",
+        "answer requests whose Host header has this name; without it a server on the loopback answers to its "
         "names, and any other to all; may be repeated",
     )
-    parser.add_argument(
-        "--trusted-proxy",
-        action="append",
-        default=[],
-        metavar="ADDRESS",
-        help="log the client that a proxy at this address or in this network names (X-Forwarded-For); may be repeated",
+    option(
+        parser,
+        "--trusted-proxy ADDRESS...",
+        "log the client that a proxy at this address or in this network names (X-Forwarded-For); may be repeated",
     )
-    parser.add_argument("--certificate", metavar="FILE", help="serve https with this certificate (PEM)")
-    parser.add_argument("--key", metavar="FILE", help="the certificate's key, if it is not in the same file")
-    parser.add_argument(
-        "--limit", action="append", default=[], metavar="NAME=NUMBER", help="set a limit (see below); may be repeated"
-    )
-    parser.add_argument(
-        "--grace", default="10", metavar="S", help="seconds that running prompts have at the end (default: %(default)s)"
-    )
-    parser.add_argument(
+    option(parser, "--certificate FILE", "serve https with this certificate (PEM)")
+    option(parser, "--key FILE", "the certificate's key, if it is not in the same file")
+    option(parser, "--limit NAME=NUMBER...", "set a limit (see below); may be repeated")
+    option(parser, "--grace S", "seconds that running prompts have at the end (default: %(default)s)", default="10")
+    option(
+        parser,
         "--log-format",
+        "the form of the log on standard error (default: %(default)s)",
         choices=("text", "json", "none"),
         default="text",
-        help="the form of the log on standard error (default: %(default)s)",
     )
     parser.add_argument(
         "--metrics",
@@ -163,10 +153,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="give figures for Prometheus at this path (default: %(const)s), to everyone who may use the server",
     )
-    parser.add_argument("--verbose", action="store_true", help="log more about connections")
-    parser.add_argument(
-        "--reload", action="store_true", help="for a Python file: end the connections when a file beside it changes"
-    )
+    option(parser, "--verbose", "log more about connections")
+    option(parser, "--reload", "for a Python file: end the connections when a file beside it changes")
     quota_arguments(parser)
     confinement_arguments(parser)
     hosts_arguments(parser)
@@ -195,8 +183,8 @@ def run(options: argparse.Namespace) -> int:
         raise WrongUsage(f"--host {options.host} is not a loopback address: set {TOKEN_VARIABLE} or --token-file")
     if options.key and not options.certificate:
         raise WrongUsage("--key requires --certificate")
-    port = int(_number("--port", options.port, most=65535))
-    grace = _number("--grace", options.grace)
+    port = int(number_of("--port", options.port, most=65535))
+    grace = number_of("--grace", options.grace)
     limits = _limits(options.limit)
     names = frozenset((*(names or ()), *options.allow_host)) or None
     try:
@@ -321,30 +309,11 @@ def _allow_files(wanted: int) -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
-def _number(what: str, text: str, most: float = 10**12) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        raise WrongUsage(f"{what} must be a number, got {text!r}") from None
-    if not 0 <= number <= most:
-        raise WrongUsage(f"{what} must be between 0 and {most:,.0f}, got {text}")
-    return number
-
-
 def _limits(given: list[str]) -> ServerLimits:
     from accord.http import ServerLimits
 
-    found: dict[str, Any] = {}
-    for setting in given:
-        name, is_set, text = setting.partition("=")
-        if name not in LIMITS or not is_set:
-            raise WrongUsage(f"--limit must be NAME=NUMBER with a name of {', '.join(LIMITS)}; got {setting!r}")
-        number = _number(f"--limit {name}", text)
-        found[name] = number if isinstance(getattr(ServerLimits(), name), float) else int(number)
-    try:
-        return ServerLimits(**found)
-    except ValueError as error:
-        raise WrongUsage(str(error)) from None
+    fractions = [name for name in LIMITS if isinstance(getattr(ServerLimits(), name), float)]
+    return made_of("--limit", given, LIMITS, ServerLimits, fractions)
 
 
 def _origin(given: str) -> str:

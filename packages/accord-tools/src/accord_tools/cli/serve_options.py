@@ -7,13 +7,14 @@ import os
 import shutil
 import socket
 import tempfile
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Collection, Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from accord import AccordError
 from accord.program import STORE
+from accord_tools.cli.command_table import option
 from accord_tools.cli.console import print_error
 from accord_tools.cli.exit_codes import WrongUsage, exit_code, one_line
 
@@ -33,12 +34,10 @@ QUOTAS = {
 
 
 def quota_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--quota",
-        action="append",
-        default=[],
-        metavar="NAME=NUMBER",
-        help="limit what each owner of a token may use, over all hosts and processes (see below); may be repeated",
+    option(
+        parser,
+        "--quota NAME=NUMBER...",
+        "limit what each owner of a token may use, over all hosts and processes (see below); may be repeated",
     )
 
 
@@ -51,19 +50,38 @@ def quotas_of(given: list[str]) -> Quotas | None:
     """The quotas that the options name, or None; raises WrongUsage."""
     from accord.http import Quotas
 
-    found: dict[str, Any] = {}
+    return made_of("--quota", given, QUOTAS, Quotas, ("posts",)) if given else None
+
+
+MadeT = TypeVar("MadeT")
+
+
+def made_of(
+    option: str, given: list[str], known: Collection[str], kind: Callable[..., MadeT], fractions: Collection[str]
+) -> MadeT:
+    """An object of this kind with the members that NAME=NUMBER of this option sets; `fractions` need not be whole."""
+    found: dict[str, float] = {}
     for setting in given:
         name, is_set, text = setting.partition("=")
-        if name not in QUOTAS or not is_set:
-            raise WrongUsage(f"--quota must be NAME=NUMBER with a name of {', '.join(QUOTAS)}; got {setting!r}")
-        try:
-            found[name] = float(text) if name == "posts" else int(text)
-        except ValueError:
-            raise WrongUsage(f"--quota {name} must be a number, got {text!r}") from None
+        if name not in known or not is_set:
+            raise WrongUsage(f"{option} must be NAME=NUMBER with a name of {', '.join(known)}; got {setting!r}")
+        number = number_of(f"{option} {name}", text)
+        found[name] = number if name in fractions else int(number)
     try:
-        return Quotas(**found) if found else None
+        return kind(**found)
     except ValueError as error:
         raise WrongUsage(str(error)) from None
+
+
+def number_of(what: str, text: str, most: float = 10**12) -> float:
+    """The number in a text; `what` is the option that it belongs to."""
+    try:
+        number = float(text)
+    except ValueError:
+        raise WrongUsage(f"{what} must be a number, got {text!r}") from None
+    if not 0 <= number <= most:
+        raise WrongUsage(f"{what} must be between 0 and {most:,.0f}, got {text}")
+    return number
 
 
 # What the process of each agent may use
@@ -76,21 +94,15 @@ def confinement_arguments(parser: argparse.ArgumentParser) -> None:
         "server, or by a scope of systemd; a container keeps them anywhere. Without one, the server does\n"
         "not start.",
     )
-    group.add_argument("--memory", metavar="SIZE", help="memory, such as 2G; an agent that takes more is ended")
-    group.add_argument("--cpus", metavar="N", type=float, help="processors, such as 1.5")
-    group.add_argument("--tasks", metavar="N", type=int, help="processes and threads")
-    group.add_argument("--container", metavar="IMAGE", help="run each agent in a container of this image")
-    group.add_argument(
-        "--container-folder",
-        action="append",
-        default=[],
-        metavar="FOLDER",
-        help="lend a folder to the containers, under the same path; may be repeated",
+    option(group, "--memory SIZE", "memory, such as 2G; an agent that takes more is ended")
+    option(group, "--cpus N", "processors, such as 1.5", type=float)
+    option(group, "--tasks N", "processes and threads", type=int)
+    option(group, "--container IMAGE", "run each agent in a container of this image")
+    option(
+        group, "--container-folder FOLDER...", "lend a folder to the containers, under the same path; may be repeated"
     )
-    group.add_argument(
-        "--container-network", metavar="NAME", help="the containers' network; none for no network (default: the usual)"
-    )
-    group.add_argument("--container-engine", metavar="PROGRAM", help="podman or docker (default: what is installed)")
+    option(group, "--container-network NAME", "the containers' network; none for no network (default: the usual)")
+    option(group, "--container-engine PROGRAM", "podman or docker (default: what is installed)")
 
 
 def process_limits_of(options: argparse.Namespace) -> ProcessLimits | None:
@@ -121,50 +133,39 @@ MOST_PROCESSES = 256
 
 def hosts_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("several processes, on one machine or many")
-    group.add_argument(
-        "--processes", metavar="N", default="1", help="serve with N processes of this machine (default: %(default)s)"
+    option(group, "--processes N", "serve with N processes of this machine (default: %(default)s)", default="1")
+    option(
+        group,
+        "--hosts URL|FILE",
+        "share the service with the other hosts of this PostgreSQL database, or this SQLite file",
     )
-    group.add_argument(
-        "--hosts",
-        metavar="URL|FILE",
-        help="share the service with the other hosts of this PostgreSQL database, or this SQLite file",
-    )
-    group.add_argument(
-        "--peer",
-        metavar="HOST:PORT",
-        help="the address at which the other hosts reach this one; port 0 chooses a free one (default: 127.0.0.1:0)",
+    option(
+        group,
+        "--peer HOST:PORT",
+        "the address at which the other hosts reach this one; port 0 chooses a free one (default: 127.0.0.1:0)",
     )
     operator_arguments(group)
-    group.add_argument(
-        "--weight", metavar="W", help="the share of this host in new connections; 0 only forwards (default: 1)"
-    )
-    group.add_argument(
-        "--store",
-        metavar="URL|FILE",
-        help="where agents written with Accord keep their sessions, unless their authors say it",
+    option(group, "--weight W", "the share of this host in new connections; 0 only forwards (default: 1)")
+    option(
+        group, "--store URL|FILE", "where agents written with Accord keep their sessions, unless their authors say it"
     )
 
 
 def operator_arguments(group: argparse._ActionsContainer) -> None:  # pyright: ignore[reportPrivateUsage]
     """The options with which a host, or an operator, speaks with the hosts of a service."""
-    group.add_argument(
-        "--hosts-key-file",
-        metavar="FILE",
-        help="the key that all hosts share; the first line signs, all are accepted (required with PostgreSQL)",
+    option(
+        group,
+        "--hosts-key-file FILE",
+        "the key that all hosts share; the first line signs, all are accepted (required with PostgreSQL)",
     )
-    group.add_argument(
-        "--peer-certificate",
-        metavar="FILE",
-        help="encrypt between hosts, with this PEM certificate for the address of --peer",
+    option(
+        group, "--peer-certificate FILE", "encrypt between hosts, with this PEM certificate for the address of --peer"
     )
-    group.add_argument(
-        "--peer-certificate-key", metavar="FILE", help="its private key, unless that is in the certificate's file"
-    )
-    group.add_argument(
-        "--peer-ca",
-        metavar="FILE",
-        help="accept only hosts with a certificate of this CA (default: any client, and hosts with one of the "
-        "system's CAs)",
+    option(group, "--peer-certificate-key FILE", "its private key, unless that is in the certificate's file")
+    option(
+        group,
+        "--peer-ca FILE",
+        "accept only hosts with a certificate of this CA (default: any client, and hosts with one of the system's CAs)",
     )
 
 
@@ -183,15 +184,13 @@ def operator_settings(options: argparse.Namespace) -> dict[str, Any]:
 
 def sharing_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("several clients of one owner")
-    group.add_argument(
+    option(
+        group,
         "--shared",
-        action="store_true",
-        help="serve all connections of an owner with one agent: clients use a session together, and turns go on "
+        "serve all connections of an owner with one agent: clients use a session together, and turns go on "
         "without a client",
     )
-    group.add_argument(
-        "--detached", metavar="S", help="seconds that a turn may go on without a client, with --shared (default: 3600)"
-    )
+    option(group, "--detached S", "seconds that a turn may go on without a client, with --shared (default: 3600)")
 
 
 def shared_host(hosted: Host, options: argparse.Namespace) -> Host:
@@ -253,18 +252,11 @@ def _hosts(directory: str, options: argparse.Namespace) -> Hosts:
     if options.peer is not None:
         given["peer"] = options.peer
     if options.weight is not None:
-        given["weight"] = _weight(options.weight)
+        given["weight"] = number_of("--weight", options.weight)
     try:
         return Hosts(directory, **given)
     except ValueError as error:
         raise WrongUsage(str(error)) from None
-
-
-def _weight(given: str) -> float:
-    try:
-        return float(given)
-    except ValueError:
-        raise WrongUsage(f"--weight must be a number, got {given!r}") from None
 
 
 def _keys(file: str) -> list[str]:

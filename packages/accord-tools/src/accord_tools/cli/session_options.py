@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from accord.printable import label
 from accord_tools.cli.agent_options import chosen_agent
+from accord_tools.cli.command_table import option
 from accord_tools.cli.exit_codes import WrongUsage
 
 if TYPE_CHECKING:
@@ -107,51 +108,33 @@ async def trial_session(remote: RemoteAgent, folder: str | None = None) -> Async
 
 
 def folder_argument(group: argparse._ActionsContainer) -> None:  # pyright: ignore[reportPrivateUsage]
-    group.add_argument(
-        "-C", "--cwd", metavar="DIR", default=".", help="the session's folder (default: the current folder)"
-    )
+    option(group, "-C --cwd DIR", "the session's folder (default: the current folder)", default=".")
 
 
 def session_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:  # pyright: ignore[reportPrivateUsage]
     """Add the options that say which session, and how it is set up; returns their group."""
     group = parser.add_argument_group("the session")
     folder_argument(group)
-    group.add_argument("--session", metavar="ID", help="continue this session; the start of its id is enough")
-    group.add_argument(
-        "--continue", action="store_true", dest="continues", help="continue the latest session of this folder"
-    )
-    group.add_argument("--mode", metavar="MODE", help="set the session's mode")
-    group.add_argument("--model", metavar="MODEL", help="set the session's model; accord info lists the models")
-    group.add_argument(
-        "--set",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        dest="settings",
-        help="set a config option of the session; may be repeated",
-    )
-    group.add_argument("--mcp", metavar="FILE", help="a JSON file with MCP servers for the session")
+    option(group, "--session ID", "continue this session; the start of its id is enough")
+    option(group, "--continue", "continue the latest session of this folder", dest="continues")
+    option(group, "--mode MODE", "set the session's mode")
+    option(group, "--model MODEL", "set the session's model; accord info lists the models")
+    option(group, "--set KEY=VALUE...", "set a config option of the session; may be repeated", dest="settings")
+    option(group, "--mcp FILE", "a JSON file with MCP servers for the session")
     login_argument(group)
     return group
 
 
 def budget_arguments(group: argparse._ActionsContainer) -> None:  # pyright: ignore[reportPrivateUsage]
     """Add the limits of a turn, past which the agent is stopped."""
-    group.add_argument(
-        "--max-cost",
-        metavar="COST",
+    option(
+        group,
+        "--max-cost COST",
+        "stop the agent past this cost of a turn, in the currency that it reports",
         type=_positive,
-        help="stop the agent past this cost of a turn, in the currency that it reports",
     )
-    group.add_argument(
-        "--max-turns",
-        metavar="N",
-        type=_rounds,
-        help="stop the agent when it begins to use tools after N rounds of them",
-    )
-    group.add_argument(
-        "--max-time", metavar="S", type=_positive, help="stop the agent this many seconds after a prompt"
-    )
+    option(group, "--max-turns N", "stop the agent when it begins to use tools after N rounds of them", type=_rounds)
+    option(group, "--max-time S", "stop the agent this many seconds after a prompt", type=_positive)
 
 
 def _positive(text: str) -> float:
@@ -185,7 +168,7 @@ def stopped_by(outcome: Outcome, budget: Budget | None) -> str | None:
 
 
 def login_argument(group: argparse._ActionsContainer) -> None:  # pyright: ignore[reportPrivateUsage]
-    group.add_argument("--login", metavar="METHOD", help="log in by this method first; `accord login --list` has them")
+    option(group, "--login METHOD", "log in by this method first; `accord login --list` has them")
 
 
 def check_folder(options: argparse.Namespace) -> None:

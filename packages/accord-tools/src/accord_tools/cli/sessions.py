@@ -5,22 +5,21 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accord import AccordError, DecodeError
+from accord import AccordError
 from accord.printable import label
 from accord_tools.cli.agent_options import agent_arguments, chosen_agent, protocol_versions
-from accord_tools.cli.command_table import Command, add_commands
+from accord_tools.cli.command_table import Command, add_commands, option
 from accord_tools.cli.console import print_error, print_json, print_line, print_table, user_agrees
 from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage
 from accord_tools.cli.session_options import absolute, find_session, login_argument
 from accord_tools.presentation.quantities import minute_of
 
 if TYPE_CHECKING:
-    from accord import RemoteAgent, RemoteSession, TraceEvent
+    from accord import RemoteAgent, RemoteSession
     from accord_tools.configuration.last_sessions import KnownSession
 
 EPILOG = """\
@@ -70,13 +69,11 @@ def _with_agent(
 
         async def connected() -> int:
             from accord import connect
+            from accord_tools.cli.login import log_in
 
             where = chosen.target()
             async with connect(where, versions=protocol_versions(options), unstable=unstable) as remote:
-                if options.login is not None:
-                    from accord_tools.cli.login import by_method
-
-                    await by_method(remote, options.login)
+                await log_in(options, remote)
                 return await command(options, remote, where.program)
 
         return run_loop(connected())
@@ -93,9 +90,9 @@ def _agent_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _list_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--cwd", metavar="DIR", default=".", help="the folder (default: the current one)")
-    parser.add_argument("--all", action="store_true", help="the sessions of all folders")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    option(parser, "--cwd DIR", "the folder (default: the current one)", default=".")
+    option(parser, "--all", "the sessions of all folders")
+    option(parser, "--json", "print JSON")
     _agent_arguments(parser)
 
 
@@ -135,19 +132,19 @@ async def _show(options: argparse.Namespace, remote: RemoteAgent, program: str) 
 
 def _export_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("session", metavar="ID", help="the session's id, or the start of it")
-    parser.add_argument(
-        "--format", choices=["jsonl", "markdown"], default="jsonl", help="the form (default: %(default)s)"
-    )
-    parser.add_argument("-o", "--output", metavar="FILE", help="write to this new file instead of standard output")
+    option(parser, "--format", "the form (default: %(default)s)", choices=["jsonl", "markdown"], default="jsonl")
+    option(parser, "-o --output FILE", "write to this new file instead of standard output")
     _agent_arguments(parser)
 
 
 async def _export(options: argparse.Namespace, remote: RemoteAgent, program: str) -> int:
-    replay = Replay()
-    remote.peer.connection.observe(replay)
+    from accord_tools.cli.events import WireUpdates
+
+    past = WireUpdates(sys.maxsize)
+    remote.peer.connection.observe(past)
     session = await _loaded(remote, program, options.session)
     is_markdown = options.format == "markdown"
-    text = session.markdown().rstrip("\n") if is_markdown else "\n".join(replay.lines(session))
+    text = session.markdown().rstrip("\n") if is_markdown else "\n".join(_lines(session, past.take(session.id)))
     if options.output is None:
         print_line(text)
         return ENDED_WELL
@@ -163,31 +160,12 @@ def _write_new(path: str, text: str) -> None:
         raise WrongUsage(f"--output {path}: {error.strerror}") from error
 
 
-class Replay:
-    """Observes a connection, and keeps the updates of sessions byte for byte."""
-
-    def __init__(self) -> None:
-        self._updates: list[tuple[str, str]] = []
-
-    def __call__(self, event: TraceEvent) -> None:
-        from accord import v1
-        from accord.jsonrpc.wire_messages import NotificationFrame
-        from accord.schema import codec
-
-        message = event.message
-        if event.direction == "in" and isinstance(message, NotificationFrame) and message.method == "session/update":
-            params = bytes(message.params or b"null")
-            with suppress(DecodeError, ValueError):
-                session_id = codec.decode(params, v1.SessionNotification).session_id
-                self._updates.append((session_id, codec.update_json(params).decode("utf-8", "replace").strip()))
-
-    def lines(self, session: RemoteSession) -> Iterator[str]:
-        """The session as JSON lines, in the form of `accord run --json`."""
-        about = {"type": "session", "sessionId": session.id, "cwd": str(session.cwd)}
-        yield json.dumps(about, ensure_ascii=False, separators=(",", ":"))
-        for session_id, update in self._updates:
-            if session_id == session.id:
-                yield f'{{"type":"update","update":{update}}}'
+def _lines(session: RemoteSession, updates: Iterable[bytes]) -> Iterator[str]:
+    """The session as JSON lines, in the form of `accord run --json`."""
+    about = {"type": "session", "sessionId": session.id, "cwd": str(session.cwd)}
+    yield json.dumps(about, ensure_ascii=False, separators=(",", ":"))
+    for update in updates:
+        yield f'{{"type":"update","update":{update.decode("utf-8", "replace").strip()}}}'
 
 
 async def _loaded(remote: RemoteAgent, program: str, given: str) -> RemoteSession:
@@ -258,7 +236,7 @@ def _first_line(texts: dict[Any, str], anchor: str | None) -> str:
 
 def _delete_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sessions", metavar="ID", nargs="+", help="the ids of sessions, or the starts of them")
-    parser.add_argument("--yes", action="store_true", help="do not ask")
+    option(parser, "--yes", "do not ask")
     _agent_arguments(parser)
 
 

@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 from accord import AccordError
 from accord_tools.cli import trace_rows
 from accord_tools.cli.agent_options import ABOUT_RECORDED, agent_arguments, local_command
-from accord_tools.cli.command_table import Command, add_commands
+from accord_tools.cli.command_table import Command, add_commands, option
 from accord_tools.cli.console import output_error, print_error, print_json, print_line, print_table
 from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage, one_line
 from accord_tools.cli.trace_options import TRACE_HELP, find_trace, readable_trace, size_option
@@ -36,14 +36,12 @@ MOST_OPEN = 20
 
 
 def stats_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.set_defaults(takes_agent=False)
     parser.add_argument("file", nargs="?", metavar="FILE", help=TRACE_HELP)
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    option(parser, "--json", "print JSON")
 
 
 def list_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.set_defaults(takes_agent=False)
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    option(parser, "--json", "print JSON")
 
 
 def stats(options: argparse.Namespace) -> int:
@@ -190,30 +188,27 @@ examples:
 
 def export_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXPORT_EPILOG
-    parser.set_defaults(takes_agent=False)
     parser.add_argument("file", nargs="?", metavar="FILE", help=TRACE_HELP)
-    parser.add_argument("-o", "--to", metavar="FILE", help="write this file (default: standard output)")
-    parser.add_argument(
+    option(parser, "-o --to FILE", "write this file (default: standard output)")
+    option(
+        parser,
         "--format",
+        "a trace of Accord, JSON of acp-devtools, or spans of OpenTelemetry (default: %(default)s)",
         choices=("accord", "devtools", "otlp"),
         default="accord",
-        help="a trace of Accord, JSON of acp-devtools, or spans of OpenTelemetry (default: %(default)s)",
     )
-    parser.add_argument("--shape", action="store_true", help="replace all texts by as many x")
-    parser.add_argument("--raw", action="store_true", help="replace nothing")
-    parser.add_argument(
-        "--content", action="store_true", help="with --format otlp: include prompts, outputs, arguments"
-    )
+    option(parser, "--shape", "replace all texts by as many x")
+    option(parser, "--raw", "replace nothing")
+    option(parser, "--content", "with --format otlp: include prompts, outputs, arguments")
 
 
 def import_arguments(parser: argparse.ArgumentParser) -> None:
     from accord.trace.foreign_traces import FORMATS
 
     parser.epilog = IMPORT_EPILOG.format(formats=";\n".join(FORMATS.values()))
-    parser.set_defaults(takes_agent=False)
     parser.add_argument("file", metavar="FILE", help="the other program's file")
-    parser.add_argument("-o", "--to", metavar="FILE", required=True, help="the trace to write")
-    parser.add_argument("--session", type=int, metavar="N", help="of a database: the session (default: the newest)")
+    option(parser, "-o --to FILE", "the trace to write", required=True)
+    option(parser, "--session N", "of a database: the session (default: the newest)", type=int)
 
 
 def export(options: argparse.Namespace) -> int:
@@ -339,17 +334,15 @@ holds prompts, answers and files all the same."""
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     group = parser.add_argument_group("recording")
-    group.add_argument("-o", "--output", metavar="FILE", help="record in this file; FILE.gz is compressed at the end")
-    group.add_argument("--gzip", action="store_true", help="compress each file when it is complete")
-    group.add_argument("--secrets", action="store_true", help="do not mask secrets")
-    group.add_argument(
-        "--max-size", metavar="SIZE", default="256M", help="begin another file at this size (default: %(default)s)"
-    )
-    group.add_argument(
-        "--keep",
-        metavar="SIZE",
+    option(group, "-o --output FILE", "record in this file; FILE.gz is compressed at the end")
+    option(group, "--gzip", "compress each file when it is complete")
+    option(group, "--secrets", "do not mask secrets")
+    option(group, "--max-size SIZE", "begin another file at this size (default: %(default)s)", default="256M")
+    option(
+        group,
+        "--keep SIZE",
+        "remove the oldest kept traces beyond this size in all (default: %(default)s)",
         default="2G",
-        help="remove the oldest kept traces beyond this size in all (default: %(default)s)",
     )
     agent_arguments(parser, is_remote=False, about=ABOUT_RECORDED)
     add_commands(parser, COMMANDS, "trace_command")

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accord import AccordError, DecodeError
+from accord_tools.cli.command_table import option
 from accord_tools.cli.console import print_error
 from accord_tools.cli.exit_codes import WrongUsage
 
@@ -84,19 +85,15 @@ def size_option(what: str, text: str) -> int:
 
 def trace_arguments(group: argparse.ArgumentParser | _ArgumentGroup, what: str = "all messages") -> None:
     """Add the options; `what` says what is recorded."""
-    group.add_argument("--trace", metavar="FILE", help=f"record {what} in this file, as JSON lines")
-    group.add_argument("--trace-secrets", action="store_true", help="do not mask secrets in the --trace file")
-    group.add_argument(
-        "--trace-max-size",
-        metavar="SIZE",
+    option(group, "--trace FILE", f"record {what} in this file, as JSON lines")
+    option(group, "--trace-secrets", "do not mask secrets in the --trace file")
+    option(
+        group,
+        "--trace-max-size SIZE",
+        "begin another --trace file, FILE.2.jsonl, at this size (default: %(default)s)",
         default="256M",
-        help="begin another --trace file, FILE.2.jsonl, at this size (default: %(default)s)",
     )
-    group.add_argument(
-        "--trace-keep",
-        metavar="SIZE",
-        help="remove the oldest --trace files beyond this size in all (default: keep all)",
-    )
+    option(group, "--trace-keep SIZE", "remove the oldest --trace files beyond this size in all (default: keep all)")
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from accord.printable import columns, cut, label
+from accord_tools.cli.command_table import option
 from accord_tools.cli.console import streams, width, write_out
 from accord_tools.cli.exit_codes import ENDED_WELL, FAILED, WrongUsage
 from accord_tools.cli.trace_options import TRACE_HELP, find_trace, live_trace, readable_trace
@@ -52,17 +53,16 @@ def show_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "accord trace show [options] [FILE] [FILTER...]"
     parser.add_argument("words", nargs="*", metavar="FILE", help=TRACE_HELP + "; then filters")
     parser.set_defaults(takes_agent=True)  # what follows -- are filters
-    parser.add_argument("-f", "--follow", action="store_true", help="go on while the trace grows")
-    parser.add_argument("--all", action="store_true", help="show each chunk of a text as a row of its own")
-    parser.add_argument("--json", action="store_true", help="print a JSON object for each message")
+    option(parser, "-f --follow", "go on while the trace grows")
+    option(parser, "--all", "show each chunk of a text as a row of its own")
+    option(parser, "--json", "print a JSON object for each message")
 
 
 def grep_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = GREP_EPILOG
-    parser.set_defaults(takes_agent=False)
     parser.add_argument("pattern", metavar="PATTERN", help="a regular expression, as of Python")
     parser.add_argument("files", nargs="*", metavar="FILE", help=TRACE_HELP)
-    parser.add_argument("-i", "--ignore-case", action="store_true", help="take capitals and small letters as the same")
+    option(parser, "-i --ignore-case", "take capitals and small letters as the same")
 
 
 def _filter_lines() -> list[str]:

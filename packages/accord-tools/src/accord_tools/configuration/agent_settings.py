@@ -16,7 +16,7 @@ import shlex
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import msgspec
 
@@ -26,6 +26,9 @@ from accord.installation import needs_extra, scheme_of
 from accord.mistakes import nearest
 from accord.transports.server_access import network_proxy
 from accord_tools.configuration import passed_on
+
+if TYPE_CHECKING:
+    import ssl
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 """What a name may look like: it needs no quotes in TOML, and is neither a path nor a URL."""
@@ -78,6 +81,20 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 FIELDS = AgentSettings.__struct_fields__
+
+
+def trusting(ca: str | None) -> ssl.SSLContext | None:
+    """What a URL's requests trust with the certificates of this file, too; None for the usual authorities."""
+    if ca is None:
+        return None
+    import ssl
+
+    trusted = ssl.create_default_context()
+    try:
+        trusted.load_verify_locations(ca)
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigurationError(f"cannot read the certificates in {ca}: {error.strerror}") from None
+    return trusted
 
 
 def read_settings(name: str, given: Any, source: str) -> AgentSettings:

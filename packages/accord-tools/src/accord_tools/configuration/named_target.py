@@ -6,14 +6,13 @@ Nothing is fetched: an agent of the registry must be installed. Nothing is asked
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from accord import CommandTarget, ConfigurationError, Target
 from accord.client.connect import url_target
 from accord.transports.launch import Inherit
-from accord_tools.configuration.agent_settings import AgentSettings, inherited, is_path, variables
+from accord_tools.configuration.agent_settings import AgentSettings, inherited, is_path, trusting, variables
 from accord_tools.configuration.resolve_agent import UnknownAgent, resolve
 from accord_tools.registry.installed_agents import PREFIX
 
@@ -49,7 +48,7 @@ def named_target(
             settings.url,
             token=token if token is not None else _token(settings),
             headers={**settings.headers, **(headers or {})},
-            tls=_tls(settings),
+            tls=trusting(settings.ca),
             proxy=settings.proxy if proxy is True and settings.proxy is not None else proxy,
         )
     there = cwd if cwd is not None else settings.cwd
@@ -71,14 +70,3 @@ def _token(settings: AgentSettings) -> str | None:
     if len(words) != 1:
         raise ConfigurationError(f"{settings.token_file} must hold exactly one token, got {len(words)}")
     return words[0]
-
-
-def _tls(settings: AgentSettings) -> ssl.SSLContext | None:
-    if settings.ca is None:
-        return None
-    trusted = ssl.create_default_context()
-    try:
-        trusted.load_verify_locations(settings.ca)
-    except (OSError, ssl.SSLError) as error:
-        raise ConfigurationError(f"cannot read the certificates in {settings.ca}: {error}") from None
-    return trusted

@@ -14,6 +14,7 @@ from accord.mistakes import meant
 from accord.printable import label
 from accord.redaction import mask_urls
 from accord_tools.cli.agent_setup import confirmed, described_entry, install_shown
+from accord_tools.cli.command_table import option
 from accord_tools.cli.console import print_error, print_json, print_line, print_table
 from accord_tools.cli.exit_codes import ENDED_WELL, FAILED, WrongUsage, one_line
 from accord_tools.presentation.quantities import size_in_words
@@ -32,8 +33,8 @@ CHANGES = 3
 
 
 def index_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--offline", action="store_true", help="use the list that is kept on this machine")
-    parser.add_argument("--refresh", action="store_true", help="fetch the list again, however new it is")
+    option(parser, "--offline", "use the list that is kept on this machine")
+    option(parser, "--refresh", "fetch the list again, however new it is")
 
 
 def index_of(options: argparse.Namespace) -> AgentIndex:
@@ -64,13 +65,11 @@ def entry_of(index: AgentIndex, name: str) -> RegistryEntry:
 
 def search_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("words", metavar="WORD", nargs="*", help="words that an agent's entry must have, all of them")
-    parser.add_argument("--kind", choices=KINDS, help="only agents of this kind")
-    parser.add_argument(
-        "--platform", metavar="NAME", help="for this platform, such as linux-x86_64 (default: this one)"
-    )
-    parser.add_argument("--license", metavar="TEXT", help="only agents whose licence has this text")
-    parser.add_argument("--installed", action="store_true", help="only agents that are installed")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    option(parser, "--kind", "only agents of this kind", choices=KINDS)
+    option(parser, "--platform NAME", "for this platform, such as linux-x86_64 (default: this one)")
+    option(parser, "--license TEXT", "only agents whose licence has this text")
+    option(parser, "--installed", "only agents that are installed")
+    option(parser, "--json", "print JSON")
     index_arguments(parser)
 
 
@@ -176,7 +175,7 @@ def plain(entry: RegistryEntry, agent: InstalledAgent | None, platform: str) -> 
 
 def info_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="the agent's id in the registry, or a usual name such as claude")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    option(parser, "--json", "print JSON")
     index_arguments(parser)
 
 
@@ -245,15 +244,13 @@ def _installed_lines(agents: list[InstalledAgent]) -> list[str]:
 
 def install_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", metavar="ID[@VERSION]", nargs="*", help="agents of the registry")
-    parser.add_argument("--kind", choices=KINDS, help="which distribution; by default the first that fits")
-    parser.add_argument("--preview", action="store_true", help="the preview, in registries that have one")
-    parser.add_argument(
-        "--locked", action="store_true", help="exactly what .accord/agents.lock has; all of it by default"
-    )
-    parser.add_argument("--require-hash", action="store_true", help=REQUIRE_HASH)
-    parser.add_argument("--ignore-scripts", action="store_true", help="do not let packages of npm run their scripts")
-    parser.add_argument("--again", action="store_true", help="also if it is installed already")
-    parser.add_argument("--yes", action="store_true", help="do not ask")
+    option(parser, "--kind", "which distribution; by default the first that fits", choices=KINDS)
+    option(parser, "--preview", "the preview, in registries that have one")
+    option(parser, "--locked", "exactly what .accord/agents.lock has; all of it by default")
+    option(parser, "--require-hash", REQUIRE_HASH)
+    option(parser, "--ignore-scripts", "do not let packages of npm run their scripts")
+    option(parser, "--again", "also if it is installed already")
+    option(parser, "--yes", "do not ask")
     index_arguments(parser)
 
 
@@ -305,8 +302,8 @@ def _report(agent: InstalledAgent) -> None:
 
 def update_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", metavar="ID", nargs="*", help="installed agents; all by default")
-    parser.add_argument("--check", action="store_true", help=f"only say what is new; the exit code is then {CHANGES}")
-    parser.add_argument("--require-hash", action="store_true", help=REQUIRE_HASH)
+    option(parser, "--check", f"only say what is new; the exit code is then {CHANGES}")
+    option(parser, "--require-hash", REQUIRE_HASH)
     index_arguments(parser)
 
 

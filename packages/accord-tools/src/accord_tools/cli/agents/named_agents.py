@@ -18,6 +18,7 @@ from accord.redaction import mask_urls
 from accord.transports.launch import program_file
 from accord_tools.cli.agent_options import known_agents
 from accord_tools.cli.agents.installable_agents import remove_installed
+from accord_tools.cli.command_table import option
 from accord_tools.cli.console import print_error, print_json, print_line, print_table
 from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage
 from accord_tools.cli.permission_options import ALLOW
@@ -31,9 +32,7 @@ CLIENTS = ["zed", "jetbrains", "acpx"]
 
 
 def list_arguments(parser: argparse.ArgumentParser, default: object = argparse.SUPPRESS) -> None:
-    parser.add_argument(
-        "--json", action="store_true", default=default, help="print JSON; the values of variables are left out"
-    )
+    option(parser, "--json", "print JSON; the values of variables are left out", default=default)
 
 
 def run_list(options: argparse.Namespace) -> int:
@@ -156,37 +155,31 @@ def _plain(agent: KnownAgent) -> dict[str, Any]:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "accord agents add [options] NAME [-- COMMAND...]"
     parser.add_argument("name", metavar="NAME", help="letters, digits, - and _")
-    parser.add_argument("--url", metavar="URL", help="the agent's URL, instead of a command")
-    parser.add_argument("--registry", metavar="ID", help="an agent of the registry, instead of a command")
-    parser.add_argument("--description", metavar="TEXT", help="what the agent is for")
-    parser.add_argument(
-        "--env",
-        metavar="NAME=VALUE",
-        action="append",
-        default=[],
-        help="a variable of its process; may be repeated; the value keyring:NAME is a secret of the system's keyring",
+    option(parser, "--url URL", "the agent's URL, instead of a command")
+    option(parser, "--registry ID", "an agent of the registry, instead of a command")
+    option(parser, "--description TEXT", "what the agent is for")
+    option(
+        parser,
+        "--env NAME=VALUE...",
+        "a variable of its process; may be repeated; the value keyring:NAME is a secret of the system's keyring",
     )
-    parser.add_argument("--env-file", metavar="FILE", help="a file with variables, NAME=VALUE on each line")
-    parser.add_argument("--clean-env", action="store_true", help="let it see few of your variables, as for run")
-    parser.add_argument("--cwd", metavar="DIR", help="the folder that its program is started in")
-    parser.add_argument("--mode", metavar="MODE", help="the mode of its sessions")
-    parser.add_argument(
-        "--set", metavar="KEY=VALUE", action="append", default=[], dest="settings", help="a config option; as for run"
-    )
-    parser.add_argument("--allow", choices=ALLOW, help="what it may use; as for run")
-    parser.add_argument("--token-file", metavar="FILE", help="for a URL: the file with its bearer token")
-    parser.add_argument(
-        "--header", metavar="'NAME: VALUE'", action="append", default=[], help="for a URL: a header to send"
-    )
-    parser.add_argument("--ca", metavar="FILE", help="for a URL: certificates that are trusted as well")
-    parser.add_argument("--proxy", metavar="URL", help="for a URL: the proxy on the way; 'none' for none")
-    parser.add_argument("--default", action="store_true", help="make it the default agent")
+    option(parser, "--env-file FILE", "a file with variables, NAME=VALUE on each line")
+    option(parser, "--clean-env", "let it see few of your variables, as for run")
+    option(parser, "--cwd DIR", "the folder that its program is started in")
+    option(parser, "--mode MODE", "the mode of its sessions")
+    option(parser, "--set KEY=VALUE...", "a config option; as for run", dest="settings")
+    option(parser, "--allow", "what it may use; as for run", choices=ALLOW)
+    option(parser, "--token-file FILE", "for a URL: the file with its bearer token")
+    option(parser, "--header 'NAME: VALUE'...", "for a URL: a header to send")
+    option(parser, "--ca FILE", "for a URL: certificates that are trusted as well")
+    option(parser, "--proxy URL", "for a URL: the proxy on the way; 'none' for none")
+    option(parser, "--default", "make it the default agent")
     parser.set_defaults(takes_agent=True)
     _project_argument(parser)
 
 
 def _project_argument(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--project", action="store_true", help="change the project's file instead of your own")
+    option(parser, "--project", "change the project's file instead of your own")
 
 
 def run_add(options: argparse.Namespace) -> int:
@@ -311,13 +304,13 @@ def _pair(option: str, given: str, sign: str = "=") -> tuple[str, str]:
 
 def remove_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="the agent's name; ID@VERSION for one version that is installed")
-    parser.add_argument("--yes", action="store_true", help="do not ask; removing never does, so scripts may say it")
+    option(parser, "--yes", "do not ask; removing never does, so scripts may say it")
     _project_argument(parser)
 
 
 def default_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", nargs="?", help="the agent's name; without it, print the default")
-    parser.add_argument("--none", action="store_true", help="remove the default: use the built-in demo agent")
+    option(parser, "--none", "remove the default: use the built-in demo agent")
     _project_argument(parser)
 
 
@@ -374,7 +367,7 @@ def _tell_what_is_left_out(settings: AgentSettings, env: dict[str, str]) -> None
 def import_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("client", choices=CLIENTS, metavar="CLIENT", help=f"one of {', '.join(CLIENTS)}")
     parser.add_argument("file", metavar="FILE", nargs="?", help="its settings; by default where the client has them")
-    parser.add_argument("--dry-run", action="store_true", help="only say what would be added")
+    option(parser, "--dry-run", "only say what would be added")
 
 
 def run_import(options: argparse.Namespace) -> int:

@@ -19,6 +19,7 @@ from accord.installation import missing_package
 from accord.printable import label
 from accord_tools.cli.agent_setup import ShownProgress
 from accord_tools.cli.agents.installable_agents import entry_of
+from accord_tools.cli.command_table import option
 from accord_tools.cli.console import print_error, print_json, print_line
 from accord_tools.cli.exit_codes import ENDED_WELL, FAILED, WrongUsage
 from accord_tools.presentation.quantities import counted
@@ -74,8 +75,8 @@ def _place_argument(parser: argparse.ArgumentParser) -> None:
 
 def check_arguments(parser: argparse.ArgumentParser) -> None:
     _place_argument(parser)
-    parser.add_argument("--online", action="store_true", help="also ask whether each address answers")
-    parser.add_argument("--format", choices=FORMATS, default="text", help="how to print (default: %(default)s)")
+    option(parser, "--online", "also ask whether each address answers")
+    option(parser, "--format", "how to print (default: %(default)s)", choices=FORMATS, default="text")
 
 
 def run_check(options: argparse.Namespace) -> int:
@@ -113,9 +114,9 @@ def _checked_sources(place: str, *, is_online: bool) -> tuple[list[SourceEntry],
 
 def build_arguments(parser: argparse.ArgumentParser) -> None:
     _place_argument(parser)
-    parser.add_argument("-o", "--output", metavar="DIR", default="dist", help="where to write (default: %(default)s)")
-    parser.add_argument("--icons-at", metavar="URL", default="", help="the address that the icons will have")
-    parser.add_argument("--hash", action="store_true", help="download archives that have no sha256, and add it")
+    option(parser, "-o --output DIR", "where to write (default: %(default)s)", default="dist")
+    option(parser, "--icons-at URL", "the address that the icons will have", default="")
+    option(parser, "--hash", "download archives that have no sha256, and add it")
 
 
 def run_build(options: argparse.Namespace) -> int:
@@ -151,9 +152,9 @@ def _hash_of(archive: str) -> str:
 
 def new_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", help="the agent's id: lower-case letters, digits and -")
-    parser.add_argument("--npx", metavar="PACKAGE", help="its package of npm, such as @scope/name@1.2.3")
-    parser.add_argument("--uvx", metavar="PACKAGE", help="its package of PyPI, such as name==1.2.3")
-    parser.add_argument("--in", metavar="DIR", dest="parent", default=".", help="the registry's folder")
+    option(parser, "--npx PACKAGE", "its package of npm, such as @scope/name@1.2.3")
+    option(parser, "--uvx PACKAGE", "its package of PyPI, such as name==1.2.3")
+    option(parser, "--in DIR", "the registry's folder", dest="parent", default=".")
 
 
 def run_new(options: argparse.Namespace) -> int:
@@ -223,13 +224,9 @@ def _skeleton(options: argparse.Namespace) -> dict[str, object]:
 def verify_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = VERIFY_EPILOG
     parser.add_argument("what", metavar="ID|FOLDER", help="an agent of the registry, or the folder of its entry")
-    parser.add_argument(
-        "--timeout", type=float, default=120.0, metavar="S", help="seconds for its answer (default: %(default)g)"
-    )
-    parser.add_argument(
-        "--no-check", action="store_true", help="ask only what the registry asks; leave out the checks of behaviour"
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    option(parser, "--timeout S", "seconds for its answer (default: %(default)g)", type=float, default=120.0)
+    option(parser, "--no-check", "ask only what the registry asks; leave out the checks of behaviour")
+    option(parser, "--json", "print JSON")
 
 
 def run_verify(options: argparse.Namespace) -> int:
