@@ -3,7 +3,7 @@
 import pytest
 
 from accord import v1
-from accord_tools.demo.demo_talk import OTHER_NAMES, WORDS, about
+from accord_tools.demo.demo_talk import about, vocabulary
 
 
 @pytest.mark.parametrize(
@@ -83,6 +83,7 @@ async def test_it_says_what_else_came_with_a_prompt(visit):
 
 
 def test_every_other_name_stands_for_a_word_that_is_known():
-    assert set(OTHER_NAMES.values()) <= set(WORDS)
-    assert about("what are stop reasons?") == WORDS["stop reason"]
+    terms, names = vocabulary()["terms"], vocabulary()["names"]
+    assert set(names.values()) <= set(terms)
+    assert about("what are stop reasons?") == terms["stop reason"]
     assert about("the weather") is None
