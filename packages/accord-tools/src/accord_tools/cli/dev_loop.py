@@ -214,7 +214,7 @@ class AgentProgram:
             await self._failed(error)
             return await self._may_run_again()
         finally:
-            self._control.at_once = _nothing
+            self._control.at_once = lambda: None
 
     async def _session(self, remote: RemoteAgent) -> RemoteSession:
         """The session of the process before, if the agent can open it again; else a new one."""
@@ -347,9 +347,6 @@ async def _stderr_is_read() -> None:
 
 LOOKS = 5
 """Turns of the event loop in which a line of standard error arrives that is there already."""
-
-
-def _nothing() -> None: ...
 
 
 # A client

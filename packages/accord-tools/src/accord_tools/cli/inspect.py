@@ -10,12 +10,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accord import AccordError
 from accord.program import on_signals
 from accord_tools.cli.agent_options import ABOUT_RECORDED, LocalCommand, agent_arguments, local_command
 from accord_tools.cli.command_table import option
-from accord_tools.cli.console import print_error, print_line
-from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage, one_line
+from accord_tools.cli.console import print_line
+from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage
+from accord_tools.cli.trace_options import record_agent
 
 if TYPE_CHECKING:
     from accord_tools.inspector.inspector_app import Inspector
@@ -77,15 +77,10 @@ def run(options: argparse.Namespace) -> int:
 def _record(options: argparse.Namespace) -> int:
     """Run an agent behind a tap, as an editor starts it; nothing is shown, because its editor reads the output."""
     from accord_tools.tap.recorder_protocol import RecordingPlan
-    from accord_tools.tap.tapped_agent import end_like, run_tapped
 
     if options.files:
         raise WrongUsage("name traces to show, or an agent after -- to record; not both")
-    command = local_command(options)
-    code, problem = run_tapped(command.words, RecordingPlan(), cwd=command.cwd, env=command.env)
-    if problem is not None:
-        print_error(f"accord inspect: the recording is incomplete: {one_line(AccordError(problem))}")
-    return end_like(code)
+    return record_agent("accord inspect", local_command(options), RecordingPlan())
 
 
 async def _inspect_live(command: LocalCommand, port: int, *, opens: bool) -> None:

@@ -19,8 +19,10 @@ import queue
 import select
 import threading
 from collections import deque
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager, suppress
+from itertools import groupby
+from operator import itemgetter
 
 from accord.printable import Printable
 
@@ -158,15 +160,9 @@ class Output:
         self._hand_over()
 
 
-def _joined(waiting: deque[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
+def _joined(waiting: Iterable[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
     """What waits, with neighbours for the same descriptor as one write."""
-    joined: list[tuple[int, list[bytes]]] = []
-    for fd, data in waiting:
-        if joined and joined[-1][0] == fd:
-            joined[-1][1].append(data)
-        else:
-            joined.append((fd, [data]))
-    return [(fd, b"".join(parts)) for fd, parts in joined]
+    return [(fd, b"".join(data for _, data in group)) for fd, group in groupby(waiting, itemgetter(0))]
 
 
 def _write(fd: int, data: bytes) -> None:

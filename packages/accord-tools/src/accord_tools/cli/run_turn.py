@@ -52,7 +52,7 @@ class Interrupts:
         self.count = 0
         self.politely: Callable[[], None] | None = None
         """Asks the running turn to stop; None while no turn runs."""
-        self.at_once: Callable[[], None] = _nothing
+        self.at_once: Callable[[], None] = lambda: None
         """Ends what runs without a grace period."""
         self._main = asyncio.current_task()
 
@@ -74,9 +74,6 @@ def interrupts() -> Generator[Interrupts]:
     made = Interrupts()
     with on_signals([signal.SIGINT], made.interrupt):
         yield made
-
-
-def _nothing() -> None: ...
 
 
 # The last line

@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from accord import AccordError
-from accord_tools.cli import trace_rows
 from accord_tools.cli.agent_options import ABOUT_RECORDED, agent_arguments, local_command
 from accord_tools.cli.command_table import Command, add_commands, option
 from accord_tools.cli.console import output_error, print_error, print_json, print_line, print_table
-from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage, one_line
-from accord_tools.cli.trace_options import TRACE_HELP, find_trace, readable_trace, size_option
+from accord_tools.cli.exit_codes import ENDED_WELL, WrongUsage
+from accord_tools.cli.trace_options import TRACE_HELP, find_trace, readable_trace, record_agent, size_option
 from accord_tools.presentation.quantities import counted, seconds_in_words, size_in_words
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ def list_arguments(parser: argparse.ArgumentParser) -> None:
     option(parser, "--json", "print JSON")
 
 
-def stats(options: argparse.Namespace) -> int:
+def run_stats(options: argparse.Namespace) -> int:
     from accord.trace import read, read_header
     from accord.trace.statistics import figures
     from accord.trace.trace_entries import entries
@@ -59,7 +58,7 @@ def stats(options: argparse.Namespace) -> int:
     return ENDED_WELL
 
 
-def list_traces(options: argparse.Namespace) -> int:
+def run_list(options: argparse.Namespace) -> int:
     from accord_tools.tap import kept_traces, traces_folder
 
     kept = kept_traces()
@@ -211,7 +210,7 @@ def import_arguments(parser: argparse.ArgumentParser) -> None:
     option(parser, "--session N", "of a database: the session (default: the newest)", type=int)
 
 
-def export(options: argparse.Namespace) -> int:
+def run_export(options: argparse.Namespace) -> int:
     from accord.trace import read, read_header
     from accord.trace.trace_redaction import Redaction
 
@@ -235,7 +234,7 @@ def export(options: argparse.Namespace) -> int:
     return ENDED_WELL
 
 
-def import_(options: argparse.Namespace) -> int:
+def run_import(options: argparse.Namespace) -> int:
     from accord import TraceFile, __version__
     from accord.trace import FORMAT, TraceHeader
     from accord.trace.foreign_traces import import_trace
@@ -354,7 +353,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from accord_tools.tap.recorder_protocol import RecordingPlan
-    from accord_tools.tap.tapped_agent import check_writable, end_like, run_tapped
+    from accord_tools.tap.tapped_agent import check_writable
 
     plan = RecordingPlan(
         path=options.output,
@@ -371,25 +370,16 @@ def run(options: argparse.Namespace) -> int:
             check_writable(options.output)
         except AccordError as error:
             raise WrongUsage(f"--output: {error}") from error
-    code, problem = run_tapped(command.words, plan, cwd=command.cwd, env=command.env)
-    if problem is not None:
-        print_error(f"accord trace: the recording is incomplete: {one_line(AccordError(problem))}")
-    return end_like(code)
+    return record_agent("accord trace", command, plan)
 
 
-COMMANDS = {
-    "show": Command("Show the messages of a trace, and what they mean.", trace_rows.show_arguments, trace_rows.show),
-    "grep": Command("Search traces for a regular expression.", trace_rows.grep_arguments, trace_rows.grep),
-    "stats": Command(
-        "Show a trace's latencies, and where the time of each turn went.",
-        stats_arguments,
-        stats,
-    ),
-    "list": Command("List the traces that are kept, and those that grow now.", list_arguments, list_traces),
-    "export": Command(
-        "Write a trace for other people or programs, without secrets.",
-        export_arguments,
-        export,
-    ),
-    "import": Command("Convert a trace of another program.", import_arguments, import_),
-}
+_COMMANDS = (
+    ("show", "trace_rows", "Show the messages of a trace, and what they mean."),
+    ("grep", "trace_rows", "Search traces for a regular expression."),
+    ("stats", "trace", "Show a trace's latencies, and where the time of each turn went."),
+    ("list", "trace", "List the traces that are kept, and those that grow now."),
+    ("export", "trace", "Write a trace for other people or programs, without secrets."),
+    ("import", "trace", "Convert a trace of another program."),
+)
+
+COMMANDS = {name: Command.of_module(f"accord_tools.cli.{module}", summary, name) for name, module, summary in _COMMANDS}

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING
 from accord import AccordError, DecodeError
 from accord_tools.cli.command_table import option
 from accord_tools.cli.console import print_error
-from accord_tools.cli.exit_codes import WrongUsage
+from accord_tools.cli.exit_codes import WrongUsage, one_line
 
 if TYPE_CHECKING:
     from argparse import _ArgumentGroup  # pyright: ignore[reportPrivateUsage]
 
+    from accord_tools.cli.agent_options import LocalCommand
     from accord_tools.tap import KeptTrace
     from accord_tools.tap.recorder import Recording
     from accord_tools.tap.recorder_protocol import RecordingPlan
@@ -107,25 +108,32 @@ def recorded_trace(
     if options.trace is None:
         yield None
         return
-    from accord.redaction import mask_urls
-    from accord_tools.tap.recorder import Recording
-    from accord_tools.tap.trace_folder import LiveTap, announced
+    from accord_tools.tap.recorder import Recording, live_tap
+    from accord_tools.tap.trace_folder import announced
 
     plan = _plan(options, role, peer, agent)
     try:
         trace = Recording(plan)
     except AccordError as error:
         raise WrongUsage(f"--trace: {error}") from error
-    words = tuple(mask_urls(word) for word in agent)
-    tap = LiveTap(str(trace.path.absolute()), plan.started, role, os.getpid(), os.getpid(), command=words, cwd=plan.cwd)
     try:
-        with announced(tap) as trace.announcement:
+        with announced(live_tap(plan, trace)) as trace.announcement:
             yield trace
     finally:
         trace.close()
         if trace.problem is not None:
             problem = trace.problem.strerror or trace.problem
             print_error(f"{command}: --trace {options.trace} is incomplete: {problem}")
+
+
+def record_agent(name: str, command: LocalCommand, plan: RecordingPlan) -> int:
+    """Run an agent behind a tap, in place of this process; returns its exit code. Errors name this command."""
+    from accord_tools.tap.tapped_agent import end_like, run_tapped
+
+    code, problem = run_tapped(command.words, plan, cwd=command.cwd, env=command.env)
+    if problem is not None:
+        print_error(f"{name}: the recording is incomplete: {one_line(AccordError(problem))}")
+    return end_like(code)
 
 
 def _plan(options: argparse.Namespace, role: str, peer: str, agent: Sequence[str]) -> RecordingPlan:

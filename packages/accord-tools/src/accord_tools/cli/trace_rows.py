@@ -72,7 +72,7 @@ def _filter_lines() -> list[str]:
     return [f"  {example:<27}{shows}" for example, shows in [*rows, TEXT]]
 
 
-def show(options: argparse.Namespace) -> int:
+def run_show(options: argparse.Namespace) -> int:
     from accord.trace import read_header
     from accord.trace.trace_entries import entries
 
@@ -91,7 +91,7 @@ def show(options: argparse.Namespace) -> int:
     return ENDED_WELL
 
 
-def grep(options: argparse.Namespace) -> int:
+def run_grep(options: argparse.Namespace) -> int:
     from accord.trace import read, read_header
     from accord.trace.trace_entries import entries
 

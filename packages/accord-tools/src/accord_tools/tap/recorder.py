@@ -67,10 +67,6 @@ class Recording:
 
     def __call__(self, event: TraceEvent) -> None:
         """Record this event: a recording is an observer."""
-        self.add(event)
-
-    def add(self, event: TraceEvent) -> None:
-        """Record this event."""
         if self._file.size > self._plan.most_file and self._file.problem is None:
             self._close()
             self._next()
@@ -180,7 +176,7 @@ def record(source: IO[bytes]) -> str | None:
     except (AccordError, OSError) as error:
         _drain(source)
         return str(error)
-    with announced(_tap(plan, recording)) as recording.announcement:
+    with announced(live_tap(plan, recording)) as recording.announcement:
         streams = TapStreams(recording)
         for parcel in parcels:
             streams.take(parcel)
@@ -189,12 +185,14 @@ def record(source: IO[bytes]) -> str | None:
     return None if recording.problem is None else recording.problem.strerror or str(recording.problem)
 
 
-def _tap(plan: RecordingPlan, recording: Recording) -> LiveTap:
+def live_tap(plan: RecordingPlan, recording: Recording) -> LiveTap:
+    """What viewers find of a recording that this process writes."""
     from accord.redaction import mask_urls
 
     return LiveTap(
         trace=str(recording.path.absolute()),
         started=plan.started,
+        role=plan.role,
         pid=plan.pid,
         recorder=os.getpid(),
         command=tuple(mask_urls(word) for word in plan.command),
@@ -241,7 +239,7 @@ class TapStreams:
             self._has_ended = True
         if self._recording.announcement is not None and isinstance(pid := event.get("pid"), int):
             self._recording.announcement.update(agent=pid)
-        self._recording.add(TraceEvent(parcel.time, IN, process=event))
+        self._recording(TraceEvent(parcel.time, IN, process=event))
 
     def _bytes(self, kind: bytes, chunk: bytes) -> None:
         if kind in self._skips:
@@ -258,9 +256,9 @@ class TapStreams:
             what = "a line of standard error" if kind == STDERR else "a message"
             self._note(direction, f"lost: {what} of {frame.length:,} bytes is too long to be recorded")
         elif kind == STDERR:
-            self._recording.add(TraceEvent(self._time, direction, stderr=frame.decode("utf-8", "replace")))
+            self._recording(TraceEvent(self._time, direction, stderr=frame.decode("utf-8", "replace")))
         else:
-            self._recording.add(TraceEvent(self._time, direction, frame))
+            self._recording(TraceEvent(self._time, direction, frame))
 
     def _lost(self, kind: bytes, size: int) -> None:
         direction: Direction = OUT if kind == TO_AGENT else IN
@@ -274,7 +272,7 @@ class TapStreams:
                 self._frame(kind, frame)
 
     def _note(self, direction: Direction, note: str) -> None:
-        self._recording.add(TraceEvent(self._time, direction, note=note))
+        self._recording(TraceEvent(self._time, direction, note=note))
 
 
 if __name__ == "__main__":
