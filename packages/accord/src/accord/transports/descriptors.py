@@ -29,6 +29,7 @@ from typing import Any
 
 from accord._internal.tasks import LightEvent
 from accord.transports import Receiver
+from accord.transports.socket_buffers import OutputLevel
 
 CHUNK = 64 * 1024
 """Bytes a read asks for: what a pipe holds. Larger buffers come from mmap each time and cost more than they save."""
@@ -231,20 +232,16 @@ def open_reader(
     return (PollReader if pollable(fd) else ThreadReader)(fd, on_data, on_end)
 
 
-class DescriptorWriter(ABC):
+class DescriptorWriter(OutputLevel, ABC):
     """Owns a descriptor and the output that waits for it."""
 
     def __init__(self, fd: int, receiver: Receiver, high_water: int, on_broken: Callable[[OSError], None]) -> None:
+        super().__init__(high_water)
+        self.start(receiver)
         self._fd = fd
-        self._receiver = receiver
-        self._high_water = high_water
         self._on_broken = on_broken
         self._loop = asyncio.get_running_loop()
         self._gone = False
-        self._full = False
-        self._idle = LightEvent()
-        self._idle.set()
-        self.unsent = 0
 
     @abstractmethod
     def write(self, data: bytes) -> None: ...
@@ -253,32 +250,11 @@ class DescriptorWriter(ABC):
     def close(self) -> None:
         """Drop the waiting output and close the descriptor. Idempotent."""
 
-    async def flush(self) -> None:
-        """Wait until all output is written, or can no longer be written."""
-        await self._idle.wait()
-
-    def _count(self, change: int) -> None:
-        self.unsent += change
-        if self.unsent == 0:
-            self._idle.set()
-        else:
-            self._idle.clear()
-        if not self._full and self.unsent > self._high_water:
-            self._full = True
-            self._receiver.paused()
-        elif self._full and self.unsent <= self._high_water // 4:
-            self._full = False
-            self._receiver.resumed()
-
     def _break(self, error: OSError) -> None:
         if not self._gone:
             self._gone = True
             self._loop.call_soon(self._on_broken, error)  # not from inside a `send`
-            self._drop()
-
-    def _drop(self) -> None:
-        # Wake the tasks that wait for room: later output is dropped and needs none.
-        self._count(-self.unsent)
+            self.give_up()
 
 
 class PollWriter(DescriptorWriter):
@@ -295,9 +271,9 @@ class PollWriter(DescriptorWriter):
     def write(self, data: bytes) -> None:
         if self._gone:
             return
-        if self.unsent:
+        if self.size:
             self._tail.append(data)
-            self._count(len(data))
+            self.add(len(data))
             return
         try:
             written = os.write(self._fd, data)
@@ -306,7 +282,7 @@ class PollWriter(DescriptorWriter):
         if written < len(data):
             self._head = memoryview(data)[written:]
             self._loop.add_writer(self._fd, self._writable)
-            self._count(len(self._head))
+            self.add(len(self._head))
 
     def _not_written(self, error: OSError, size: int) -> int:
         """How much of the data need not be written any more."""
@@ -329,18 +305,18 @@ class PollWriter(DescriptorWriter):
             self._tail.clear()
         if not self._head:
             self._loop.remove_writer(self._fd)
-        self._count(-written)
+        self.written(written)
 
-    def _drop(self) -> None:
+    def give_up(self) -> None:
         self._loop.remove_writer(self._fd)
         self._head = memoryview(b"")
         self._tail.clear()
-        super()._drop()
+        super().give_up()
 
     def close(self) -> None:
         if not self._closed:
             self._closed = self._gone = True
-            self._drop()
+            self.give_up()
             os.close(self._fd)
 
 
@@ -373,7 +349,7 @@ class ThreadWriter(DescriptorWriter):
     def write(self, data: bytes) -> None:
         if not self._gone:
             self._queue.put(data)
-            self._count(len(data))
+            self.add(len(data))
 
     def _write(self) -> None:
         while (data := self._queue.get()) is not None and not self._gone:
@@ -395,11 +371,11 @@ class ThreadWriter(DescriptorWriter):
 
     def _wrote(self, size: int) -> None:
         if not self._gone:
-            self._count(-size)
+            self.written(size)
 
     def close(self) -> None:
         self._gone = True
-        self._drop()
+        self.give_up()
         self._queue.put(None)
         self._thread.join(JOIN)
 

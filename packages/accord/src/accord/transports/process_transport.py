@@ -108,7 +108,7 @@ class ProcessTransport(Transport):
 
     @property
     def unsent(self) -> int:
-        return self._stdin.unsent
+        return self._stdin.size
 
     async def flush(self) -> None:
         await self._stdin.flush()

@@ -363,13 +363,6 @@ class Cookies:
         """The value of the `Cookie` header; empty if there are no cookies."""
         return "; ".join(f"{name}={value}" for name, value in self._values.items())
 
-    def clear(self) -> None:
-        """Remove all cookies."""
-        self._values.clear()
-
-    def __len__(self) -> int:
-        return len(self._values)
-
 
 def _expires(attribute: str) -> bool:
     # A server removes a cookie by Max-Age 0 (RFC 6265, 5.2.2) or, more often, by a date in 1970.

@@ -71,9 +71,11 @@ class OutputLevel:
         self._empty.set()
 
     def start(self, receiver: Receiver) -> None:
+        """Pause and resume this receiver from now on."""
         self._receiver = receiver
 
     def add(self, size: int) -> None:
+        """Note that so many bytes wait."""
         if self._given_up:
             return
         self.size += size

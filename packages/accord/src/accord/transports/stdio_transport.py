@@ -97,7 +97,7 @@ class StdioTransport(Transport):
 
     @property
     def unsent(self) -> int:
-        return self._writer.unsent
+        return self._writer.size
 
     async def flush(self) -> None:
         await self._writer.flush()
