@@ -286,12 +286,12 @@ async def test_closing_lets_those_go_that_are_there_and_those_that_still_connect
     silent = v1.McpServerStdio("silent", sys.executable, ["-c", "import sys; sys.stdin.read()"], [])
     async with session_with(as_process("older", "older_server.py"), silent) as session:
         there, still_connecting = session.servers._servers
-        assert await there.tools()
+        assert await there.offered("tools")
     assert there._held._owner.done()
     assert still_connecting._held._owner.done()
     assert session.failures == []
     with pytest.raises(accord.McpServerError, match="the session has ended"):
-        await there.tools()
+        await there.offered("tools")
 
 
 def test_what_an_agent_can_declare_follows_from_what_is_installed(without_mcp):

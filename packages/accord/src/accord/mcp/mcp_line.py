@@ -25,7 +25,7 @@ import contextlib
 import itertools
 from collections.abc import AsyncGenerator, Coroutine
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 from accord.engine.handlers import Handlers
 from accord.errors import (
@@ -69,30 +69,6 @@ class MessageRefused(Exception):
         self.data = data
 
 
-class Form(Protocol):
-    """How the messages of one line are written."""
-
-    def request(self, request_id: str | int, method: str, params: Params | None) -> Params:
-        """The params of the `mcp/message` that carries this request."""
-        ...
-
-    def notification(self, related: str | int | None, method: str, params: Params | None) -> Params | None:
-        """The params of the `mcp/message` that carries this notification; None if there is no place for it."""
-        ...
-
-    def result(self, answer: Json) -> Params:
-        """The MCP result in an answer; raises Refused for an error, ProtocolError for anything else."""
-        ...
-
-    def answer(self, result: Params) -> Params:
-        """The answer to `mcp/message` that carries this MCP result."""
-        ...
-
-    def refusal(self, refused: MessageRefused) -> Params:
-        """The answer that carries this MCP error; raises RequestError where it is the answer's own error."""
-        ...
-
-
 class ByConnection:
     """The form of the proposal's page: each message names its connection, and both sides send requests."""
 
@@ -100,18 +76,23 @@ class ByConnection:
         self.connection_id = connection_id
 
     def request(self, request_id: str | int, method: str, params: Params | None) -> Params:  # noqa: ARG002
+        """The params of the `mcp/message` that carries this request."""
         return _message({"connectionId": self.connection_id}, method, params)
 
     def notification(self, related: str | int | None, method: str, params: Params | None) -> Params:  # noqa: ARG002
+        """The params of the `mcp/message` that carries this notification; None if there is no place for it."""
         return _message({"connectionId": self.connection_id}, method, params)
 
     def result(self, answer: Json) -> Params:
+        """The MCP result in an answer; raises MessageRefused for an error, ProtocolError for anything else."""
         return _object(answer)
 
     def answer(self, result: Params) -> Params:
+        """The answer to `mcp/message` that carries this MCP result."""
         return result
 
     def refusal(self, refused: MessageRefused) -> Params:
+        """The answer that carries this MCP error; raises RequestError where it is the answer's own error."""
         raise RequestError(refused.code, refused.message, refused.data)
 
 
@@ -151,6 +132,10 @@ class ByRequest:
     def refusal(self, refused: MessageRefused) -> Params:
         error: Params = {"code": refused.code, "message": refused.message}
         return {"error": error if refused.data is None else error | {"data": refused.data}}
+
+
+Form: TypeAlias = ByConnection | ByRequest
+"""How the messages of one line are written."""
 
 
 def enveloped(params: Params | None, version: str) -> Params:

@@ -115,6 +115,14 @@ class ToolProgress(Protocol):
     async def __call__(self, progress: float, total: float | None, message: str | None) -> None: ...
 
 
+_OFFERED: dict[str, Callable[[str, Any], Any]] = {
+    "tools": catalog.tool_of,
+    "resources": catalog.resource_of,
+    "prompts": catalog.prompt_of,
+}
+"""What servers offer, and what makes one of ours of an item of a list."""
+
+
 class McpServer:
     """An MCP server, or the reason why it cannot be used."""
 
@@ -247,41 +255,22 @@ class McpServer:
 
     # What it offers
 
-    async def tools(self) -> list[McpTool]:
-        """The server's tools; raises McpServerError if it cannot be used."""
+    async def offered(self, kind: str) -> list[Any]:
+        """Its tools, resources or prompts; raises McpServerError if it cannot be used.
 
-        async def all_tools(client: Client) -> list[McpTool]:
-            pages = [page async for page in _pages(client.list_tools)] if client.server_capabilities.tools else []
-            return [catalog.tool_of(self.name, tool) for page in pages for tool in page.tools]
-
-        return await self._offered("tools", all_tools)
-
-    async def resources(self) -> list[McpResource]:
-        """The server's resources; raises McpServerError if it cannot be used."""
-
-        async def all_resources(client: Client) -> list[McpResource]:
-            there = client.server_capabilities.resources
-            pages = [page async for page in _pages(client.list_resources)] if there else []
-            return [catalog.resource_of(self.name, resource) for page in pages for resource in page.resources]
-
-        return await self._offered("resources", all_resources)
-
-    async def prompts(self) -> list[McpPrompt]:
-        """The server's prompts; raises McpServerError if it cannot be used."""
-
-        async def all_prompts(client: Client) -> list[McpPrompt]:
-            there = client.server_capabilities.prompts
-            pages = [page async for page in _pages(client.list_prompts)] if there else []
-            return [catalog.prompt_of(self.name, prompt) for page in pages for prompt in page.prompts]
-
-        return await self._offered("prompts", all_prompts)
-
-    async def _offered(self, kind: str, listed: Callable[[Client], Awaitable[list[T]]]) -> list[T]:
-        """The cached list; read again after the server has reported a change or was restarted."""
+        The list is cached, and read again after the server has reported a change or was restarted.
+        """
         await self._there()
         if kind in self._offers:
-            return cast("list[T]", self._offers[kind])
+            return self._offers[kind]
         told = self._told[kind]
+
+        async def listed(client: Client) -> list[Any]:
+            if not getattr(client.server_capabilities, kind):
+                return []
+            pages = _pages(getattr(client, f"list_{kind}"))
+            return [_OFFERED[kind](self.name, item) async for page in pages for item in getattr(page, kind)]
+
         try:
             fresh = await self._ask(listed)
         except ServerGone:
@@ -424,19 +413,19 @@ class McpServers:
 
     async def tools(self) -> list[McpTool]:
         """The tools of all servers now."""
-        return await self._of_all(McpServer.tools)
+        return await self._of_all("tools")
 
     async def resources(self) -> list[McpResource]:
         """The resources of all servers now."""
-        return await self._of_all(McpServer.resources)
+        return await self._of_all("resources")
 
     async def prompts(self) -> list[McpPrompt]:
         """The prompts of all servers now."""
-        return await self._of_all(McpServer.prompts)
+        return await self._of_all("prompts")
 
     async def failures(self) -> list[McpServerError]:
         """The errors of servers that cannot be reached; waits for those that are still connecting."""
-        await self._of_all(McpServer.tools)
+        await self._of_all("tools")
         return [server.failure for server in self._servers if server.failure is not None]
 
     async def tool(self, name: str) -> McpTool:
@@ -485,8 +474,8 @@ class McpServers:
                 return server
         raise McpServerError(name, "this session has no server of that name")
 
-    async def _of_all(self, of_one: Callable[[McpServer], Awaitable[list[T]]]) -> list[T]:
-        lists = await asyncio.gather(*(_or_nothing(of_one(server)) for server in self._servers))
+    async def _of_all(self, kind: str) -> list[Any]:
+        lists = await asyncio.gather(*(_or_nothing(server.offered(kind)) for server in self._servers))
         return [item for items in lists for item in items]
 
 
