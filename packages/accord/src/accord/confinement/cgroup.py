@@ -13,7 +13,6 @@ import asyncio
 import os
 import re
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -21,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from accord.confinement.container import Container, Containers
-from accord.confinement.process_limits import Confined, Confinement, ProcessLimits
+from accord.confinement.process_limits import Confined, Confinement, ProcessLimits, answer_of
 from accord.errors import AccordError
 from accord.transports.launch import program_file
 
@@ -331,17 +330,7 @@ class _InScope(Confined):
         await self._ask("reset-failed")
 
     async def _ask(self, *words: str) -> str:
-        asking = await asyncio.create_subprocess_exec(
-            "systemctl",
-            *self._manager,
-            *words,
-            self._unit,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
-        answer, _ = await asking.communicate()
-        return answer.decode("utf-8", "replace").strip()
+        return await answer_of("systemctl", *self._manager, *words, self._unit)
 
 
 def confinement_for(limits: ProcessLimits, container: Container | None = None) -> Confinement:

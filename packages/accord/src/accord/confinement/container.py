@@ -6,7 +6,6 @@ folders of a session have the same names on both sides.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 import secrets
@@ -17,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from accord.confinement.process_limits import Confined, Confinement, ProcessLimits
+from accord.confinement.process_limits import Confined, Confinement, ProcessLimits, answer_of
 from accord.errors import AccordError
 from accord.transports.guard_process import birth_of
 from accord.transports.launch import program_file
@@ -130,18 +129,9 @@ class _InContainer(Confined):
 
     async def _ask(self, *words: str) -> str:
         try:
-            asking = await asyncio.create_subprocess_exec(
-                self._engine,
-                *words,
-                self._name,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-            )
+            return await answer_of(self._engine, *words, self._name)
         except OSError:  # the engine has been removed, or no more files can be opened
             return ""
-        answer, _ = await asking.communicate()
-        return answer.decode("utf-8", "replace").strip()
 
 
 def _engine(given: str | None) -> str:

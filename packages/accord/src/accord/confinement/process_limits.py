@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+import subprocess
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
@@ -83,6 +85,15 @@ def in_words(size: int) -> str:
             break
         number, unit = number / 1024, larger
     return f"{number:.4g} {unit}"
+
+
+async def answer_of(*command: str) -> str:
+    """What this command prints; its errors are dropped. Raises OSError."""
+    asking = await asyncio.create_subprocess_exec(
+        *command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    answer, _ = await asking.communicate()
+    return answer.decode("utf-8", "replace").strip()
 
 
 class Confined(ABC):

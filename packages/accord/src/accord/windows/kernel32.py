@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from typing import Any, Protocol
+from typing import Any
 
 SET_QUOTA, TERMINATE, SUSPEND_RESUME = 0x0100, 0x0001, 0x0800
 
@@ -42,30 +42,8 @@ class Accounting(ctypes.Structure):
     )
 
 
-class Kernel(Protocol):
-    """What a job needs of the kernel. Handles are numbers; a call that fails raises OSError."""
-
-    def create_job(self) -> int: ...
-
-    def add_process(self, job: int, process_id: int) -> None:
-        """Put a suspended process into the job, then let it run."""
-        ...
-
-    def active_processes(self, job: int) -> int: ...
-
-    def terminate_job(self, job: int) -> None: ...
-
-    def close(self, handle: int) -> None: ...
-
-    def has_console(self) -> bool: ...
-
-    def send_break(self, process_id: int) -> None:
-        """Send Ctrl-Break to the process group that this process leads."""
-        ...
-
-
 class Kernel32:
-    """`Kernel` by the functions of `kernel32.dll` and `ntdll.dll`."""
+    """The functions of `kernel32.dll` and `ntdll.dll`. Handles are numbers; a call that fails raises OSError."""
 
     def __init__(self, kernel32: Any, ntdll: Any) -> None:
         self._kernel32, self._ntdll = kernel32, ntdll
@@ -99,6 +77,7 @@ class Kernel32:
         return job
 
     def add_process(self, job: int, process_id: int) -> None:
+        """Put a suspended process into the job, then let it run."""
         process: int | None = self._kernel32.OpenProcess(SET_QUOTA | TERMINATE | SUSPEND_RESUME, 0, process_id)
         if not process:
             raise _failed("OpenProcess")
@@ -130,6 +109,7 @@ class Kernel32:
         return bool(self._kernel32.GetConsoleCP())
 
     def send_break(self, process_id: int) -> None:
+        """Send Ctrl-Break to the process group that this process leads."""
         # Not `os.kill`: if the event cannot be sent, CPython 3.11 ends the process and raises SystemError.
         if not self._kernel32.GenerateConsoleCtrlEvent(_CTRL_BREAK, process_id):
             raise _failed("GenerateConsoleCtrlEvent")
@@ -141,7 +121,7 @@ if sys.platform == "win32":
         number = ctypes.get_last_error()
         return OSError(0, f"{call} failed: {ctypes.FormatError(number).strip()}", None, number)
 
-    def kernel() -> Kernel:
+    def kernel() -> Kernel32:
         """The kernel of this machine."""
         return Kernel32(ctypes.WinDLL("kernel32", use_last_error=True), ctypes.WinDLL("ntdll"))
 

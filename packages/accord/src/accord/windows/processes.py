@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from accord.windows.kernel32 import Kernel
+    from accord.windows.kernel32 import Kernel32
 
 STARTED = (".com", ".exe", ".bat", ".cmd")
 """Endings of the files that a process can be started from."""
@@ -145,7 +145,7 @@ def merged_environment(
 class Job:
     """The processes of one program. They end at the latest with this object."""
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Kernel32) -> None:
         self._kernel = kernel
         self._handle = kernel.create_job()
         self.close = weakref.finalize(self, kernel.close, self._handle)
