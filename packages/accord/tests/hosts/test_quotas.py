@@ -32,15 +32,14 @@ async def tables(directory):
                 directory_of(directory["directory"], directory.get("schema", "accord"))
             )
             await there.beat(Beat(HostRow(name, "127.0.0.1:1"), 60.0))
-            opened.append((name, there, table := there.quotas()))
-            stack.callback(table.close)
+            opened.append((name, there))
         yield opened
 
 
 async def admitted(tables, owner, count, most):
     """How many of `count` uses were admitted that were asked for at the same time, on all hosts in turn."""
     asking = [
-        tables[number % len(tables)][2].admit(new_use("turns", owner), most, tables[number % len(tables)][0])
+        tables[number % len(tables)][1].admit(new_use("turns", owner), most, tables[number % len(tables)][0])
         for number in range(count)
     ]
     return sum(await asyncio.gather(*asking))
@@ -55,7 +54,7 @@ async def test_hosts_that_admit_at_the_same_time_admit_as_many_as_allowed(tables
 
 
 async def test_a_use_that_is_released_makes_room_for_another(tables):
-    (one, _, first), (two, _, second), _ = tables
+    (one, first), (two, second), _ = tables
     use = new_use("connections", "ada")
     assert await first.admit(use, 1, one)
     assert not await second.admit(new_use("connections", "ada"), 1, two)
@@ -65,9 +64,9 @@ async def test_a_use_that_is_released_makes_room_for_another(tables):
 
 
 async def test_uses_of_a_host_that_has_gone_do_not_count_and_are_swept(tables):
-    (one, directory, first), (two, _, second), _ = tables
+    (one, first), (two, second), _ = tables
     assert await first.admit(new_use("turns", "ada"), 1, one)
-    await directory.beat(Beat(HostRow(one, "127.0.0.1:1", state="gone"), 60.0))
+    await first.beat(Beat(HostRow(one, "127.0.0.1:1", state="gone"), 60.0))
     kept = new_use("turns", "ada")
     assert await second.admit(kept, 1, two)
     await second.sweep()
@@ -78,7 +77,7 @@ async def test_uses_of_a_host_that_has_gone_do_not_count_and_are_swept(tables):
 
 async def test_hosts_withdraw_no_more_than_the_burst(tables):
     bucket = Bucket(rate=0.001, burst=50)
-    came = await asyncio.gather(*(tables[number % 3][2].withdraw("ada", bucket, 4) for number in range(30)))
+    came = await asyncio.gather(*(tables[number % 3][1].withdraw("ada", bucket, 4) for number in range(30)))
     assert sum(it.taken for it in came) == 50
     assert all(it.wait > 0 for it in came if not it.taken)
 

@@ -33,7 +33,9 @@ async def serving(serve):
             writer.transport.abort() if writer.transport.get_write_buffer_size() else writer.close()
 
     async with await asyncio.start_server(until_it_ends, "127.0.0.1", 0) as listening:
-        connection = Http1Client(await ClientSocket.open("127.0.0.1", listening.sockets[0].getsockname()[1], None, 10))
+        connection = Http1Client(
+            await ClientSocket.open("127.0.0.1", listening.sockets[0].getsockname()[1], None, 10), lambda *_: None
+        )
         try:
             yield connection
         finally:

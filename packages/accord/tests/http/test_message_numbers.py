@@ -30,7 +30,7 @@ async def test_reading_stops_when_the_first_message_never_arrives(monkeypatch):
             end = await editor.connection.closed()
             assert end.reason == "broken"
             assert "message 1 is missing" in end.detail
-            assert transport._arrivals._order.held_bytes < HELD + MIB
+            assert transport.arrivals._order.held_bytes < HELD + MIB
 
 
 async def test_messages_that_arrive_far_too_early_are_delivered_in_order():
@@ -49,7 +49,7 @@ async def test_messages_that_arrive_far_too_early_are_delivered_in_order():
     async with numbering(speak) as url, asyncio.timeout(DEADLINE):
         transport = HttpTransport(url)
         async with editor_of(transport) as editor:
-            while transport._arrivals._order.held_bytes <= HELD:  # noqa: ASYNC110 - a transport has no event for it
+            while transport.arrivals._order.held_bytes <= HELD:  # noqa: ASYNC110 - a transport has no event for it
                 await asyncio.sleep(0)
             first.set()
             while len(editor.heard.get("s", [])) < count + 1:

@@ -84,7 +84,7 @@ async def test_bodies_that_wait_for_a_deaf_agent_have_a_bound():
             answers.append(asyncio.ensure_future(line.answer()))
         while not any(answer.done() and answer.result()[0] == 429 for answer in answers):
             await asyncio.wait([answer for answer in answers if not answer.done()], return_when=asyncio.FIRST_COMPLETED)
-        assert link._waiting.size <= limits.waiting
+        assert link._waiting <= limits.waiting
         for answer, line in zip(answers, lines, strict=True):
             answer.cancel()
             line.writer.transport.abort()
@@ -155,7 +155,7 @@ async def test_a_body_that_waits_for_a_deaf_agent_gives_way_to_other_clients(mon
         await first.send(post(body, identity))
         assert (await first.answer())[0] == 202
         await second.send(post(body, identity))
-        await until(lambda: link._waiting.size == len(body))
+        await until(lambda: link._waiting == len(body))
         monkeypatch.setattr(request_body, "HELD", 0.0)
         await other.send(post(b"x" * 2_000_000))
         assert (await second.answer())[0] == 503

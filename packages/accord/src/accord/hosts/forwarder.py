@@ -38,8 +38,11 @@ from accord.hosts.signed_forward import (
 )
 from accord.http.client.client_socket import Broken, Response
 from accord.http.headers import CONNECTION_ID, NUMBERED
-from accord.http.server.asgi import Receive, Scope, Send, gone, header_pairs, headers_of, path_of
-from accord.http.server.cluster import FORWARDED, HOP, ClusterApp, ForwardedRequest, Signed
+from accord.http.server.access_log import AccessRecord
+from accord.http.server.app import App
+from accord.http.server.asgi import Receive, Scope, Send, gone, headers_of, path_of
+from accord.http.server.cluster import FORWARDED, HOP, ForwardedRequest, Signed
+from accord.http.server.http_connection import Responder
 from accord.http.server.validation import Refusal
 from accord.transports import End, Transport
 from accord.transports.websocket_client import WebSocketTransport
@@ -201,7 +204,7 @@ def returned_headers(headers: Sequence[tuple[str, str]]) -> list[tuple[str, str]
 class PeerApp:
     """Passes signed requests on, in the name of the owner for whom they are signed."""
 
-    def __init__(self, app: ClusterApp, path: str, signer: Signer) -> None:
+    def __init__(self, app: App, path: str, signer: Signer) -> None:
         self._app = app
         self._path = path
         self._signer = signer
@@ -277,9 +280,5 @@ async def _refuse(scope: Scope, send: Send, bad: BadSignature) -> None:
 
 
 async def _answer(send: Send, status: int, text: str) -> None:
-    body = text.encode()
     more = [("retry-after", "1")] if status == 503 else []
-    headers = header_pairs(("content-type", "text/plain"), *more)
-    headers.append((b"content-length", str(len(body)).encode()))
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+    await Responder(AccessRecord("GET"), send).respond(status, text.encode(), *more)

@@ -6,7 +6,7 @@ as a beat makes it when the database looks: a database that was away for a while
 The clock of a database server may be set forward, which ends all leases at once. So only suspects are declared dead:
 hosts whose count of beats has not changed for half a lease, by the clock of this process.
 
-The database also counts what owners use (`QuotaTable`). A use counts while its host lives. So the uses of a host that
+The database also counts what owners use. A use counts while its host lives. So the uses of a host that
 has died stop to count when it is declared dead, and deleting their rows is only a matter of room.
 """
 
@@ -124,34 +124,6 @@ def host_id_of(connection: str) -> str:
     return host if dot else ""
 
 
-class QuotaTable(ABC):
-    """What the owners of a service use. Its errors are StoreError."""
-
-    @abstractmethod
-    async def admit(self, use: Use, most: int, host: str) -> bool:
-        """Count this use of a host if its owner has fewer than `most` of its kind on all living hosts."""
-
-    @abstractmethod
-    async def release(self, uses: Sequence[str]) -> None:
-        """Count the uses with these ids no more."""
-
-    @abstractmethod
-    async def withdraw(self, owner: str, bucket: Bucket, most: int) -> Withdrawal:
-        """Take up to so many posts of the owner with this key."""
-
-    @abstractmethod
-    async def claim(self, owner: str, host: str) -> str:
-        """The host with the shared agent of the owner with this key: this one, unless another live one has it."""
-
-    @abstractmethod
-    async def sweep(self) -> None:
-        """Delete what counts no more: the uses of hosts that are over, and full buckets."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Disconnect."""
-
-
 REMEMBERED = 24 * 3600.0
 """Seconds for which the row of a dead or gone host is kept, so that its clients can be told."""
 
@@ -175,7 +147,7 @@ class Beat(NamedTuple):
 
 
 class Directory(ABC):
-    """The table of the hosts of a service. Its errors are StoreError."""
+    """The table of the hosts of a service, and of what its owners use. Its errors are StoreError."""
 
     @abstractmethod
     async def open(self) -> None:
@@ -197,9 +169,27 @@ class Directory(ABC):
         """The key with which the hosts of this directory sign, if the directory keeps one."""
         return None
 
+    # What owners use
+
     @abstractmethod
-    def quotas(self) -> QuotaTable:
-        """The tables in which the hosts of this directory count what owners use."""
+    async def admit(self, use: Use, most: int, host: str) -> bool:
+        """Count this use of a host if its owner has fewer than `most` of its kind on all living hosts."""
+
+    @abstractmethod
+    async def release(self, uses: Sequence[str]) -> None:
+        """Count the uses with these ids no more."""
+
+    @abstractmethod
+    async def withdraw(self, owner: str, bucket: Bucket, most: int) -> Withdrawal:
+        """Take up to so many posts of the owner with this key."""
+
+    @abstractmethod
+    async def claim(self, owner: str, host: str) -> str:
+        """The host with the shared agent of the owner with this key: this one, unless another live one has it."""
+
+    @abstractmethod
+    async def sweep(self) -> None:
+        """Delete what counts no more: the uses of hosts that are over, and full buckets."""
 
     async def __aenter__(self) -> Self:
         await self.open()

@@ -17,7 +17,7 @@ from accord.store.postgres_connection import is_postgres
 
 if TYPE_CHECKING:
     from accord.hosts.this_host import ThisHost
-    from accord.http.server.cluster import ClusterApp
+    from accord.http.server.app import App
 
 LEASE = 5.0
 """Seconds without a beat after which a host may be declared dead."""
@@ -78,7 +78,7 @@ class Hosts:
         self._ca = peer_ca
 
     @asynccontextmanager
-    async def joined(self, app: ClusterApp) -> AsyncGenerator[None]:
+    async def joined(self, app: App) -> AsyncGenerator[None]:
         """Let this application be one host of the service for as long as the block lasts."""
         from accord.hosts.forwarder import PeerApp
         from accord.hosts.peers import PeerTls
@@ -94,7 +94,6 @@ class Hosts:
             listening = listening_socket(*self._address)
             try:
                 host = HostRow(new_host_id(), f"{self._address[0]}:{listening.getsockname()[1]}", self._name)
-                table = directory.quotas()
                 group = ThisHost(
                     app,
                     directory,
@@ -103,7 +102,6 @@ class Hosts:
                     lease=self._lease,
                     fence=self._fence,
                     weight=self._weight,
-                    table=table,
                     tls=tls,
                 )
                 peer_app = PeerApp(app, app.path, group.signer)
@@ -113,15 +111,14 @@ class Hosts:
                 raise
             await listener.start()
             try:
-                async with _joined(group, app), shared(app.gate, table, group.membership):
+                async with _joined(group, app), shared(app.gate, directory, group.membership):
                     yield
             finally:
-                table.close()
                 await listener.end()
 
 
 @asynccontextmanager
-async def _joined(group: ThisHost, app: ClusterApp) -> AsyncGenerator[None]:
+async def _joined(group: ThisHost, app: App) -> AsyncGenerator[None]:
     beating: asyncio.Task[None] | None = None
     try:
         await group.membership.join()

@@ -292,15 +292,10 @@ class PeerHost:
 
 
 class PeerHosts:
-    """The peers in the latest view. `on_silent` is called with the id of one that does not answer, or is over."""
+    """The peers in the latest view."""
 
-    def __init__(
-        self, lease: float, tls: ssl.SSLContext | None, signer: Signer, on_silent: Callable[[str], None]
-    ) -> None:
-        self._lease = lease
-        self._tls = tls
-        self._signer = signer
-        self._on_silent = on_silent
+    def __init__(self, peer_of: Callable[[HostRow], PeerHost]) -> None:
+        self._peer_of = peer_of
         self._peers: dict[str, PeerHost] = {}
         self._tasks = Tasks(asyncio.get_running_loop())
         self._watching: dict[str, asyncio.Task[None]] = {}
@@ -318,7 +313,7 @@ class PeerHosts:
             self._tasks.start(self._peers.pop(gone).close(), "accord hosts: leave a peer")
 
     def _begin(self, host: HostRow) -> None:
-        peer = self._peers[host.id] = PeerHost(host, self._lease, self._tls, self._signer, self._on_silent)
+        peer = self._peers[host.id] = self._peer_of(host)
         self._watching[host.id] = self._tasks.start(peer.watch(), f"accord hosts: watch {host.id}")
 
     def get(self, host: str) -> PeerHost | None:

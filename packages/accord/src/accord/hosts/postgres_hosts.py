@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from accord.hosts.host_table import REMEMBERED, Beat, Directory, HostRow, QuotaTable
+from accord.hosts.host_table import REMEMBERED, Beat, Directory, HostRow
 from accord.http.server.owner_quotas import Use
 from accord.http.server.server_limits import Bucket, Withdrawal
 from accord.store.postgres_connection import PostgresConnection, check_url
@@ -62,67 +62,13 @@ ON CONFLICT (owner) DO UPDATE SET host = CASE
 RETURNING host
 """
 
+_RELEASE = "DELETE FROM {schema}.quota_uses WHERE id = ANY($1::text[])"
+_FORGET = "DELETE FROM {schema}.quota_buckets WHERE full_at < clock_timestamp()"
+
 _SWEEP_USES = """
 DELETE FROM {schema}.quota_uses u
 WHERE NOT EXISTS (SELECT FROM {schema}.hosts h WHERE h.id = u.host AND h.state NOT IN ('dead', 'gone'))
 """
-
-
-class PostgresQuotas(QuotaTable):
-    """The tables `quota_uses` and `quota_buckets` in a schema, whose name is quoted."""
-
-    def __init__(self, url: str, schema: str) -> None:
-        settings = {
-            "synchronous_commit": "off",
-            "application_name": "accord quotas",
-            "default_transaction_isolation": "read committed",
-            "idle_in_transaction_session_timeout": f"{IDLE * 1000:.0f}",
-        }
-        self._line = PostgresConnection(url, settings)
-        self._admit = _ADMIT.format(schema=schema)
-        self._full_in = _FULL_IN.format(schema=schema)
-        self._fill = _FILL.format(schema=schema)
-        self._claim = _CLAIM.format(schema=schema)
-        self._sweep = _SWEEP_USES.format(schema=schema)
-        self._release = f"DELETE FROM {schema}.quota_uses WHERE id = ANY($1::text[])"
-        self._forget = f"DELETE FROM {schema}.quota_buckets WHERE full_at < clock_timestamp()"
-
-    async def admit(self, use: Use, most: int, host: str) -> bool:
-        async def work(connection: AsyncpgConnection) -> bool:
-            async with connection.transaction():
-                await connection.execute(_LOCK, use.kind + use.owner)
-                values = (use.id, use.kind, use.owner, host, most)
-                return await connection.fetchval(self._admit, *values) is not None
-
-        return await self._line.run(work, ADMISSION_PATIENCE)
-
-    async def release(self, uses: Sequence[str]) -> None:
-        await self._line.run(lambda connection: connection.execute(self._release, list(uses)), ADMISSION_PATIENCE)
-
-    async def withdraw(self, owner: str, bucket: Bucket, most: int) -> Withdrawal:
-        async def work(connection: AsyncpgConnection) -> Withdrawal:
-            async with connection.transaction():
-                await connection.execute(_LOCK, owner)
-                full_in = await connection.fetchval(self._full_in, owner)
-                withdrawal = bucket.take(full_in or 0.0, most)
-                await connection.execute(self._fill, owner, withdrawal.full_in)
-                return withdrawal
-
-        return await self._line.run(work, ADMISSION_PATIENCE)
-
-    async def claim(self, owner: str, host: str) -> str:
-        holder: str = await self._line.run(lambda line: line.fetchval(self._claim, owner, host), ADMISSION_PATIENCE)
-        return holder
-
-    async def sweep(self) -> None:
-        async def work(connection: AsyncpgConnection) -> None:
-            await connection.execute(self._sweep)
-            await connection.execute(self._forget)
-
-        await self._line.run(work, ADMISSION_PATIENCE)
-
-    def close(self) -> None:
-        self._line.drop()
 
 
 PATIENCE = 10.0
@@ -174,20 +120,26 @@ FROM {schema}.hosts ORDER BY started, id
 
 
 class PostgresDirectory(Directory):
-    """The table `hosts` in a schema of a PostgreSQL database."""
+    """The tables in a schema of a PostgreSQL database."""
 
     def __init__(self, url: str, schema: str) -> None:
         check_url(url)
+        self._schema = quoted(schema)
         # A beat that a dying database server forgets is made again within a second.
-        self._url = url
         self._line = PostgresConnection(url, {"synchronous_commit": "off", "application_name": "accord hosts"})
-        named = quoted(schema)
-        self._schema = named
-        self._table = _TABLE.format(schema=named)
-        self._renew = _RENEW.format(schema=named)
-        self._judge = _JUDGE.format(schema=named)
-        self._sweep = _SWEEP.format(schema=named)
-        self._read = _READ.format(schema=named)
+        self._quotas = PostgresConnection(
+            url,
+            {
+                "synchronous_commit": "off",
+                "application_name": "accord quotas",
+                "default_transaction_isolation": "read committed",
+                "idle_in_transaction_session_timeout": f"{IDLE * 1000:.0f}",
+            },
+        )
+        """A connection of its own, so that beats need not wait."""
+
+    def _sql(self, statement: str) -> str:
+        return statement.format(schema=self._schema)
 
     async def open(self) -> None:
         await self._line.run(self._prepare, PATIENCE)
@@ -197,34 +149,72 @@ class PostgresDirectory(Directory):
             await connection.execute("SELECT pg_advisory_xact_lock($1)", MAKING)
             if await connection.fetchval("SELECT to_regnamespace($1)", self._schema) is None:
                 await connection.execute(f"CREATE SCHEMA {self._schema}")
-            await connection.execute(self._table)
-            await connection.execute(_ADD_BEATS.format(schema=self._schema))
-            await connection.execute(TABLES.format(schema=self._schema))
+            await connection.execute(self._sql(_TABLE))
+            await connection.execute(self._sql(_ADD_BEATS))
+            await connection.execute(self._sql(TABLES))
 
     async def close(self) -> None:
         self._line.drop()
-
-    def quotas(self) -> PostgresQuotas:
-        return PostgresQuotas(self._url, self._schema)
+        self._quotas.drop()
 
     async def beat(self, beat: Beat) -> list[HostRow] | None:
         async def work(connection: AsyncpgConnection) -> list[HostRow] | None:
             host = beat.host
             values = (host.id, host.name, host.address, host.speaks, host.state, host.load, host.connections)
-            if await connection.fetchrow(self._renew, *values, beat.lease) is None:
+            if await connection.fetchrow(self._sql(_RENEW), *values, beat.lease) is None:
                 return None
             if beat.suspects:
-                await connection.execute(self._judge, host.id, beat.fresh, list(beat.suspects))
-                await connection.execute(self._sweep, REMEMBERED)
-            return _hosts(await connection.fetch(self._read))
+                await connection.execute(self._sql(_JUDGE), host.id, beat.fresh, list(beat.suspects))
+                await connection.execute(self._sql(_SWEEP), REMEMBERED)
+            return _hosts(await connection.fetch(self._sql(_READ)))
 
         return await self._line.run(work, beat.lease / 2)
 
     async def hosts(self) -> list[HostRow]:
         async def work(connection: AsyncpgConnection) -> list[HostRow]:
-            return _hosts(await connection.fetch(self._read))
+            return _hosts(await connection.fetch(self._sql(_READ)))
 
         return await self._line.run(work, PATIENCE)
+
+    # What owners use
+
+    async def admit(self, use: Use, most: int, host: str) -> bool:
+        async def work(connection: AsyncpgConnection) -> bool:
+            async with connection.transaction():
+                await connection.execute(_LOCK, use.kind + use.owner)
+                values = (use.id, use.kind, use.owner, host, most)
+                return await connection.fetchval(self._sql(_ADMIT), *values) is not None
+
+        return await self._quotas.run(work, ADMISSION_PATIENCE)
+
+    async def release(self, uses: Sequence[str]) -> None:
+        await self._quotas.run(
+            lambda connection: connection.execute(self._sql(_RELEASE), list(uses)), ADMISSION_PATIENCE
+        )
+
+    async def withdraw(self, owner: str, bucket: Bucket, most: int) -> Withdrawal:
+        async def work(connection: AsyncpgConnection) -> Withdrawal:
+            async with connection.transaction():
+                await connection.execute(_LOCK, owner)
+                full_in = await connection.fetchval(self._sql(_FULL_IN), owner)
+                withdrawal = bucket.take(full_in or 0.0, most)
+                await connection.execute(self._sql(_FILL), owner, withdrawal.full_in)
+                return withdrawal
+
+        return await self._quotas.run(work, ADMISSION_PATIENCE)
+
+    async def claim(self, owner: str, host: str) -> str:
+        holder: str = await self._quotas.run(
+            lambda line: line.fetchval(self._sql(_CLAIM), owner, host), ADMISSION_PATIENCE
+        )
+        return holder
+
+    async def sweep(self) -> None:
+        async def work(connection: AsyncpgConnection) -> None:
+            await connection.execute(self._sql(_SWEEP_USES))
+            await connection.execute(self._sql(_FORGET))
+
+        await self._quotas.run(work, ADMISSION_PATIENCE)
 
 
 def _hosts(rows: Sequence[Row]) -> list[HostRow]:

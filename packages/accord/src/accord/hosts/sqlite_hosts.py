@@ -17,14 +17,14 @@ import secrets
 import sqlite3
 import sys
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from accord.errors import StoreError
-from accord.hosts.host_table import REMEMBERED, Beat, Directory, HostRow, QuotaTable
+from accord.hosts.host_table import REMEMBERED, Beat, Directory, HostRow
 from accord.hosts.signed_forward import LEAST_KEY
 from accord.http.server.owner_quotas import Use
 from accord.http.server.server_limits import Bucket, Withdrawal
@@ -88,53 +88,6 @@ INSERT INTO quota_buckets (owner, full_at) VALUES (?, ?) ON CONFLICT (owner) DO 
 """
 
 
-class SqliteQuotas(QuotaTable):
-    """The tables `quota_uses` and `quota_buckets`. `transact` runs work in one transaction of the directory."""
-
-    def __init__(self, transact: Callable[[Callable[[sqlite3.Connection], Any]], Awaitable[Any]]) -> None:
-        self._transact = transact
-
-    async def admit(self, use: Use, most: int, host: str) -> bool:
-        values = {**use._asdict(), "most": most, "host": host}
-        changed: int = await self._transact(lambda connection: connection.execute(_ADMIT, values).rowcount)
-        return changed > 0
-
-    async def release(self, uses: Sequence[str]) -> None:
-        ids = [(use,) for use in uses]
-        await self._transact(lambda connection: connection.executemany("DELETE FROM quota_uses WHERE id = ?", ids))
-
-    async def withdraw(self, owner: str, bucket: Bucket, most: int) -> Withdrawal:
-        def work(connection: sqlite3.Connection) -> Withdrawal:
-            now = time.monotonic()
-            row = connection.execute("SELECT full_at FROM quota_buckets WHERE owner = ?", (owner,)).fetchone()
-            withdrawal = bucket.take(row[0] - now if row else 0.0, most)
-            connection.execute(_FILL, (owner, now + withdrawal.full_in))
-            return withdrawal
-
-        taken: Withdrawal = await self._transact(work)
-        return taken
-
-    async def claim(self, owner: str, host: str) -> str:
-        def work(connection: sqlite3.Connection) -> str:
-            connection.execute(_LEAVE, (owner,))
-            connection.execute("INSERT OR IGNORE INTO owner_hosts VALUES (?, ?)", (owner, host))
-            holder: str = connection.execute("SELECT host FROM owner_hosts WHERE owner = ?", (owner,)).fetchone()[0]
-            return holder
-
-        claimed: str = await self._transact(work)
-        return claimed
-
-    async def sweep(self) -> None:
-        def work(connection: sqlite3.Connection) -> None:
-            connection.execute(f"DELETE FROM quota_uses WHERE host NOT IN ({_LIVING})")
-            connection.execute("DELETE FROM quota_buckets WHERE full_at < ?", (time.monotonic(),))
-
-        await self._transact(work)
-
-    def close(self) -> None:
-        """The connection is the directory's."""
-
-
 T = TypeVar("T")
 
 PATIENCE = 5.0
@@ -179,7 +132,7 @@ FROM hosts WHERE boot = :boot ORDER BY started, id
 
 
 class SqliteDirectory(Directory):
-    """The table `hosts` in a SQLite file, used in its own thread."""
+    """The tables in a SQLite file, used in a thread of their own."""
 
     def __init__(self, path: Path, *, is_read_only: bool = False) -> None:
         self._path = path
@@ -196,9 +149,6 @@ class SqliteDirectory(Directory):
             connection, self._connection = self._connection, None
             await asyncio.get_running_loop().run_in_executor(self._thread, connection.close)
         self._thread.shutdown(wait=False)
-
-    def quotas(self) -> SqliteQuotas:
-        return SqliteQuotas(self.transact)
 
     async def beat(self, beat: Beat) -> list[HostRow] | None:
         host = beat.host
@@ -227,6 +177,40 @@ class SqliteDirectory(Directory):
             return key
 
         return await self.transact(work)
+
+    async def admit(self, use: Use, most: int, host: str) -> bool:
+        values = {**use._asdict(), "most": most, "host": host}
+        return await self.transact(lambda connection: connection.execute(_ADMIT, values).rowcount) > 0
+
+    async def release(self, uses: Sequence[str]) -> None:
+        ids = [(use,) for use in uses]
+        await self.transact(lambda connection: connection.executemany("DELETE FROM quota_uses WHERE id = ?", ids))
+
+    async def withdraw(self, owner: str, bucket: Bucket, most: int) -> Withdrawal:
+        def work(connection: sqlite3.Connection) -> Withdrawal:
+            now = time.monotonic()
+            row = connection.execute("SELECT full_at FROM quota_buckets WHERE owner = ?", (owner,)).fetchone()
+            withdrawal = bucket.take(row[0] - now if row else 0.0, most)
+            connection.execute(_FILL, (owner, now + withdrawal.full_in))
+            return withdrawal
+
+        return await self.transact(work)
+
+    async def claim(self, owner: str, host: str) -> str:
+        def work(connection: sqlite3.Connection) -> str:
+            connection.execute(_LEAVE, (owner,))
+            connection.execute("INSERT OR IGNORE INTO owner_hosts VALUES (?, ?)", (owner, host))
+            holder: str = connection.execute("SELECT host FROM owner_hosts WHERE owner = ?", (owner,)).fetchone()[0]
+            return holder
+
+        return await self.transact(work)
+
+    async def sweep(self) -> None:
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute(f"DELETE FROM quota_uses WHERE host NOT IN ({_LIVING})")
+            connection.execute("DELETE FROM quota_buckets WHERE full_at < ?", (time.monotonic(),))
+
+        await self.transact(work)
 
     def _read(self, connection: sqlite3.Connection, now: float) -> list[HostRow]:
         rows = connection.execute(_READ, {"now": now, "boot": self._boot}).fetchall()

@@ -24,6 +24,8 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from random import Random
 
+import msgspec
+
 from accord._internal.tasks import within
 from accord.errors import StoreError
 from accord.hosts.forwarder import Forwarder
@@ -33,16 +35,16 @@ from accord.hosts.host_table import (
     Directory,
     HostRow,
     HostTable,
-    QuotaTable,
     State,
     host_id_of,
     new_host_id,
     not_answering,
     why_over,
 )
-from accord.hosts.peers import PeerHosts, PeerTls
+from accord.hosts.peers import PeerHost, PeerHosts, PeerTls
 from accord.hosts.signed_forward import Signer
-from accord.http.server.cluster import ClusterApp, OtherHost
+from accord.http.server.app import App
+from accord.http.server.cluster import OtherHost
 from accord.http.server.owner_quotas import LocalCounts, OwnerGate, Use, owner_key
 from accord.http.server.server_limits import Bucket, Withdrawal
 
@@ -55,41 +57,33 @@ LOOKS = 0.1
 log = logging.getLogger("accord.hosts")
 
 
-class Membership:
-    """The row of this host, and the last view of all.
+class Membership(msgspec.Struct, eq=False):
+    """The row of this host, and the last view of all."""
 
-    `load` tells the load and the number of connections. `on_view` is called after each beat, `on_lost` when this host
-    was declared dead, or could not beat for `fence` seconds, with the reason: its connections must end.
-    """
+    _directory: Directory
+    host: HostRow
+    lease: float
+    fence: float | None
+    """Seconds without a beat after which the connections of this host end."""
+    load: Callable[[], tuple[float, int]]
+    """Tells the load and the number of connections."""
+    on_view: Callable[[HostTable], None]
+    """Called after each beat."""
+    on_lost: Callable[[str], None]
+    """Called with the reason when this host was declared dead, or could not beat for `fence` seconds."""
+    view: HostTable = msgspec.field(default_factory=HostTable)
+    _loop: asyncio.AbstractEventLoop = msgspec.field(default_factory=asyncio.get_running_loop)
+    _latest: float = 0.0
+    """When the latest beat succeeded."""
+    _looked: float = 0.0
+    _steady_since: float | None = None
+    _is_fenced: bool = False
+    _seen: dict[str, tuple[int, float]] = {}
+    """Of each host how often it has beaten, and when that was read first, by the clock of this process."""
+    _beating: asyncio.Lock = msgspec.field(default_factory=asyncio.Lock)
 
-    def __init__(
-        self,
-        directory: Directory,
-        host: HostRow,
-        *,
-        lease: float,
-        fence: float | None,
-        load: Callable[[], tuple[float, int]],
-        on_view: Callable[[HostTable], None],
-        on_lost: Callable[[str], None],
-    ) -> None:
-        self.host = host
-        self.view = HostTable()
-        self._directory = directory
-        self._lease = lease
-        self._fence = fence
-        self._load = load
-        self._on_view = on_view
-        self._on_lost = on_lost
-        self._loop = asyncio.get_running_loop()
+    def __post_init__(self) -> None:
         self._latest = self._loop.time()
-        """When the latest beat succeeded."""
-        self._looked = 0.0
-        self._steady_since: float | None = None
-        self._is_fenced = False
-        self._seen: dict[str, tuple[int, float]] = {}
-        """Of each host how often it has beaten, and when that was read first, by the clock of this process."""
-        self._beating = asyncio.Lock()
 
     @property
     def beat_age(self) -> float:
@@ -103,7 +97,7 @@ class Membership:
     async def run(self) -> None:
         """Beat until cancelled."""
         while True:
-            await asyncio.sleep(self._lease / BEATS)
+            await asyncio.sleep(self.lease / BEATS)
             await self.beat()
 
     async def beat(self) -> bool:
@@ -134,19 +128,19 @@ class Membership:
                 self._join_again()
                 hosts = await self._round()
         self.view = HostTable(hosts or ())
-        self._on_view(self.view)
+        self.on_view(self.view)
 
     async def _round(self) -> list[HostRow] | None:
         began = self._loop.time()
-        is_late = began - self._latest > self._lease / 2
+        is_late = began - self._latest > self.lease / 2
         steady = None if is_late else self._steady_since
-        load, connections = self._load()
+        load, connections = self.load()
         self.host = self.host._replace(load=load, connections=connections)
         suspects: list[str] = []
-        if steady is not None and began - steady > JUDGES_AFTER * self._lease:
-            suspects = [host for host, (_, since) in self._seen.items() if began - since > self._lease / 2]
+        if steady is not None and began - steady > JUDGES_AFTER * self.lease:
+            suspects = [host for host, (_, since) in self._seen.items() if began - since > self.lease / 2]
         try:
-            hosts = await self._directory.beat(Beat(self.host, self._lease, suspects))
+            hosts = await self._directory.beat(Beat(self.host, self.lease, suspects))
         except StoreError:
             self._steady_since = None
             raise
@@ -162,14 +156,14 @@ class Membership:
 
     def _join_again(self) -> None:
         log.warning("host %s was declared dead by another host; its connections end", self.host.id)
-        self._on_lost("this host was declared dead: connect again; stored sessions can be loaded")
+        self.on_lost("this host was declared dead: connect again; stored sessions can be loaded")
         self.host = self.host._replace(id=new_host_id())
 
     def _failed(self, error: StoreError) -> None:
         log.warning("host %s cannot beat: %s", self.host.id, error)
-        if self._fence is not None and not self._is_fenced and self.beat_age > self._fence:
+        if self.fence is not None and not self._is_fenced and self.beat_age > self.fence:
             self._is_fenced = True
-            self._on_lost(f"this host could not reach the directory of hosts for {self._fence:g} seconds")
+            self.on_lost(f"this host could not reach the directory of hosts for {self.fence:g} seconds")
 
 
 PAUSE = 1.0
@@ -180,14 +174,13 @@ SWEEP_EVERY = 60.0
 log = logging.getLogger("accord.hosts")
 
 
-class SharedCounts:
+class SharedCounts(LocalCounts):
     """Counts in the tables of a directory. `release` and `withdraw` never fail."""
 
-    def __init__(self, table: QuotaTable, membership: Membership, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, table: Directory, membership: Membership, clock: Callable[[], float] = time.monotonic) -> None:
         self._table = table
         self._membership = membership
-        self._clock = clock
-        self._alone = LocalCounts(clock)
+        super().__init__(clock)
         self._away_until = 0.0
         self._released: set[str] = set()
         self._has_released = asyncio.Event()
@@ -209,7 +202,7 @@ class SharedCounts:
             except StoreError as error:
                 log.warning("host %s counts posts alone: %s", self._membership.host.id, error)
                 self._away_until = self._clock() + PAUSE
-        return await self._alone.withdraw(owner, bucket.shared(max(1, self._membership.view.living)), most)
+        return await super().withdraw(owner, bucket.shared(max(1, self._membership.view.living)), most)
 
     async def run(self) -> None:
         """Tell the directory what was released, and sweep it, until cancelled."""
@@ -236,7 +229,7 @@ class SharedCounts:
 
 
 @asynccontextmanager
-async def shared(gate: OwnerGate | None, table: QuotaTable, membership: Membership) -> AsyncGenerator[None]:
+async def shared(gate: OwnerGate | None, table: Directory, membership: Membership) -> AsyncGenerator[None]:
     """Let this gate count with the other hosts for as long as the block lasts."""
     if gate is None:
         yield
@@ -263,7 +256,7 @@ class ThisHost:
 
     def __init__(
         self,
-        app: ClusterApp,
+        app: App,
         directory: Directory,
         host: HostRow,
         keys: Sequence[bytes],
@@ -271,7 +264,6 @@ class ThisHost:
         lease: float,
         fence: float | None,
         weight: float,
-        table: QuotaTable,
         tls: PeerTls | None,
     ) -> None:
         self.membership = Membership(
@@ -279,13 +271,14 @@ class ThisHost:
         )
         self.signer = Signer(keys, lambda: self.id)
         """Signs what is sent to other hosts, and checks what they send."""
-        self.peers = PeerHosts(lease, None if tls is None else tls.client, self.signer, app.end_unused)
+        client = None if tls is None else tls.client
+        self.peers = PeerHosts(lambda row: PeerHost(row, lease, client, self.signer, app.end_unused))
         self._tls = tls
         self._app = app
         self._lease = lease
         self._weight = weight
         self._turns, self._count_again = 0, 0.0
-        self._table = table
+        self._directory = directory
         self._random = Random()
         self._ending = asyncio.Event()
         self._has_left = False
@@ -359,7 +352,7 @@ class ThisHost:
         """The host with the shared agent of this owner, or None if it is this one; raises Refusal."""
         others = self.places()
         try:
-            holder = await self._table.claim(owner_key(owner), others[0].id if others else self.id)
+            holder = await self._directory.claim(owner_key(owner), others[0].id if others else self.id)
             host = None if holder == self.id else await self.membership.find(holder)
         except StoreError:
             raise not_answering() from None

@@ -26,7 +26,9 @@ JSON = "application/json"
 SESSION_ANSWERED_ON_CONNECTION = frozenset({"session/load"})
 """Methods that name a session and are answered on the connection's stream (Resume Session Flow)."""
 
-MAKES_SESSION_KNOWN = frozenset({"session/load", "session/resume"})
+MAKES_A_SESSION = frozenset({"session/new", "session/fork"})
+OPENS_A_SESSION = frozenset({"session/load", "session/resume"})
+CLOSES_A_SESSION = frozenset({"session/close", "session/delete"})
 
 
 class _Named(msgspec.Struct):

@@ -21,16 +21,15 @@ update that has these letters is parsed.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
-from accord.errors import DecodeError
 from accord.jsonrpc.line_frames import RequestId
 from accord.jsonrpc.wire_messages import NotificationFrame, RequestFrame, ResponseFrame, parse
-from accord.schema.codec import loads
 from accord.trace import IN, TraceEvent
-from accord.trace.meaning import body_of
+from accord.trace.meaning import body_of, object_in
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import Meter
@@ -42,10 +41,13 @@ SECONDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0,
 """The upper bounds of the parts of a histogram: a turn takes seconds to minutes."""
 
 
-class Counter:
-    """A number that only grows, for each set of labels."""
+class Instrument(ABC):
+    """A figure for each set of labels."""
 
-    kind = "counter"
+    kind: str
+    """What Prometheus calls it."""
+    creator: str
+    """The method of OpenTelemetry's meter that makes such an instrument."""
 
     def __init__(self, name: str, help_text: str, fixed: Labels = ()) -> None:
         self.name = name
@@ -53,6 +55,17 @@ class Counter:
         self.mirror: Mirror | None = None
         self._fixed = fixed
         self._values: dict[Labels, float] = {}
+
+    @abstractmethod
+    def samples(self) -> Iterator[tuple[str, Labels, float]]:
+        """The lines of the text format: name, labels, number."""
+
+
+class Counter(Instrument):
+    """A number that only grows, for each set of labels."""
+
+    kind = "counter"
+    creator = "create_counter"
 
     def add(self, number: float = 1, **labels: str) -> None:
         """Add to the number with these labels."""
@@ -66,7 +79,6 @@ class Counter:
         return self._values.get((*self._fixed, *labels.items()), 0)
 
     def samples(self) -> Iterator[tuple[str, Labels, float]]:
-        """The lines of the text format: name, labels, number."""
         for labels, value in self._values.items() or [(self._fixed, 0.0)]:
             yield self.name, labels, value
 
@@ -75,42 +87,39 @@ class Gauge(Counter):
     """A number that grows and shrinks."""
 
     kind = "gauge"
+    creator = "create_up_down_counter"
 
 
-class Histogram:
+class Histogram(Instrument):
     """How many times in seconds were below each bound, and their sum."""
 
     kind = "histogram"
+    creator = "create_histogram"
 
     def __init__(self, name: str, help_text: str, fixed: Labels = ()) -> None:
-        self.name = name
-        self.help_text = help_text
-        self.mirror: Mirror | None = None
-        self._fixed = fixed
+        super().__init__(name, help_text, fixed)
         self._parts: dict[Labels, list[int]] = {}
-        self._sums: dict[Labels, float] = {}
 
     def record(self, seconds: float, **labels: str) -> None:
         """Count this time."""
         key = (*self._fixed, *labels.items())
         parts = self._parts.setdefault(key, [0] * (len(SECONDS) + 1))
         parts[bisect_left(SECONDS, seconds)] += 1
-        self._sums[key] = self._sums.get(key, 0.0) + seconds
+        self._values[key] = self._values.get(key, 0.0) + seconds
         if self.mirror is not None:
             self.mirror(seconds, dict(key))
 
     def samples(self) -> Iterator[tuple[str, Labels, float]]:
-        """The lines of the text format: name, labels, number."""
         for labels, parts in self._parts.items():
             below = 0
             for bound, count in zip(map(str, (*SECONDS, "+Inf")), parts, strict=True):
                 below += count
                 yield f"{self.name}_bucket", (*labels, ("le", bound)), below
-            yield f"{self.name}_sum", labels, self._sums[labels]
+            yield f"{self.name}_sum", labels, self._values[labels]
             yield f"{self.name}_count", labels, below
 
 
-def text_of(instruments: list[Counter | Histogram]) -> str:
+def text_of(instruments: list[Instrument]) -> str:
     """Instruments in the text format of Prometheus, version 0.0.4.
 
     >>> turns = Counter("accord_turns_total", "Turns that ended.", (("host", "a"),))
@@ -170,7 +179,7 @@ OTHER = "other"
 
 PATH = "/metrics"
 
-AnInstrument = TypeVar("AnInstrument", Counter, Gauge, Histogram)
+AnInstrument = TypeVar("AnInstrument", bound=Instrument)
 
 
 class ServerMetrics:
@@ -186,7 +195,7 @@ class ServerMetrics:
         self.path = path
         self._fixed = (("host", host),) if host else ()
         self._names: dict[str, str] = {}
-        self._all: list[Counter | Histogram] = []
+        self._all: list[Instrument] = []
         self.connections = self._made(Gauge, "accord_connections", "acp.server.connections", "Open connections.")
         self.opened = self._made(
             Counter, "accord_connections_total", "acp.server.connections.opened", "Connections since the start."
@@ -242,16 +251,8 @@ class ServerMetrics:
         for instrument in self._all:
             name, said = self._names[instrument.name], instrument.help_text
             unit = "s" if isinstance(instrument, Histogram) else "By" if "bytes" in instrument.name else "1"
-            made: Any
-            if isinstance(instrument, Histogram):
-                made = meter.create_histogram(name, unit, said)
-                instrument.mirror = made.record
-            elif isinstance(instrument, Gauge):
-                made = meter.create_up_down_counter(name, unit, said)
-                instrument.mirror = made.add
-            else:
-                made = meter.create_counter(name, unit, said)
-                instrument.mirror = made.add
+            made = getattr(meter, instrument.creator)(name, unit, said)
+            instrument.mirror = made.record if isinstance(instrument, Histogram) else made.add
 
 
 def _global_meter() -> Meter:
@@ -315,7 +316,7 @@ class MeasuredConversation:
             if asked is not None:
                 self._settle(asked, message, event.time)
         elif isinstance(message, NotificationFrame) and message.method == "session/update":
-            self._note_state(_object(message.params), event.time)
+            self._note_state(object_in(message.params), event.time)
 
     def close(self, now: float) -> None:
         """The connection has ended, and everything that was open with it."""
@@ -330,14 +331,14 @@ class MeasuredConversation:
     def _ask(self, event: TraceEvent, call: RequestFrame) -> None:
         if call.method not in COUNTED or len(self._asked) >= MOST_OPEN:
             return
-        session = _text(_object(call.params).get("sessionId"))
+        session = _text(object_in(call.params).get("sessionId"))
         self._asked[event.direction, call.id] = MeasuredRequest(call.method, session, event.time)
         if call.method == PROMPT and session not in self._turns:
             self._turns[session] = event.time
             self._metrics.running.add(1)
 
     def _settle(self, asked: MeasuredRequest, answer: ResponseFrame, now: float) -> None:
-        result, failed = _object(answer.result), answer.error is not None
+        result, failed = object_in(answer.result), answer.error is not None
         if asked.method == PROMPT:
             stop = _text(result.get("stopReason"))
             if failed or stop:  # in version 2 the answer only accepts the prompt
@@ -364,13 +365,6 @@ class MeasuredConversation:
         began = self._turns.pop(session, None)
         if began is not None:
             self._metrics.end_turn(outcome, now - began)
-
-
-def _object(raw: Any) -> dict[str, Any]:
-    try:
-        return {} if raw is None else body_of(loads(raw))
-    except DecodeError:
-        return {}
 
 
 def _text(value: object) -> str:

@@ -11,6 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias, cast
 
+from msgspec import Raw
+
+from accord.errors import DecodeError
+from accord.schema.codec import loads
+
 LONGEST = 2_000
 """Characters of a text that are kept."""
 MOST_BLOCKS = 50
@@ -24,6 +29,14 @@ Members: TypeAlias = Mapping[str, Any]
 def body_of(value: Any) -> dict[str, Any]:
     """This JSON value if it is an object, else an empty one."""
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def object_in(text: Raw | bytes | None) -> dict[str, Any]:
+    """The object in this JSON text; an empty one if there is none, or if it cannot be read."""
+    try:
+        return {} if text is None else body_of(loads(text))
+    except DecodeError:
+        return {}
 
 
 def items_of(value: Any) -> list[Any]:

@@ -13,9 +13,9 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections import deque
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from accord.http.client.client_socket import Broken, ClientSocket, Response
@@ -32,18 +32,13 @@ IDLE = 3.0
 request sent at that moment may have been received or not."""
 
 
-class Released(Protocol):
-    """Told when a connection has done a request: it is idle, or it was closed."""
-
-    def __call__(self, connection: Http1Client, *, is_open: bool) -> None: ...
-
-
 class Http1Client:
     """An HTTP/1.1 connection: sends a request and reads the response before the next request."""
 
-    def __init__(self, socket: ClientSocket, released: Released | None = None) -> None:
+    def __init__(self, socket: ClientSocket, released: Callable[[Http1Client, bool], object]) -> None:
         self._socket = socket
-        self._released = released or _not_told
+        self._released = released
+        """Told when it has done a request, and whether it is open: it is idle, or it was closed."""
         self.busy = False
         self._sent = 0
         """How many requests were sent."""
@@ -91,9 +86,10 @@ class Http1Client:
         first = b""  # says whether the server speaks TLS
         while not self._items:
             hint = no_answer(first, tls=self._answered or self._socket.is_encrypted)
-            data = await self._more(f"the server closed the connection before it answered{hint}")
+            if not (data := await self._socket.read()):
+                raise Broken(f"the server closed the connection before it answered{hint}")
             first = first or data
-            self._read(data)
+            self._items.extend(self._reader.feed(data))
         head = self._items.popleft()
         if isinstance(head, Bad):
             raise Bad(f"{head}{no_answer(first, tls=self._answered or self._socket.is_encrypted)}")
@@ -101,20 +97,12 @@ class Http1Client:
         self._answered = True
         return head
 
-    def _read(self, data: bytes) -> None:
-        self._items.extend(self._reader.feed(data))
-
-    async def _more(self, otherwise: str) -> bytes:
-        if data := await self._socket.read():
-            return data
-        raise Broken(otherwise)
-
     async def _chunks(self, head: ResponseHead) -> AsyncGenerator[bytes]:
         is_over = False
         while not is_over:
             if not self._items:
                 if data := await self._socket.read():
-                    self._read(data)
+                    self._items.extend(self._reader.feed(data))
                     continue
                 if not head.ends_with_connection:
                     raise Broken("the server closed the connection within a response")
@@ -134,7 +122,7 @@ class Http1Client:
         self.busy = False
         self._idle_since = self._clock()
         if self._keep:
-            self._released(self, is_open=True)
+            self._released(self, True)
         else:
             self.close()
 
@@ -146,7 +134,7 @@ class Http1Client:
     def close(self) -> None:
         """Close the connection."""
         self._socket.close()
-        self._released(self, is_open=False)
+        self._released(self, False)
 
     async def wait_closed(self) -> None:
         """Wait until the connection is closed, for a second at most."""
@@ -155,10 +143,6 @@ class Http1Client:
 
 def _decoded(fields: Fields) -> list[tuple[str, str]]:
     return [(name.decode("latin-1"), value.decode("utf-8", "replace")) for name, value in fields]
-
-
-def _not_told(connection: Http1Client, *, is_open: bool) -> None:
-    pass
 
 
 OPEN_WITHIN = 30.0
@@ -267,7 +251,7 @@ class ConnectionPool:
         self._busy.add(connection)
         return connection
 
-    def _released(self, connection: Http1Client, *, is_open: bool) -> None:
+    def _released(self, connection: Http1Client, is_open: bool) -> None:
         if connection in self._busy:
             self._busy.discard(connection)
             if is_open:

@@ -24,10 +24,9 @@ import asyncio
 import logging
 import random
 import ssl
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from accord._internal.tasks import IdleTimer, LightEvent, Tasks, to_the_end, within
-from accord.errors import EndReason
 from accord.http.client.client_socket import Broken, Response
 from accord.http.client.connection_pool import ConnectionPool
 from accord.http.client.post_queue import (
@@ -165,26 +164,23 @@ class EventStream:
         return self._last
 
     async def _read(self, response: Response) -> None:
-        events = EventReader(self._transport.limit)
-        if not self._transport.numbered:
-            await self._read_chunks(response, events, _nothing)
-            return
         async with asyncio.timeout(None) as deadline:
 
             def stop_waiting() -> None:
-                if self._is_waiting:
+                if self._is_waiting and self._transport.numbered:  # the silence of another server says nothing
                     deadline.reschedule(0)
 
             idle_timer = IdleTimer(SILENCE, stop_waiting)
             try:
-                await self._read_chunks(response, events, idle_timer.touch)
+                await self._read_chunks(response, idle_timer)
             finally:
                 idle_timer.stop()
 
-    async def _read_chunks(self, response: Response, events: EventReader, touch: Callable[[], None]) -> None:
+    async def _read_chunks(self, response: Response, idle_timer: IdleTimer) -> None:
+        events = EventReader(self._transport.limit)
         while True:
             await self._transport.may_read.wait()
-            touch()  # the server was not silent while nothing was read
+            idle_timer.touch()  # the server was not silent while nothing was read
             self._is_waiting = True
             try:
                 chunk = await anext(response.chunks)
@@ -196,7 +192,7 @@ class EventStream:
             if found := events.feed(chunk):
                 self._last = next((event.id for event in reversed(found) if event.id is not None), self._last)
                 self._transport.arrived(found, self._key)
-                await self._transport.room(self._last)
+                await self._transport.arrivals.room(self._last)
 
     async def _body(self, response: Response) -> bytes:
         try:
@@ -233,10 +229,6 @@ class EventStream:
             log.warning("the server never opened the stream of session %s", self._key)
             return
         self._transport.finish(End("broken", f"{self._transport.name} {why}"))
-
-
-def _nothing() -> None:
-    """What is done on a message of a server whose idle_timer says nothing."""
 
 
 def wished_pause(response: Response) -> float:
@@ -298,7 +290,8 @@ class HttpTransport(Transport):
         self._cookies = Cookies() if cookies is None else cookies
         self._level = OutputLevel(high_water)
         self._calls = ClientRequests()
-        self._arrivals = Arrivals(self._is_missing, self.may_read.is_set)
+        self.arrivals = Arrivals(self._is_missing, self.may_read.is_set)
+        """Orders the messages of all streams."""
         self._streams: dict[str | None, EventStream] = {}
         self._connection_id: str | None = None
         self._version: str | None = None
@@ -318,7 +311,7 @@ class HttpTransport(Transport):
     @property
     def numbered(self) -> bool:
         """Whether the server numbers its messages, and takes each numbered POST only once."""
-        return self._arrivals.numbered
+        return self.arrivals.numbered
 
     @property
     def is_over(self) -> bool:
@@ -379,7 +372,7 @@ class HttpTransport(Transport):
         try:
             response, body = await self._post_somehow(out)
         except Broken as broken:
-            self._finish("broken", f"{self.name}: {broken}")
+            self.finish(End("broken", f"{self.name}: {broken}"))
             return
         if self._end is not None:
             return
@@ -437,7 +430,7 @@ class HttpTransport(Transport):
                 self._tasks.start(self._delete(connection_id), "accord leaves what was not opened")
         elif isinstance(message, ResponseFrame) and is_answer and response.status == 200 and connection_id:
             self._connection_id = connection_id
-            self._arrivals.numbered = response.header(NUMBERED) == "connection"
+            self.arrivals.numbered = response.header(NUMBERED) == "connection"
             self._version = protocol_version_of(message.result)
             self.stream(None)
             out.opening.settle(succeeded=True)
@@ -446,14 +439,14 @@ class HttpTransport(Transport):
             if is_answer:
                 self._receiver.received([body])
             nothing = not_found(self.name, response.status)
-            self._finish("broken", f"{self.name}: {shown(response.status, body)}{nothing}")
+            self.finish(End("broken", f"{self.name}: {shown(response.status, body)}{nothing}"))
 
     def _refused(self, out: QueuedPost, status: int, body: bytes) -> None:
         why = shown(status, body)
         if status in (404, 410):
             self.gone(why)
         elif status in (401, 403) or out.is_substitute:
-            self._finish("broken", f"{self.name}: {why}")
+            self.finish(End("broken", f"{self.name}: {why}"))
         else:
             log.warning("%s refused a message: %s", self.name, why)
             instead = instead_of(out.message, status, body, why)
@@ -490,14 +483,10 @@ class HttpTransport(Transport):
                 self._named(event.session)
                 continue
             self._look_at(event.data, key)
-            frames += self._arrivals.add(event.id, event.data)
-        self._arrivals.watch()
+            frames += self.arrivals.add(event.id, event.data)
+        self.arrivals.watch()
         if frames and self._end is None:
             self._receiver.received(frames)
-
-    async def room(self, last: str | None) -> None:
-        """Wait while the stream whose last event this was is too far ahead of the others."""
-        await self._arrivals.room(last)
 
     def _look_at(self, frame: bytes | Oversized, key: str | None) -> None:
         if isinstance(frame, Oversized):
@@ -512,12 +501,12 @@ class HttpTransport(Transport):
     def _named(self, session: str) -> None:
         """Open the stream of a session that the server has named."""
         if session not in self._streams and len(self._streams) > STREAMS:
-            self._finish("broken", f"{self.name} named more than {STREAMS:,} sessions on one connection")
+            self.finish(End("broken", f"{self.name} named more than {STREAMS:,} sessions on one connection"))
         elif self._end is None:
             self.stream(session)
 
     def _is_missing(self, number: int) -> None:
-        self._finish("broken", f"{self.name}: message {number} is missing, though later ones have arrived")
+        self.finish(End("broken", f"{self.name}: message {number} is missing, though later ones have arrived"))
 
     # Both
 
@@ -550,16 +539,13 @@ class HttpTransport(Transport):
             await asyncio.wait(reading, timeout=None if self.numbered else LAST_WORDS)
         self.finish(end)
 
-    def _finish(self, reason: EndReason, detail: str = "") -> None:
-        self.finish(End(reason, detail))
-
     def finish(self, end: End) -> None:
         """End the connection; idempotent."""
         if self._end is None:
             self._end = end
             self._level.give_up()
             self._queues.end()
-            self._arrivals.close()
+            self.arrivals.close()
             self._receiver.ended(end)
 
     async def close(self, grace: float = 2.0) -> End:
@@ -574,7 +560,7 @@ class HttpTransport(Transport):
         try:
             if self._end is None and self._connection_id is not None:  # else all messages wait for `initialize`
                 await within(grace, self._level.flush())
-            self._finish("closed")
+            self.finish(End("closed"))
             if self._connection_id is not None:
                 await within(grace, self._delete(self._connection_id))
         finally:

@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeAlias
 
 from accord._internal.tasks import LightEvent, Tasks
 from accord.errors import INTERNAL_ERROR, INVALID_REQUEST, DecodeError
-from accord.http.headers import session_of
+from accord.http.headers import CLOSES_A_SESSION, session_of
 from accord.jsonrpc.line_frames import Oversized, RequestId
 from accord.jsonrpc.wire_messages import (
     Malformed,
@@ -158,7 +158,6 @@ def cancelled_by(message: NotificationFrame) -> RequestId | None:
         return None
 
 
-CLOSES_A_SESSION = frozenset({"session/close", "session/delete"})
 CANCEL = "$/cancel_request"
 
 

@@ -29,44 +29,31 @@ METHODS = frozenset({"GET", "POST", "DELETE", "PUT", "HEAD", "PATCH", "OPTIONS",
 log = logging.getLogger("accord.http.access")
 
 
-class AccessRecord:
+class AccessRecord(msgspec.Struct, eq=False):
     """What is logged about one request or WebSocket."""
 
-    __slots__ = (
-        "_began",
-        "client",
-        "connection",
-        "method",
-        "observes",
-        "path",
-        "received",
-        "seconds",
-        "sent",
-        "status",
-        "user",
-        "via",
-        "when",
-    )
+    method: str
+    client: str = ""
+    """The address of the client; empty if it is unknown, as for a Unix socket."""
+    path: str = ""
+    user: str = ""
+    """The owner whose token the request has."""
+    observes: bool = False
+    """Whether the token may only watch."""
+    status: int = 0
+    """The HTTP status, or the close code of an opened WebSocket; 0 if there was none."""
+    received: int = 0
+    sent: int = 0
+    connection: str = ""
+    via: str = ""
+    """The host to which the request was forwarded."""
+    when: float = 0.0
+    seconds: float = 0.0
+    _began: float = msgspec.field(default_factory=time.perf_counter)
 
-    def __init__(self, method: str, client: str = "", path: str = "") -> None:
-        self.method = method if method in METHODS else "OTHER"
-        self.client = client
-        """The address of the client; empty if it is unknown, as for a Unix socket."""
-        self.path = path
-        self.user = ""
-        """The owner whose token the request has."""
-        self.observes = False
-        """Whether the token may only watch."""
-        self.status = 0
-        """The HTTP status, or the close code of an opened WebSocket; 0 if there was none."""
-        self.received = 0
-        self.sent = 0
-        self.connection = ""
-        self.via = ""
-        """The host to which the request was forwarded."""
-        self.when = 0.0
-        self.seconds = 0.0
-        self._began = time.perf_counter()
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            self.method = "OTHER"
 
     def end(self) -> None:
         """Write the line: the request or WebSocket has ended."""

@@ -16,13 +16,13 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from accord._internal.tasks import LightEvent, Tasks, first_of
 from accord.errors import INTERNAL_ERROR, ConnectionClosed
 from accord.http.headers import CONNECTION_ID, JSON, NUMBERED
 from accord.http.server import validation
-from accord.http.server.access import Access, Observer, cors_headers, is_preflight, owner_of, preflight_headers
+from accord.http.server.access import Access, cors_headers, is_preflight, preflight_headers
 from accord.http.server.access_log import AccessRecord
 from accord.http.server.agent_host import Host, Hosted
 from accord.http.server.asgi import (
@@ -78,6 +78,9 @@ ENDING, AT_ONCE = 5.0, 0.5
 """Seconds that agents have to end after their connections: normally, and when hurried."""
 
 Result = TypeVar("Result")
+
+Link: TypeAlias = "HttpConnection | ServerSocket | AsgiWebSocket"
+"""A connection of a client."""
 
 OnLeave = Callable[[Callable[[bool], None]], None]
 """Calls a function when the client has left, with whether it was sent the whole response."""
@@ -138,8 +141,8 @@ class App:
         """Why the latest agents ended by themselves, by the owner and the id of their connection."""
         self.ended = 0
         """How many connections have ended."""
-        self._served: dict[Transport, tuple[str, str]] = {}
-        """The owner and the id of each connection with an agent here, and not on another host."""
+        self._served: set[Transport] = set()
+        """The connections with an agent here, and not on another host."""
         self._sockets: set[ServerSocket | AsgiWebSocket] = set()
         self._tasks: Tasks | None = None
         self._looking: asyncio.Task[None] | None = None
@@ -212,10 +215,9 @@ class App:
     def open_sessions(self) -> list[OpenSession]:
         """The sessions that are open on connections with an agent of this process."""
         return [
-            OpenSession(session, owner, connection, link.calls.is_busy)
+            OpenSession(session, link.owner, link.id, link.calls.is_busy)
             for link in self._open()
-            for owner, connection in [self._served.get(link, ("", ""))]
-            if connection
+            if link in self._served
             for session in sorted(link.calls.open_sessions)
         ]
 
@@ -224,18 +226,17 @@ class App:
         ending = [
             link
             for link in self._open()
-            if link in self._served
-            and (session in link.calls.open_sessions if session else self._served[link][0] == owner)
+            if link in self._served and (session in link.calls.open_sessions if session else link.owner == owner)
         ]
         for link in ending:
             link.why = link.why or why
             link.finish(End("closed"))
         return len(ending)
 
-    def _open(self) -> list[HttpConnection | ServerSocket | AsgiWebSocket]:
+    def _open(self) -> list[Link]:
         return [*self._links.values(), *self._sockets]
 
-    async def _end(self, link: HttpConnection | ServerSocket | AsgiWebSocket, grace: float) -> None:
+    async def _end(self, link: Link, grace: float) -> None:
         if link.calls.is_busy:
             idle = LightEvent()
             link.calls.on_idle = idle.set
@@ -273,10 +274,10 @@ class App:
         body = RequestBody(headers, receive, self.limits, self._bodies, at_once, digest=digest)
         responder.more = cors_headers(self._access.admitted_origin(headers))
         try:
-            if path_of(scope) in PROBES:
+            if record.path in PROBES:
                 await self._tell_health(responder)
                 return
-            if (metrics := self.host.metrics) is not None and path_of(scope) == metrics.path:
+            if (metrics := self.host.metrics) is not None and record.path == metrics.path:
                 record.user = self._access.owner(headers)
                 await self._tell_metrics(metrics, responder)
                 return
@@ -285,7 +286,7 @@ class App:
                 self._access.check_sender(headers)
                 await responder.respond(200, b"", *preflight_headers(headers))
                 return
-            self._note_user(record, scope, headers)
+            note_user(record, scope, headers, self._access)
             if self.gate is not None and record.method == "POST" and not is_forwarded(scope):
                 await self.gate.spend(record.user)
             if self.cluster is not None and await forward_request(
@@ -319,13 +320,6 @@ class App:
             record.end()
             if self.host.metrics is not None:
                 self.host.metrics.note_request(record.status)
-
-    def _note_user(self, record: AccessRecord, scope: Scope, headers: Headers) -> None:
-        if self.cluster is not None:
-            note_user(record, scope, headers, self._access)
-            return
-        user = self._access.user(headers)
-        record.user, record.observes = owner_of(user), isinstance(user, Observer)
 
     async def _tell_health(self, responder: Responder) -> None:
         if responder.record.method not in ("GET", "HEAD"):
@@ -378,7 +372,7 @@ class App:
         link.observes = record.observes
         record.connection = link.id
         self._links[link.id] = link
-        self._serve(link, link.owner, link.id, use=use, observes=link.observes)
+        self._serve(link, use=use, observes=link.observes)
         try:
             answer = await _unless_gone(receive, body.held_during(link.initialize(request)))
         except Refusal as refusal:
@@ -469,9 +463,10 @@ class App:
         take = scope.get("extensions", {}).get(OWN_SOCKET)
         link: ServerSocket | AsgiWebSocket
         link = take(self.limits) if take else AsgiWebSocket(receive, send, self.limits)
+        link.id, link.owner = record.connection, owner
         self._sockets.add(link)
         try:
-            self._serve(link, owner, record.connection, other, use, observes=record.observes)
+            self._serve(link, other, use, observes=record.observes)
             await link.run()
         finally:
             self._sockets.discard(link)
@@ -504,55 +499,39 @@ class App:
             self._processes.check(owner)
         return secrets.token_urlsafe(24) if self.cluster is None else self.cluster.new_id()
 
-    def _serve(
-        self,
-        link: Transport,
-        owner: str,
-        connection_id: str,
-        other: OtherHost | None = None,
-        use: Use | None = None,
-        *,
-        observes: bool = False,
-    ) -> None:
+    def _serve(self, link: Link, other: OtherHost | None = None, use: Use | None = None, *, observes: bool) -> None:
         if self._tasks is None:
             self._tasks = Tasks(asyncio.get_running_loop())
             self._looking = asyncio.create_task(self._look(), name="accord http: look for unused connections")
-        self._processes.begin(owner)
+        self._processes.begin(link.owner)
         seen = ObserverTransport(link) if observes else link
         if other is not None:
-            serving = other.relay(seen, owner)
+            serving = other.relay(seen, link.owner)
         else:
-            self._served[link] = owner, connection_id
-            serving = self.host.serve(self._guarded(seen, owner, is_http=isinstance(link, HttpConnection)), owner)
-        self._tasks.start(
-            self._serve_one(link, owner, connection_id, serving, use), f"accord connection {connection_id[:8]}"
-        )
+            self._served.add(link)
+            guarded = self._guarded(seen, link.owner, is_http=isinstance(link, HttpConnection))
+            serving = self.host.serve(guarded, link.owner)
+        self._tasks.start(self._serve_one(link, serving, use), f"accord connection {link.id[:8]}")
 
     def _guarded(self, link: Transport, owner: str, *, is_http: bool) -> Transport:
         if self.gate is None or not self.gate.guards():
             return link
         return QuotaTransport(link, owner, self.gate, counts_messages=not is_http, counts_turns=self._counts_turns)
 
-    async def _serve_one(
-        self,
-        link: Transport,
-        owner: str,
-        connection_id: str,
-        serving: Coroutine[Any, Any, End | None],
-        use: Use | None,
-    ) -> None:
+    async def _serve_one(self, link: Link, serving: Coroutine[Any, Any, End | None], use: Use | None) -> None:
+        connection = link.id[:8]
         try:
             end = await serving
             if end is not None:
-                log.info("connection %s: the agent ended: %s", connection_id[:8], end.error())
+                log.info("connection %s: the agent ended: %s", connection, end.error())
         except ConnectionClosed as closed:
-            log.error("connection %s: %s", connection_id[:8], closed)  # noqa: TRY400
+            log.error("connection %s: %s", connection, closed)  # noqa: TRY400
         except Exception:
-            log.exception("connection %s: serving failed", connection_id[:8])
+            log.exception("connection %s: serving failed", connection)
         finally:
             self.ended += 1
-            self._served.pop(link, None)
-            self._processes.end(owner)
+            self._served.discard(link)
+            self._processes.end(link.owner)
             if self.gate is not None:
                 self.gate.release(use)
             await link.close(0)

@@ -6,17 +6,14 @@ A single server has none: the application then asks one attribute, which is None
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple, Protocol
 
 from accord.http.headers import CONNECTION_ID
 from accord.http.server.access import Access, Observer, owner_of
 from accord.http.server.access_log import AccessRecord
-from accord.http.server.asgi import Receive, Scope, Send
+from accord.http.server.asgi import Receive, Scope
 from accord.http.server.http_connection import Responder
-from accord.http.server.owner_quotas import OwnerGate
 from accord.http.server.request_body import RequestBody
-from accord.http.server.server_limits import ServerLimits
 from accord.http.server.validation import Headers, Refusal
 from accord.transports import End, Transport
 
@@ -145,59 +142,6 @@ class Cluster(Protocol):
 
     async def leave(self) -> None:
         """End the streams that pass through this host, and tell the others that it has gone; idempotent."""
-        ...
-
-
-class ClusterApp(Protocol):
-    """An application that can be one host of a service: `App`."""
-
-    path: str
-    """The endpoint."""
-    cluster: Cluster | None
-    """The other hosts of its service."""
-    gate: OwnerGate | None
-    """What admits the uses of each owner."""
-    limits: ServerLimits
-    """The limits on sizes, counts and times."""
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
-
-    @property
-    def connections(self) -> int:
-        """How many protocol connections are open."""
-        ...
-
-    @property
-    def running(self) -> int:
-        """How many connections have an unanswered prompt."""
-        ...
-
-    def metrics_text(self) -> str:
-        """The figures of this process, for other processes of the same machine."""
-        ...
-
-    def end_unused(self, sender: str) -> None:
-        """End the connections that this host has forwarded `initialize` for, and that no request has named since."""
-        ...
-
-    def open_sessions(self) -> list[OpenSession]:
-        """The sessions that are open on connections with an agent of this process."""
-        ...
-
-    def end_connections(self, why: str, *, session: str = "", owner: str = "") -> int:
-        """End the connections with this session, or of this owner, at once; returns how many."""
-        ...
-
-    def end_all(self, why: str) -> None:
-        """End all open connections at once, and tell their clients this reason; new ones can be opened."""
-        ...
-
-
-class ClusterSettings(Protocol):
-    """Makes an application one host of a service: `accord.Hosts`."""
-
-    def joined(self, app: ClusterApp) -> AbstractAsyncContextManager[None]:
-        """Let this application be one host of the service for as long as the block lasts."""
         ...
 
 

@@ -34,7 +34,7 @@ from accord.http.h1 import (
     wants_websocket,
 )
 from accord.http.headers import has_http2
-from accord.http.server.asgi import ON_LEAVE, OWN_BODY, Scope, scope_of
+from accord.http.server.asgi import Scope, scope_of
 from accord.http.server.tcp_connection import AsgiRequest, ConnectionServer, TcpConnection, close_after_reading, date
 from accord.transports.server_access import HANDSHAKE
 
@@ -109,12 +109,9 @@ class Http1Connection(TcpConnection):
     def _watch(self) -> None:
         now = self._loop.time()
         left = self._waits_since + self._limits.idle - now
-        if self._is_stalled(now):
-            log.info(
-                "a client read none of its responses for %g seconds: its connection is closed", self._limits.stalled
-            )
-            self._transport.abort()
-        elif self._answering is None and left <= 0 and self._room.is_set():
+        if self._abort_if_stalled(now):
+            return
+        if self._answering is None and left <= 0 and self._room.is_set():
             self._transport.close()
         else:
             soon = min(left, self._reads_since + self._limits.stalled - now)
@@ -216,18 +213,12 @@ class Http1Connection(TcpConnection):
         if head.has_body and b"100-continue" in values(head.fields, b"expect"):
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         scope = scope_of_head(head, self._transport, "http")
-        scope["extensions"] |= {OWN_BODY: answering.body_at_once, ON_LEAVE: answering.on_leave}
-        self._server.start_task(self._answer(answering, scope))
+        self._begin_request(answering, scope)
 
-    async def _answer(self, answering: Http1Request, scope: Scope) -> None:
-        try:
-            await self._server.app(scope, answering.receive, answering.send)
-        except Exception:
-            log.exception("serving a request failed")
-        finally:
-            if not answering.is_answered:
-                answering.leave()
-                self._transport.abort()
+    def _application_ended(self, request: Http1Request) -> None:
+        if not request.is_answered:
+            request.leave()
+            self._transport.abort()
 
     def go_on(self) -> None:
         """Resume reading: the application has taken the waiting part of the body."""

@@ -8,16 +8,15 @@ each request holds one part of its response at most. A body counts against the c
 taken it. There is no Extended CONNECT (RFC 8441): WebSockets use HTTP/1.1.
 
 Some frames cost work and bring nothing. An honest client sends a few of them: a ping, a setting, a request that its
-user has cancelled. An attacker sends nothing else. So each connection has a `TokenBucket`: it may spend `AT_ONCE`, and
-gets `EACH_SECOND` back. A frame costs 1, and a request that is reset before its response begins `REQUEST`, whichever
-side resets it: its application has run for nothing.
+user has cancelled. An attacker sends nothing else. So each connection has a bucket, `CHORES`. A frame costs 1, and a
+request that is reset before its response begins `REQUEST`, whichever side resets it: its application has run for
+nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
 from typing import cast
 
 from accord._internal.tasks import LightEvent
@@ -35,38 +34,12 @@ from accord.h2.h2_connection import (
 )
 from accord.h2.h2_frames import Code
 from accord.http.h1 import Fields
-from accord.http.server.asgi import ON_LEAVE, OWN_BODY, Scope, scope_of
-from accord.http.server.server_limits import SILENT_PINGS
+from accord.http.server.asgi import scope_of
+from accord.http.server.server_limits import SILENT_PINGS, Bucket
 from accord.http.server.tcp_connection import AsgiRequest, ConnectionServer, TcpConnection, close_after_reading, date
 
-AT_ONCE = 1000
-EACH_SECOND = 100.0
+CHORES = Bucket(rate=100.0, burst=1000)
 REQUEST = 10
-
-
-class TokenBucket:
-    """Counts down with the work of each frame, and up with time, as told by `clock` in seconds.
-
-    >>> allowance = TokenBucket(lambda: 0.0, at_once=2)
-    >>> allowance.spend(), allowance.spend(), allowance.spend()
-    (True, True, False)
-    """
-
-    def __init__(
-        self, clock: Callable[[], float], *, at_once: float = AT_ONCE, each_second: float = EACH_SECOND
-    ) -> None:
-        self._clock = clock
-        self._at_once = at_once
-        self._each_second = each_second
-        self._left = at_once
-        self._since = clock()
-
-    def spend(self, cost: float = 1) -> bool:
-        """Count one frame of this cost; False if it is too much."""
-        now = self._clock()
-        self._left = min(self._at_once, self._left + (now - self._since) * self._each_second) - cost
-        self._since = now
-        return self._left >= 0
 
 
 class Http2Request(AsgiRequest):
@@ -192,7 +165,8 @@ class Http2Connection(TcpConnection):
         """Those of them whose response waits for room, in the order of their turns."""
         self._running = 0
         """How many applications run. A request that was cancelled can still have one."""
-        self._bucket = TokenBucket(self._loop.time)
+        self._chores_full_at = 0.0
+        """When the bucket of frames without a purpose is full again."""
         self._has_room = True
         self._may_go_on = False
         """Whether the client has enlarged a window, so that waiting responses may go on."""
@@ -246,9 +220,14 @@ class Http2Connection(TcpConnection):
                 log.info("an HTTP/2 connection was closed: %s", event.detail)
                 self._leave()
 
-    def _spend(self, cost: float = 1) -> None:
+    def _spend(self, cost: int = 1) -> None:
         """Count a frame that costs work and brings nothing; too many of them end the connection."""
-        if not self._is_leaving and not self._bucket.spend(cost):
+        if self._is_leaving:
+            return
+        now = self._loop.time()
+        withdrawal = CHORES.take(self._chores_full_at - now, cost)
+        self._chores_full_at = now + withdrawal.full_in
+        if withdrawal.taken < cost:
             log.info("an HTTP/2 connection was closed: too many frames without a purpose")
             self._say_goodbye(Code.ENHANCE_YOUR_CALM)
 
@@ -264,8 +243,7 @@ class Http2Connection(TcpConnection):
         self._requests[number] = request
         self._running += 1
         scope = scope_of("http", "2", head.method, head.target, head.fields, self._transport)
-        scope["extensions"] |= {OWN_BODY: request.body_at_once, ON_LEAVE: request.on_leave}
-        self._server.start_task(self._answer(request, scope))
+        self._begin_request(request, scope)
 
     def _got(self, event: DataReceived) -> None:
         number, data, counted = event.stream, event.data, event.counted
@@ -296,16 +274,11 @@ class Http2Connection(TcpConnection):
         request.leave()
         self._note_idle()
 
-    async def _answer(self, request: Http2Request, scope: Scope) -> None:
-        try:
-            await self._server.app(scope, request.receive, request.send)
-        except Exception:
-            log.exception("serving a request failed")
-        finally:
-            self._running -= 1
-            if not request.is_answered:
-                self._drop(request, Code.INTERNAL_ERROR)
-            self._note_idle()
+    def _application_ended(self, request: Http2Request) -> None:
+        self._running -= 1
+        if not request.is_answered:
+            self._drop(request, Code.INTERNAL_ERROR)
+        self._note_idle()
 
     # Out
 
@@ -407,11 +380,7 @@ class Http2Connection(TcpConnection):
     def _watch(self) -> None:
         """Close the connection if it is idle or stalled, and cancel responses that the client does not take."""
         now = self._loop.time()
-        if self._is_stalled(now):
-            log.info(
-                "a client read none of its responses for %g seconds: its connection is closed", self._limits.stalled
-            )
-            self._transport.abort()
+        if self._abort_if_stalled(now):
             return
         if self._requests and self._is_silent(now):
             log.info("an HTTP/2 client answered no ping: its connection is closed")

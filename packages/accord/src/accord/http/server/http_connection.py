@@ -20,11 +20,10 @@ from msgspec import Raw
 
 from accord._internal.tasks import IdleTimer, LightEvent, within
 from accord.errors import DecodeError, ProtocolError
-from accord.http.headers import EVENTS, JSON, MAKES_SESSION_KNOWN
+from accord.http.headers import EVENTS, JSON, OPENS_A_SESSION
 from accord.http.message_numbers import Once
 from accord.http.server.access_log import AccessRecord
 from accord.http.server.asgi import Send, header_pairs
-from accord.http.server.owner_quotas import Bytes
 from accord.http.server.request_body import RequestBody
 from accord.http.server.server_limits import ServerLimits
 from accord.http.server.streams import NotKept, Stream, Streams
@@ -80,7 +79,8 @@ class HttpConnection(Transport):
         self._initialized: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self._readers: dict[str | None, StreamReader] = {}
         self._requests = 0
-        self._waiting = Bytes(self.limits.waiting)
+        self._waiting = 0
+        """Bytes of POST bodies that wait for the agent."""
         self._loop = asyncio.get_running_loop()
         self._seen = self._taken = self._loop.time()
 
@@ -218,7 +218,7 @@ class HttpConnection(Transport):
     def _record(self, posts: Posts, session: str | None, *, is_refused: bool) -> None:
         if isinstance(posts.message, RequestFrame):
             self.calls.received(posts.message, session, is_refused=is_refused)
-            if session is not None and posts.message.method in MAKES_SESSION_KNOWN:
+            if session is not None and posts.message.method in OPENS_A_SESSION:
                 self.streams.session(session)
         elif isinstance(posts.message, ResponseFrame):
             self.calls.answered(posts.message.id)
@@ -237,8 +237,8 @@ class HttpConnection(Transport):
         return self.calls.refusal(posts.message, session)
 
     def _check_waiting(self, body: bytes) -> None:
-        if not (self.takes_now or self._waiting.has_room(len(body))):
-            most = self.limits.waiting
+        most = self.limits.waiting
+        if not self.takes_now and self._waiting + len(body) > most:
             raise Refusal(429, f"the agent is not reading, and at most {most:,} bytes may wait for it: try again later")
 
     def _check_streams(self, session: str | None) -> None:
@@ -282,13 +282,13 @@ class HttpConnection(Transport):
 
     async def _wait_with(self, body: bytes) -> None:
         """Wait until the agent takes messages."""
-        self._waiting.add(len(body))
+        self._waiting += len(body)
         try:
             await self._started.wait()
             while not self._may_deliver.is_set():
                 await self._may_deliver.wait()
         finally:
-            self._waiting.remove(len(body))
+            self._waiting -= len(body)
 
     def read(self, key: str | None, last: int | None) -> StreamReader:
         """Open a stream, or resume it after the message with the number `last`; raises Refusal."""

@@ -25,7 +25,7 @@ import math
 import socket
 import ssl
 from asyncio.sslproto import SSLProtocol
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from typing import Any
 
 from accord._internal.tasks import Tasks
@@ -33,7 +33,7 @@ from accord.http.h1 import RequestHead
 from accord.http.server.asgi import Application
 from accord.http.server.http1_server import Http1Connection
 from accord.http.server.server_limits import ServerLimits
-from accord.http.server.tcp_connection import TcpConnection
+from accord.http.server.tcp_connection import ConnectionServer, TcpConnection
 from accord.http.server.websocket_server import Upgrade
 
 BACKLOG = 1024
@@ -55,26 +55,13 @@ class TlsProtocol(SSLProtocol):
 
 
 class TlsAcceptor:
-    """Accepts connections on one socket and does their TLS handshakes.
+    """Accepts connections on the socket of a listener and does their TLS handshakes."""
 
-    `protocol` makes the protocol of a connection, whose `connection_made` is called when the handshake is done.
-    `has_room` says whether one more connection may be open, pending ones included.
-    """
-
-    def __init__(
-        self,
-        listening: socket.socket,
-        tls: ssl.SSLContext,
-        *,
-        deadline: float,
-        protocol: Callable[[], asyncio.BaseProtocol],
-        has_room: Callable[[], bool],
-    ) -> None:
+    def __init__(self, listener: Listener, listening: socket.socket, tls: ssl.SSLContext) -> None:
+        self._listener = listener
         self._listening = listening
         self._tls = tls
-        self._deadline = deadline
-        self._protocol = protocol
-        self._has_room = has_room
+        self._deadline = listener.limits.handshake
         self._loop = asyncio.get_running_loop()
         self._tasks = Tasks(self._loop)
         self._pending: dict[socket.socket, asyncio.Task[None]] = {}
@@ -123,9 +110,9 @@ class TlsAcceptor:
             await asyncio.sleep(0)  # a flood of connections must not stop everything else
 
     def _make_room(self) -> bool:
-        if not self._has_room() and self._pending:
+        if not self._listener.has_room and self._pending:
             self._pending.pop(next(iter(self._pending))).cancel()
-        return self._has_room()
+        return self._listener.has_room
 
     async def _open(self, accepted: socket.socket) -> None:
         try:
@@ -154,7 +141,7 @@ class TlsAcceptor:
         self._loop.remove_reader(accepted)
 
     async def _handshake(self, accepted: socket.socket) -> None:
-        connection = self._protocol()
+        connection = Http1Connection(self._listener)
         self._sockets[connection] = accepted
         try:
             if isinstance(self._loop, asyncio.BaseEventLoop):
@@ -195,29 +182,16 @@ ENDING = 2.0
 """Seconds that each step of `Listener.end` may take."""
 
 
-class Listener:
+class Listener(ConnectionServer):
     """A listening socket and the connections that were accepted on it."""
 
     def __init__(
         self, app: Application, limits: ServerLimits, listening: socket.socket, tls: ssl.SSLContext | None
     ) -> None:
-        self.app = app
-        self.limits = limits
-        self.is_ending = False
+        super().__init__(app, limits)
         self._listening = listening
         self._server: asyncio.Server | None = None
-        self._acceptor: TlsAcceptor | None = None
-        if tls is not None:
-            self._acceptor = TlsAcceptor(
-                listening,
-                tls,
-                deadline=limits.handshake,
-                protocol=lambda: Http1Connection(self),
-                has_room=lambda: self._has_room,
-            )
-        self._tasks = Tasks(asyncio.get_running_loop())
-        self._connections: set[TcpConnection] = set()
-        """The connections that speak HTTP."""
+        self._acceptor = None if tls is None else TlsAcceptor(self, listening, tls)
         self._sockets: set[asyncio.Transport] = set()
         """The connections that became a WebSocket."""
 
@@ -237,28 +211,19 @@ class Listener:
         return pending + len(self._connections) + len(self._sockets)
 
     @property
-    def _has_room(self) -> bool:
+    def has_room(self) -> bool:
+        """Whether one more connection may be open, pending ones included."""
         return self.open < self.limits.sockets
 
     def takes(self, connection: TcpConnection) -> bool:
-        """Count this connection, unless the server ends or has `ServerLimits.sockets` of them; whether it was."""
         if self._acceptor is not None:
             self._acceptor.made(connection)
-        if self.is_ending or not self._has_room:
+        if self.is_ending or not self.has_room:
             return False
         self._connections.add(connection)
         return True
 
-    def forget(self, connection: TcpConnection) -> None:
-        """Count this connection no longer: it has ended, or became a WebSocket or HTTP/2."""
-        self._connections.discard(connection)
-
-    def start_task(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run this for a request; `end` waits for it."""
-        self._tasks.start(work, "accord http request")
-
     def upgrade(self, connection: TcpConnection, transport: asyncio.Transport, head: RequestHead, rest: bytes) -> None:
-        """Make this connection a WebSocket, if the application accepts it; `rest` is what follows the request."""
         self.forget(connection)
         self._sockets.add(transport)  # before the task's first step, or the connection would not count until then
         self.start_task(self._counted(transport, Upgrade(transport, head, rest).answer(self.app)))
@@ -270,7 +235,6 @@ class Listener:
             self._sockets.discard(transport)
 
     def speak_http2(self, connection: TcpConnection, transport: asyncio.Transport, data: bytes) -> None:
-        """Speak HTTP/2 on this connection; `data` is what has been received of it."""
         from accord.http.server.http2_server import Http2Connection
 
         self.forget(connection)

@@ -20,16 +20,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum, auto
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from msgspec import Raw
 
-from accord.errors import INVALID_REQUEST, DecodeError
+from accord.errors import INVALID_REQUEST
 from accord.jsonrpc import wire_messages
 from accord.jsonrpc.line_frames import Oversized, RequestId
 from accord.jsonrpc.wire_messages import Malformed, NotificationFrame, RequestFrame, ResponseFrame, parse
 from accord.schema import codec
 from accord.schema.capabilities import WATCH
+from accord.trace.meaning import body_of, object_in
 from accord.transports import Transport
 from accord.transports.wrapped_transport import WrappedTransport
 
@@ -108,7 +109,7 @@ class ObserverRights:
                 return _unanswered(malformed.pending)._replace(answer=malformed.reply())
 
     def _call(self, call: RequestFrame) -> Verdict:
-        params = _members(call.params)
+        params = object_in(call.params)
         session = str(params.get("sessionId"))
         match RIGHTS.get(call.method, Right.OWNER):
             case Right.WATCH if not self._can_watch:
@@ -139,8 +140,7 @@ class ObserverRights:
         if answer.id in self._initializing:
             self._initializing.discard(answer.id)
             if answer.error is None:
-                meta = _members(answer.result).get("_meta")
-                self._can_watch = isinstance(meta, dict) and cast("dict[str, Any]", meta).get(WATCH) is True
+                self._can_watch = body_of(object_in(answer.result).get("_meta")).get(WATCH) is True
 
 
 def _refused(call: RequestFrame, problem: str) -> Verdict:
@@ -159,15 +159,7 @@ def _watching(given: dict[str, Any]) -> bytes:
 
 
 def _written(params: Raw | bytes | None) -> bytes | None:
-    return None if params is None else codec.encode(_members(params))
-
-
-def _members(raw: Raw | bytes | None) -> dict[str, Any]:
-    try:
-        value = None if raw is None else codec.loads(raw)
-    except DecodeError:
-        return {}
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    return None if params is None else codec.encode(object_in(params))
 
 
 class ObserverTransport(WrappedTransport):

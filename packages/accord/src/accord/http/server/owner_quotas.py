@@ -3,8 +3,8 @@
     initialize, WebSocket ──▶ admit_connection ──▶ 429          POST ──▶ spend ──▶ 429
     prompt ──▶ QuotaTransport ──▶ admit ──▶ JSON-RPC error      message of a WebSocket ──▶ spend ──▶ it waits
 
-All hosts count together, and strictly: `OwnerCounts` admits a connection or a turn, or does not. A single server counts
-in its memory, hosts count in their directory (`accord.hosts`).
+All hosts count together, and strictly: a connection or a turn is admitted, or it is not. A single server counts in its
+memory (`LocalCounts`), hosts count in their directory (`accord.hosts`).
 
 A rate is withdrawn from the owner's bucket for messages that have arrived, and never in advance: what one host keeps
 for later could be spent after the bucket has filled again. While a withdrawal is under way, further messages wait for
@@ -28,17 +28,16 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from math import ceil
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
-from accord.errors import INVALID_REQUEST, DecodeError, StoreError
+from accord.errors import INVALID_REQUEST, StoreError
 from accord.http.headers import session_of
 from accord.http.server.server_limits import Bucket, Kind, Quotas, Withdrawal
 from accord.http.server.unanswered_requests import PROMPT
 from accord.http.server.validation import Refusal
 from accord.jsonrpc.line_frames import Oversized, RequestId
 from accord.jsonrpc.wire_messages import NotificationFrame, RequestFrame, ResponseFrame, encode_error, parse
-from accord.schema.codec import loads
-from accord.trace.meaning import body_of
+from accord.trace.meaning import body_of, object_in
 from accord.transports import End, Transport
 from accord.transports.wrapped_transport import WrappedTransport
 
@@ -65,22 +64,6 @@ def owner_key(owner: str) -> str:
     return blake2b(owner.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-class OwnerCounts(Protocol):
-    """What is counted for each owner. Its errors are StoreError."""
-
-    async def admit(self, use: Use, most: int) -> bool:
-        """Count this use if its owner has fewer than `most` of its kind. Raises StoreError."""
-        ...
-
-    def release(self, use: Use) -> None:
-        """Count this use no more; fine if it was never counted."""
-        ...
-
-    async def withdraw(self, owner: str, bucket: Bucket, most: int) -> Withdrawal:
-        """Take up to so many of this owner's posts."""
-        ...
-
-
 class LocalCounts:
     """Counts in memory, for a single server.
 
@@ -93,7 +76,7 @@ class LocalCounts:
         self._full_at: dict[str, float] = {}
 
     async def admit(self, use: Use, most: int) -> bool:
-        """Count this use if its owner has fewer than `most` of its kind."""
+        """Count this use if its owner has fewer than `most` of its kind. Raises StoreError where a database counts."""
         uses = self._uses[use.kind, use.owner]
         if len(uses) >= most:
             return False
@@ -101,7 +84,7 @@ class LocalCounts:
         return True
 
     def release(self, use: Use) -> None:
-        """Count this use no more."""
+        """Count this use no more; fine if it was never counted."""
         uses = self._uses[use.kind, use.owner]
         uses.discard(use.id)
         if not uses:
@@ -155,26 +138,6 @@ def _too_many(has: str, most: int) -> str:
     return f"too many agent processes: {has}, at most {most:,} are allowed; end a connection"
 
 
-class Bytes:
-    """Counts bytes that are kept, up to a limit."""
-
-    def __init__(self, most: int) -> None:
-        self.size = 0
-        self._most = most
-
-    def has_room(self, size: int) -> bool:
-        """Whether `size` more bytes would be within the limit."""
-        return self.size + size <= self._most
-
-    def add(self, size: int) -> None:
-        """Count this many bytes more."""
-        self.size += size
-
-    def remove(self, size: int) -> None:
-        """Count this many bytes less."""
-        self.size -= size
-
-
 MOST_PURSES = 10_000
 """Owners whose purses are remembered."""
 
@@ -198,7 +161,7 @@ class OwnerGate:
 
     def __init__(self, quotas: Quotas) -> None:
         self.quotas = quotas
-        self.counts: OwnerCounts = LocalCounts()
+        self.counts = LocalCounts()
         self._bucket = quotas.bucket
         self._purses: dict[str, WithdrawnPosts] = {}
 
@@ -328,10 +291,10 @@ class CountedTurns:
         if not self._running or (_UPDATE in frame[:_HEAD] and _STATE not in frame):
             return None
         match parse(frame):
-            case ResponseFrame() as answer if answer.error is not None or "stopReason" in _members(answer.result):
+            case ResponseFrame() as answer if answer.error is not None or "stopReason" in object_in(answer.result):
                 session = next((name for name, turn in self._running.items() if turn.call == answer.id), None)
             case NotificationFrame(method="session/update", params=params):
-                session = _idle_session(_members(params))
+                session = _idle_session(object_in(params))
             case _:
                 return None
         turn = None if session is None else self._running.pop(session, None)
@@ -349,13 +312,6 @@ def _idle_session(params: dict[str, Any]) -> str | None:
     if update.get("sessionUpdate") == _STATE.decode() and update.get("state") == "idle":
         return str(params.get("sessionId") or "")
     return None
-
-
-def _members(raw: Any) -> dict[str, Any]:
-    try:
-        return {} if raw is None else body_of(loads(raw))
-    except DecodeError:
-        return {}
 
 
 class QuotaTransport(WrappedTransport):

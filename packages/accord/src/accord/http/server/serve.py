@@ -17,7 +17,7 @@ import signal
 import socket
 import ssl
 from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -28,7 +28,6 @@ from accord.http.server.access import Access, is_loopback
 from accord.http.server.agent_host import Hosted
 from accord.http.server.app import App
 from accord.http.server.asgi import Application
-from accord.http.server.cluster import ClusterSettings
 from accord.http.server.server_limits import Quotas, ServerLimits
 from accord.installation import missing_extra
 from accord.mistakes import wrong_type
@@ -52,22 +51,10 @@ LEAST_NEW = 1_000_000
 NEVER = 2**31 - 1
 
 
-class Counted(Protocol):
-    """A server whose connections are counted: `App`."""
-
-    ended: int
-    """How many connections have ended since it was made."""
-
-    @property
-    def connections(self) -> int:
-        """How many are open."""
-        ...
-
-
 class GarbagePolicy:
     """Decides when to look for garbage. PURE."""
 
-    def __init__(self, server: Counted) -> None:
+    def __init__(self, server: App) -> None:
         self._server = server
         self._ended, self._open = server.ended, server.connections
 
@@ -84,7 +71,7 @@ class GarbagePolicy:
 
 
 @contextmanager
-def garbage_collected_for(server: Counted) -> Generator[None]:
+def garbage_collected_for(server: App) -> Generator[None]:
     """Collect garbage in this process as suits this server, for as long as the block lasts. Needs a running loop."""
     young, middle, old = gc.get_threshold()
     if not gc.isenabled() or not old:  # the program has its own way
@@ -99,7 +86,7 @@ def garbage_collected_for(server: Counted) -> Generator[None]:
         gc.set_threshold(young, middle, old)
 
 
-async def _look(server: Counted, of_a_pass: int) -> None:
+async def _look(server: App, of_a_pass: int) -> None:
     garbage = GarbagePolicy(server)
     while True:
         await asyncio.sleep(GARBAGE_EVERY)
@@ -110,6 +97,14 @@ async def _look(server: Counted, of_a_pass: int) -> None:
 
 GRACE = 10.0
 """Seconds that running prompts have to end when the server is shut down."""
+
+
+class ClusterSettings(Protocol):
+    """Makes an application one host of a service: `accord.Hosts`."""
+
+    def joined(self, app: App) -> AbstractAsyncContextManager[None]:
+        """Let this application be one host of the service for as long as the block lasts."""
+        ...
 
 
 class Server:

@@ -6,30 +6,37 @@
 
 A session has one turn at a time: in version 1 further prompts wait here, in version 2 the agent orders them. Requests
 that the agent makes of a client's own machine (files, terminals) are refused: no client offers them.
+
+A client that opens a session which is open already gets its past from here: the log, told as an agent tells its record,
+each message once and whole. So the agent does not notice, and a running turn goes on. While the agent opens a session,
+its updates are a replay for the one client that has asked.
+
+If the first client only watches, an agent that can watch is asked to watch, too: the session may run elsewhere, such as
+at the owner's agent of the other version, and an observer must not end its turn. The agent opens it when the first
+client wants to control it. Before it replays, it tells what the observers have not seen, and then that its watch is
+over.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import count
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from accord.errors import INVALID_REQUEST, METHOD_NOT_FOUND
-from accord.http.headers import session_of
+from accord.errors import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
+from accord.http.headers import MAKES_A_SESSION, OPENS_A_SESSION, session_of
 from accord.http.server import shared_messages
-from accord.http.server.shared_messages import CANCEL_REQUEST, members
-from accord.http.server.shared_session import (
-    AGENT,
-    MAKES,
-    OPENS,
-    EarlyUpdates,
-    SharedOpens,
-    SharedQuestions,
-    SharedSession,
-    Waiting,
-)
+from accord.http.server.shared_messages import CANCEL_REQUEST, REPLAY_COMPLETE
+from accord.http.server.shared_session import AGENT, EarlyUpdates, SharedQuestions, SharedSession, Waiting
 from accord.jsonrpc import wire_messages
 from accord.jsonrpc.wire_messages import Malformed, NotificationFrame, RequestFrame, ResponseFrame, parse
+from accord.schema import codec
+from accord.schema.base import Json
+from accord.schema.capabilities import Capabilities
+from accord.trace.meaning import object_in
+
+IDLE = {"sessionUpdate": "state_update", "state": "idle"}
+"""The state of a session whose agent has not told it."""
 
 PROMPT, CANCEL, CLOSE, DELETE = "session/prompt", "session/cancel", "session/close", "session/delete"
 
@@ -65,9 +72,10 @@ class SharedConversation:
         self._initializing: list[Waiting] = []
         self._version = 1
         self._questions = SharedQuestions(self._numbers, self.out)
-        self._opens = SharedOpens(
-            self._clients, self._sessions, self._questions, self._forward, self._send, self._send_update
-        )
+        self._agent_watches = False
+        """Whether the agent can watch sessions."""
+        self._capabilities = Capabilities()
+        """What the agent was told that its clients can do."""
 
     @property
     def version(self) -> int | None:
@@ -125,10 +133,10 @@ class SharedConversation:
             self._begin(client, call)
         elif not self._clients.get(client):
             self._send(client, wire_messages.encode_error(call.id, INVALID_REQUEST, "`initialize` must be sent first"))
-        elif call.method in OPENS:
-            self._opens.open(client, call)
+        elif call.method in OPENS_A_SESSION:
+            self._open(client, call)
         else:
-            self._ask(client, call, "" if call.method in MAKES else session_of(call.params) or "")
+            self._ask(client, call, "" if call.method in MAKES_A_SESSION else session_of(call.params) or "")
 
     def _ask(self, client: int, call: RequestFrame, named: str) -> None:
         session = self._sessions.get(named)
@@ -163,7 +171,7 @@ class SharedConversation:
         if session.running is None:
             session.running = number
         if self._version == 1:  # in version 2 the agent tells all of them what the user said
-            for update in shared_messages.user_messages(session.name, members(call.params)):
+            for update in shared_messages.user_messages(session.name, object_in(call.params)):
                 self._tell_others(session, client, update)
 
     def _tell_others(self, session: SharedSession, client: int, update: bytes) -> None:
@@ -172,7 +180,7 @@ class SharedConversation:
 
     def _tell(self, client: int, tell: NotificationFrame) -> None:
         if tell.method == CANCEL_REQUEST:
-            self._cancel_request(client, members(tell.params).get("requestId"))
+            self._cancel_request(client, object_in(tell.params).get("requestId"))
             return
         session = self._sessions.get(session_of(tell.params) or "")
         if session is not None and session.clients.get(client, True):
@@ -192,31 +200,132 @@ class SharedConversation:
                 self._send(AGENT, shared_messages.cancel_request(number))
 
     def _begin(self, client: int, call: RequestFrame) -> None:
-        self._shows[client] = shared_messages.shown_by(members(call.params))
+        self._shows[client] = shared_messages.shown_by(object_in(call.params))
         if self._initialized is not None:
             self._clients[client] = True
             self._send(client, shared_messages.answered(self._initialized, call.id))
             return
         self._initializing.append(Waiting(client, call))
         if len(self._initializing) == 1:
-            params = shared_messages.shared_initialize(members(call.params))
+            params = shared_messages.shared_initialize(object_in(call.params))
             number = next(self._numbers)
             self._asked[number] = SharedRequest(client, call, "")
-            self._opens.capabilities = shared_messages.client_capabilities(params)
+            self._capabilities = shared_messages.client_capabilities(params)
             self._send(AGENT, wire_messages.encode_request(number, call.method, params))
 
     def _began(self, answer: ResponseFrame) -> None:
         waiting, self._initializing = self._initializing, []
-        self._opens.agent_watches = shared_messages.announces_watching(answer)
+        self._agent_watches = shared_messages.announces_watching(answer)
         answer = shared_messages.announced(answer)
         if answer.error is None:
             self._initialized = answer
-            self._version = shared_messages.version_in(members(answer.result))
-            self._opens.version = 2 if self._version == 2 else 1
+            self._version = shared_messages.version_in(object_in(answer.result))
         for client, call in waiting:
             if client in self._clients:
                 self._clients[client] = answer.error is None
             self._send(client, shared_messages.answered(answer, call.id))
+
+    # Opening
+
+    def _open(self, client: int, call: RequestFrame) -> None:
+        """A client asks to open a session."""
+        params = object_in(call.params)
+        named = session_of(call.params) or ""
+        wants_replay = shared_messages.wants_replay(call.method, params)
+        if wants_replay and not shared_messages.replays_from_start(call.method, params):
+            problem = "Invalid params: a replay can only begin at the start"
+            data: Json = {"path": "$.replayFrom"}
+            self._send(client, wire_messages.encode_error(call.id, INVALID_PARAMS, problem, data))
+            return
+        session = self._sessions.get(named)
+        if session is not None and session.clients.get(client):
+            del session.clients[client]  # it has watched until now, and is told all from the start again
+            self._send(client, shared_messages.watch_over(named))
+        if session is None:
+            session = self._sessions[named] = SharedSession(named)
+            self._open_at_agent(session, client, call, is_whole=wants_replay)
+        elif session.opener is not None:
+            session.openers.append(Waiting(client, call))
+        elif session.is_watched and not shared_messages.watches(params):
+            self._open_at_agent(session, client, call, is_whole=wants_replay)
+        elif not wants_replay or session.log is not None:
+            self._join(session, client, call, params)
+        elif session.is_busy:  # the agent would end the turn
+            session.openers.append(Waiting(client, call))
+        else:
+            self._open_at_agent(session, client, call, is_whole=True)
+
+    def _open_at_agent(self, session: SharedSession, client: int, call: RequestFrame, *, is_whole: bool) -> None:
+        session.opener = client
+        session.replays_all = is_whole
+        if not session.is_watched:  # else when the agent says that its watch is over
+            session.begin_log(is_whole=is_whole)
+        params = object_in(call.params)
+        strips = shared_messages.watches(params) and not self._agent_watches
+        self._forward(client, call, session.name, shared_messages.without_watching(params) if strips else None)
+
+    def _watch_ended(self, session: SharedSession, frame: bytes) -> None:
+        """The agent follows this session no more. If it does not open it instead, its observers are told."""
+        session.is_watched = False
+        if not shared_messages.is_update(frame, shared_messages.HANDED_OVER):
+            for client in session.clients:
+                self._send(client, frame)
+            session.clients.clear()
+        if session.opener is not None:
+            session.begin_log(is_whole=session.replays_all)
+        elif not session.clients:
+            del self._sessions[session.name]
+
+    def _join(self, session: SharedSession, client: int, call: RequestFrame, params: dict[str, Any]) -> None:
+        past, later = session.past(2 if self._version == 2 else 1, self._capabilities)
+        if shared_messages.wants_replay(call.method, params):
+            for update in past:
+                self._send_update([client], update)
+            if self._version == 2:  # session/load of version 1 ends with its answer
+                self._send(client, shared_messages.update(session.name, {"sessionUpdate": REPLAY_COMPLETE}))
+        if self._version == 2:  # schema, session/resume: the state comes before the answer
+            self._send(client, session.state or shared_messages.update(session.name, IDLE))
+        self._send(client, wire_messages.encode_response(call.id, codec.encode(session.result)))
+        for update in later:
+            self._send_update([client], update)
+        self._enter(session, client, watches=shared_messages.watches(params))
+
+    def _enter(self, session: SharedSession, client: int, *, watches: bool) -> None:
+        if client in self._clients:
+            session.clients[client] = watches
+            if not watches:
+                self._questions.joined(session.name, client)
+
+    def _opened(self, client: int, call: RequestFrame, answer: ResponseFrame) -> None:
+        """The agent has answered a request to open a session."""
+        session = self._sessions.get(session_of(call.params) or "")
+        if session is None:
+            return  # it was deleted meanwhile
+        session.opener = None
+        if answer.error is None:
+            watches = shared_messages.watches(object_in(call.params))
+            session.is_watched = watches and self._agent_watches
+            session.result = object_in(answer.result)
+            self._enter(session, client, watches=watches)
+        elif not session.clients:
+            del self._sessions[session.name]
+        self._again(session)
+
+    def _made(self, client: int, named: str, answer: ResponseFrame) -> SharedSession:
+        """The agent has made a session for this client."""
+        session = self._sessions[named] = SharedSession(named)
+        session.result = object_in(answer.result)
+        session.result.pop("sessionId", None)
+        self._enter(session, client, watches=False)
+        return session
+
+    def _again(self, session: SharedSession) -> None:
+        """Look again at the requests to open this session that have waited."""
+        waiting = list(session.openers)
+        session.openers.clear()
+        for client, call in waiting:
+            if client in self._clients:
+                self._open(client, call)
 
     # The agent
 
@@ -226,7 +335,7 @@ class SharedConversation:
             case NotificationFrame(method="session/update") as tell:
                 self._update(session_of(tell.params) or "", tell, frame)
             case NotificationFrame() as tell if tell.method == CANCEL_REQUEST:
-                self._questions.cancelled(members(tell.params).get("requestId"))
+                self._questions.cancelled(object_in(tell.params).get("requestId"))
             case NotificationFrame():
                 self._send_all(self._all(), frame)
             case RequestFrame() as call:
@@ -247,13 +356,13 @@ class SharedConversation:
             self._send_update(self._all(), frame)
             return
         if session.is_watched and shared_messages.ends_watching(frame):
-            self._opens.watch_ended(session, frame)
+            self._watch_ended(session, frame)
             return
-        if not shared_messages.ends_replay(frame):
+        if not shared_messages.is_update(frame, REPLAY_COMPLETE):
             session.note([frame])
         self._send_update(session.receivers, frame)
         if shared_messages.may_change_answers(frame):
-            session.changed(shared_messages.update_of(members(tell.params)))
+            session.changed(shared_messages.update_of(object_in(tell.params)))
         if self._version > 1 and (state := shared_messages.state_in(frame, session.name)) is not None:
             session.told_state(frame, state)
             if state == "idle":
@@ -276,11 +385,11 @@ class SharedConversation:
             return
         self._send(client, shared_messages.answered(answer, call.id))
         session = self._sessions.get(named)
-        if call.method in OPENS:
-            self._opens.opened(client, call, answer)
-        elif call.method in MAKES and answer.error is None:
+        if call.method in OPENS_A_SESSION:
+            self._opened(client, call, answer)
+        elif call.method in MAKES_A_SESSION and answer.error is None:
             made = session_of(answer.result) or ""
-            self._opens.made(client, made, answer).note(self._early.take(made))
+            self._made(client, made, answer).note(self._early.take(made))
         elif (call.method in (CLOSE, DELETE)) if answer.error is None else shared_messages.says_gone(answer, named):
             self._drop(self._sessions.pop(named, None))
         elif session is not None and call.method == PROMPT:
@@ -290,20 +399,19 @@ class SharedConversation:
             is_idle = session.state is not None and not session.works
             if session.running == number and (is_over or is_idle):
                 self._turn_is_over(session)
-        elif session is not None and answer.error is None:
-            for update in shared_messages.shared_changes(named, call, answer):
-                session.changed(update.body)
-                self._tell_others(session, client, update.frame)
+        elif session is not None and (change := shared_messages.shared_change(call, answer)) is not None:
+            session.changed(change)
+            self._tell_others(session, client, shared_messages.update(named, change))
 
     def _drop(self, session: SharedSession | None) -> None:
         """A session was closed or deleted."""
         if session is not None:
             self._cancel_waiting(session)
-            self._opens.again(session)
+            self._again(session)
 
     def _turn_is_over(self, session: SharedSession) -> None:
         session.running = None
         if session.prompts:
             self._prompt(session, *session.prompts.popleft())
         else:
-            self._opens.again(session)
+            self._again(session)

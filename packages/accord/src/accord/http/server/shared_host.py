@@ -22,10 +22,11 @@ from accord.errors import INVALID_REQUEST, ConnectionClosed
 from accord.http.server.agent_host import Host, Hosted, WrappedHost
 from accord.http.server.owner_quotas import OwnerGate, QuotaTransport
 from accord.http.server.shared_conversation import SharedConversation
-from accord.http.server.shared_messages import members, version_in
+from accord.http.server.shared_messages import version_in
 from accord.http.server.shared_session import AGENT
 from accord.jsonrpc.line_frames import Oversized
 from accord.jsonrpc.wire_messages import RequestFrame, encode_error, parse
+from accord.trace.meaning import object_in
 from accord.transports import End, Receiver, Transport
 from accord.transports.memory_transport import pair
 
@@ -332,4 +333,4 @@ class SharedHost(Host):
 def _version_in(frame: bytes) -> int:
     """The protocol version that this `initialize` asks for."""
     message = parse(frame)
-    return version_in(members(message.params)) if isinstance(message, RequestFrame) else 1
+    return version_in(object_in(message.params)) if isinstance(message, RequestFrame) else 1

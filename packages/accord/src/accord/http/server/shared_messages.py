@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -15,7 +15,7 @@ from accord.jsonrpc.wire_messages import NotificationFrame, RequestFrame, Respon
 from accord.schema import codec, v1
 from accord.schema.capabilities import WATCH, Capabilities
 from accord.session.replay_scan import Version, marked
-from accord.trace.meaning import body_of, items_of
+from accord.trace.meaning import body_of, items_of, object_in
 
 CANCEL_REQUEST = "$/cancel_request"
 
@@ -30,18 +30,10 @@ KEPT_CAPABILITIES = frozenset({"session", "elicitation", "subagents", "plan", "_
 """What a client can do that all clients can do for each other: not its files, and not its terminals."""
 
 
-def members(raw: Any) -> dict[str, Any]:
-    """The members of these params or this result; empty if it is not an object."""
-    try:
-        return {} if raw is None else body_of(codec.loads(raw))
-    except DecodeError:
-        return {}
-
-
 def params_of(frame: bytes) -> dict[str, Any]:
     """The params of this notification."""
     message = wire_messages.parse(frame)
-    return members(message.params) if isinstance(message, NotificationFrame) else {}
+    return object_in(message.params) if isinstance(message, NotificationFrame) else {}
 
 
 def version_in(told: dict[str, Any]) -> int:
@@ -64,7 +56,7 @@ def without_watching(params: dict[str, Any]) -> bytes:
 
 def announces_watching(answer: ResponseFrame) -> bool:
     """Whether the agent's answer to `initialize` says that sessions can be watched."""
-    return body_of(members(answer.result).get("_meta")).get(WATCH) is True
+    return body_of(object_in(answer.result).get("_meta")).get(WATCH) is True
 
 
 def ends_watching(frame: bytes) -> bool:
@@ -72,10 +64,15 @@ def ends_watching(frame: bytes) -> bool:
     return WATCH.encode() in frame and body_of(params_of(frame).get("_meta")).get(WATCH) is False
 
 
+def update(session: str, body: dict[str, Any], **more: Any) -> bytes:
+    """Write an update of this session."""
+    params = {"sessionId": session, "update": body, **more}
+    return wire_messages.encode_notification("session/update", codec.encode(params))
+
+
 def watch_over(session: str) -> bytes:
     """An update that only says that a client watches the session no more: what follows is another opening of it."""
-    params = {"sessionId": session, "update": {"sessionUpdate": HANDED_OVER}, "_meta": {WATCH: False}}
-    return wire_messages.encode_notification("session/update", codec.encode(params))
+    return update(session, {"sessionUpdate": HANDED_OVER}, _meta={WATCH: False})
 
 
 def wants_replay(method: str, params: dict[str, Any]) -> bool:
@@ -91,7 +88,7 @@ def replays_from_start(method: str, params: dict[str, Any]) -> bool:
 def client_capabilities(params: bytes) -> Capabilities:
     """What a client of version 1 says in these params of `initialize` that it can do."""
     try:
-        return Capabilities(codec.convert(members(params).get("clientCapabilities"), v1.ClientCapabilities))
+        return Capabilities(codec.convert(object_in(params).get("clientCapabilities"), v1.ClientCapabilities))
     except DecodeError:
         return Capabilities()
 
@@ -130,18 +127,15 @@ def announced(answer: ResponseFrame) -> ResponseFrame:
     """The agent's answer to `initialize`, which says as well that sessions can be watched here."""
     if answer.error is not None:
         return answer
-    result = members(answer.result)
+    result = object_in(answer.result)
     told = {**result, "_meta": {**body_of(result.get("_meta")), WATCH: True}}
-    return ResponseFrame(answer.id, msgspec.Raw(written(told)))
+    return ResponseFrame(answer.id, msgspec.Raw(codec.encode(told)))
 
 
 def user_messages(session: str, params: dict[str, Any]) -> Iterator[bytes]:
     """A prompt of version 1 as updates, for the clients that did not send it."""
     for block in items_of(params.get("prompt")):
-        update = {"sessionUpdate": "user_message_chunk", "content": block}
-        yield wire_messages.encode_notification(
-            "session/update", codec.encode({"sessionId": session, "update": update})
-        )
+        yield update(session, {"sessionUpdate": "user_message_chunk", "content": block})
 
 
 def update_of(params: dict[str, Any]) -> dict[str, Any]:
@@ -154,34 +148,15 @@ def may_change_answers(frame: bytes) -> bool:
     return b"_update" in frame and any(kind in frame for kind in _CHANGING)
 
 
-class SharedChange(NamedTuple):
-    """A change of a session that one client has made, as an update for the others."""
-
-    body: dict[str, Any]
-    frame: bytes
-
-
-def shared_changes(session: str, call: RequestFrame, answer: ResponseFrame) -> Iterator[SharedChange]:
-    """What a client has changed by this request, which the agent tells only to that client."""
-    body: dict[str, Any] = {}
+def shared_change(call: RequestFrame, answer: ResponseFrame) -> dict[str, Any] | None:
+    """What a client has changed by this request, as an update for the others: the agent tells only that client."""
+    if answer.error is not None:
+        return None
     if call.method == "session/set_mode":
-        body = {"sessionUpdate": "current_mode_update", "currentModeId": members(call.params).get("modeId")}
-    elif call.method == "session/set_config_option" and "configOptions" in (result := members(answer.result)):
-        body = {"sessionUpdate": "config_option_update", "configOptions": result["configOptions"]}
-    if body:
-        params = codec.encode({"sessionId": session, "update": body})
-        yield SharedChange(body, wire_messages.encode_notification("session/update", params))
-
-
-def replay_complete(session: str) -> bytes:
-    """The update of version 2 that ends a replay."""
-    params = {"sessionId": session, "update": {"sessionUpdate": REPLAY_COMPLETE}}
-    return wire_messages.encode_notification("session/update", codec.encode(params))
-
-
-def ends_replay(frame: bytes) -> bool:
-    """Whether this update ends a replay; it is for the client that has asked for the replay."""
-    return is_update(frame, REPLAY_COMPLETE)
+        return {"sessionUpdate": "current_mode_update", "currentModeId": object_in(call.params).get("modeId")}
+    if call.method == "session/set_config_option" and "configOptions" in (result := object_in(answer.result)):
+        return {"sessionUpdate": "config_option_update", "configOptions": result["configOptions"]}
+    return None
 
 
 def is_update(frame: bytes, tag: str) -> bool:
@@ -199,12 +174,6 @@ def state_in(frame: bytes, session: str) -> str | None:
     return str(update.get("state")) if is_state else None
 
 
-def idle(session: str) -> bytes:
-    """The state of a session whose agent has not told it."""
-    params = {"sessionId": session, "update": {"sessionUpdate": "state_update", "state": "idle"}}
-    return wire_messages.encode_notification("session/update", codec.encode(params))
-
-
 def replayed(session: str, updates: Iterable[bytes], version: Version, capabilities: Capabilities) -> list[bytes]:
     """These updates of a session and its subagents as an agent's own replay tells them; AccordError if that fails."""
     from accord.agent.replay_tree import SessionReplay, belongs_to, enclosed, update_head
@@ -216,7 +185,7 @@ def replayed(session: str, updates: Iterable[bytes], version: Version, capabilit
         named, params = str(session_of(message.params)), message.params or b"{}"
         entry = marked(codec.update_json(params), version)
         entries.append(entry if named == session else enclosed(named, entry))
-        child = update_of(members(params)).get("sessionId") if b"subagent" in frame else None
+        child = update_of(object_in(params)).get("sessionId") if b"subagent" in frame else None
         if child is not None and not belongs_to(str(child), session):
             raise AccordError("a subagent whose id says nothing of its session")
     replay = SessionReplay(session, version, capabilities)
@@ -247,8 +216,3 @@ def answered(answer: ResponseFrame, request_id: RequestId) -> bytes:
 def cancel_request(request_id: RequestId) -> bytes:
     """The notification that a request is not waited for any more."""
     return wire_messages.encode_notification(CANCEL_REQUEST, codec.encode({"requestId": request_id}))
-
-
-def written(result: dict[str, Any]) -> bytes:
-    """These members as the result of an answer."""
-    return codec.encode(result)

@@ -1,13 +1,4 @@
-"""One session of a shared agent: its clients, log and prompts; how it is opened, and who answers questions. PURE.
-
-A client that opens a session which is open already gets its past from here: the log, told as an agent tells its record,
-each message once and whole. So the agent does not notice, and a running turn goes on. While the agent opens a session,
-its updates are a replay for the one client that has asked.
-
-If the first client only watches, an agent that can watch is asked to watch, too: the session may run elsewhere, such as
-at the owner's agent of the other version, and an observer must not end its turn. The agent opens it when the first
-client wants to control it. Before it replays, it tells what the observers have not seen, and then that its watch is
-over.
+"""One session of a shared agent: its clients, log and prompts; and who answers questions. PURE.
 
 A request of the agent goes to all controllers, and the first answer wins.
 """
@@ -15,16 +6,15 @@ A request of the agent goes to all controllers, and the first answer wins.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from accord.errors import INVALID_PARAMS, AccordError
-from accord.http.headers import session_of
+import msgspec
+
+from accord.errors import AccordError
 from accord.http.server import shared_messages
-from accord.http.server.shared_messages import members
 from accord.jsonrpc import wire_messages
 from accord.jsonrpc.wire_messages import RequestFrame, ResponseFrame
-from accord.schema.base import Json
 from accord.schema.capabilities import Capabilities
 from accord.session.replay_scan import Version
 
@@ -53,34 +43,33 @@ class Waiting(NamedTuple):
     call: RequestFrame
 
 
-class SharedSession:
+class SharedSession(msgspec.Struct, eq=False):
     """A session that is open at the agent."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.clients: dict[int, bool] = {}
-        """The clients that have opened it, and whether each may only watch."""
-        self.result: dict[str, Any] = {}
-        """The agent's answer to the request that opened it, with later changes, for clients that join."""
-        self.opener: int | None = None
-        """The client for which the agent opens it now."""
-        self.openers: deque[Waiting] = deque()
-        """Requests to open it that wait until the agent has opened it, or its turn is over."""
-        self.prompts: deque[Waiting] = deque()
-        """Prompts that wait until the running turn is over."""
-        self.running: int | None = None
-        """The number of the prompt whose turn is running."""
-        self.state: bytes | None = None
-        """The update that told the state last; None in version 1."""
-        self.works = False
-        """Whether the agent works, as it said last; agents of version 2 also work without a prompt."""
-        self.is_watched = False
-        """Whether the agent itself only follows it, because no client has asked to control it."""
-        self.replays_all = False
-        """Whether the agent was asked to replay it from its first update when it opens it again."""
-        self.log: list[bytes] | None = []
-        """All updates from the first; None if some are missing."""
-        self._size = 0
+    name: str
+    clients: dict[int, bool] = {}
+    """The clients that have opened it, and whether each may only watch."""
+    result: dict[str, Any] = {}
+    """The agent's answer to the request that opened it, with later changes, for clients that join."""
+    opener: int | None = None
+    """The client for which the agent opens it now."""
+    openers: deque[Waiting] = msgspec.field(default_factory=deque[Any])
+    """Requests to open it that wait until the agent has opened it, or its turn is over."""
+    prompts: deque[Waiting] = msgspec.field(default_factory=deque[Any])
+    """Prompts that wait until the running turn is over."""
+    running: int | None = None
+    """The number of the prompt whose turn is running."""
+    state: bytes | None = None
+    """The update that told the state last; None in version 1."""
+    works: bool = False
+    """Whether the agent works, as it said last; agents of version 2 also work without a prompt."""
+    is_watched: bool = False
+    """Whether the agent itself only follows it, because no client has asked to control it."""
+    replays_all: bool = False
+    """Whether the agent was asked to replay it from its first update when it opens it again."""
+    log: list[bytes] | None = []
+    """All updates from the first; None if some are missing."""
+    _size: int = 0
 
     def note(self, updates: Iterable[bytes]) -> None:
         """Keep these updates for clients that join; its states are not part of its past."""
@@ -225,135 +214,3 @@ class SharedQuestions:
         for number, question in self._open.items():
             if question.call.id == request_id:
                 self._out += [(client, shared_messages.cancel_request(number)) for client in question.asked]
-
-
-MAKES = frozenset({"session/new", "session/fork"})
-OPENS = frozenset({"session/load", "session/resume"})
-
-
-class SharedOpens:
-    """Opens sessions for clients. `clients` and `sessions` are those of the conversation."""
-
-    def __init__(
-        self,
-        clients: dict[int, bool],
-        sessions: dict[str, SharedSession],
-        questions: SharedQuestions,
-        forward: Callable[[int, RequestFrame, str, bytes | None], int],
-        send: Callable[[int, bytes], None],
-        send_update: Callable[[Iterable[int], bytes], None],
-    ) -> None:
-        self._clients = clients
-        self._sessions = sessions
-        self._questions = questions
-        self._forward = forward
-        self._send = send
-        self._send_update = send_update
-        self.agent_watches = False
-        """Whether the agent can watch sessions."""
-        self.version: Version = 1
-        self.capabilities = Capabilities()
-        """What the agent was told that its clients can do."""
-
-    def open(self, client: int, call: RequestFrame) -> None:
-        """A client asks to open a session."""
-        params = members(call.params)
-        named = session_of(call.params) or ""
-        wants_replay = shared_messages.wants_replay(call.method, params)
-        if wants_replay and not shared_messages.replays_from_start(call.method, params):
-            problem = "Invalid params: a replay can only begin at the start"
-            data: Json = {"path": "$.replayFrom"}
-            self._send(client, wire_messages.encode_error(call.id, INVALID_PARAMS, problem, data))
-            return
-        session = self._sessions.get(named)
-        if session is not None and session.clients.get(client):
-            del session.clients[client]  # it has watched until now, and is told all from the start again
-            self._send(client, shared_messages.watch_over(named))
-        if session is None:
-            session = self._sessions[named] = SharedSession(named)
-            self._open_at_agent(session, client, call, is_whole=wants_replay)
-        elif session.opener is not None:
-            session.openers.append(Waiting(client, call))
-        elif session.is_watched and not shared_messages.watches(params):
-            self._open_at_agent(session, client, call, is_whole=wants_replay)
-        elif not wants_replay or session.log is not None:
-            self._join(session, client, call, params)
-        elif session.is_busy:  # the agent would end the turn
-            session.openers.append(Waiting(client, call))
-        else:
-            self._open_at_agent(session, client, call, is_whole=True)
-
-    def _open_at_agent(self, session: SharedSession, client: int, call: RequestFrame, *, is_whole: bool) -> None:
-        session.opener = client
-        session.replays_all = is_whole
-        if not session.is_watched:  # else when the agent says that its watch is over
-            session.begin_log(is_whole=is_whole)
-        params = members(call.params)
-        strips = shared_messages.watches(params) and not self.agent_watches
-        self._forward(client, call, session.name, shared_messages.without_watching(params) if strips else None)
-
-    def watch_ended(self, session: SharedSession, frame: bytes) -> None:
-        """The agent follows this session no more. If it does not open it instead, its observers are told."""
-        session.is_watched = False
-        if (
-            shared_messages.update_of(shared_messages.params_of(frame)).get("sessionUpdate")
-            != shared_messages.HANDED_OVER
-        ):
-            for client in session.clients:
-                self._send(client, frame)
-            session.clients.clear()
-        if session.opener is not None:
-            session.begin_log(is_whole=session.replays_all)
-        elif not session.clients:
-            del self._sessions[session.name]
-
-    def _join(self, session: SharedSession, client: int, call: RequestFrame, params: dict[str, Any]) -> None:
-        past, later = session.past(self.version, self.capabilities)
-        if shared_messages.wants_replay(call.method, params):
-            for update in past:
-                self._send_update([client], update)
-            if self.version == 2:  # session/load of version 1 ends with its answer
-                self._send(client, shared_messages.replay_complete(session.name))
-        if self.version == 2:  # schema, session/resume: the state comes before the answer
-            self._send(client, session.state or shared_messages.idle(session.name))
-        self._send(client, wire_messages.encode_response(call.id, shared_messages.written(session.result)))
-        for update in later:
-            self._send_update([client], update)
-        self._enter(session, client, watches=shared_messages.watches(params))
-
-    def _enter(self, session: SharedSession, client: int, *, watches: bool) -> None:
-        if client in self._clients:
-            session.clients[client] = watches
-            if not watches:
-                self._questions.joined(session.name, client)
-
-    def opened(self, client: int, call: RequestFrame, answer: ResponseFrame) -> None:
-        """The agent has answered a request to open a session."""
-        session = self._sessions.get(session_of(call.params) or "")
-        if session is None:
-            return  # it was deleted meanwhile
-        session.opener = None
-        if answer.error is None:
-            watches = shared_messages.watches(members(call.params))
-            session.is_watched = watches and self.agent_watches
-            session.result = members(answer.result)
-            self._enter(session, client, watches=watches)
-        elif not session.clients:
-            del self._sessions[session.name]
-        self.again(session)
-
-    def made(self, client: int, named: str, answer: ResponseFrame) -> SharedSession:
-        """The agent has made a session for this client."""
-        session = self._sessions[named] = SharedSession(named)
-        session.result = members(answer.result)
-        session.result.pop("sessionId", None)
-        self._enter(session, client, watches=False)
-        return session
-
-    def again(self, session: SharedSession) -> None:
-        """Look again at the requests to open this session that have waited."""
-        waiting = list(session.openers)
-        session.openers.clear()
-        for client, call in waiting:
-            if client in self._clients:
-                self.open(client, call)

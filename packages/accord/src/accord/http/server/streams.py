@@ -16,6 +16,8 @@ from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import msgspec
+
 from accord.http.server.server_limits import ServerLimits
 from accord.http.server.unanswered_requests import StreamRoute
 
@@ -31,22 +33,21 @@ class NotKept(Exception):
     """The client resumes after a message whose successors are no longer kept."""
 
 
-class Stream:
+class Stream(msgspec.Struct, eq=False):
     """The messages of one session, or of the connection (`key` is None)."""
 
-    def __init__(self, key: str | None) -> None:
-        self.key = key
-        self.waiting: list[Numbered] = []
-        self.handed_out = 0
-        """The number of the last message that a reader took."""
-        self.dropped = 0
-        """The number of the last message that is no longer kept."""
-        self.open = False
-        """Whether a reader is connected."""
-        self.known = key is None
-        """Whether a message has named the session; a client may open its stream before that."""
-        self.over = False
-        """Whether the session was closed, so that the stream can be dropped when its reader leaves."""
+    key: str | None
+    known: bool
+    """Whether a message has named the session; a client may open its stream before that."""
+    waiting: list[Numbered] = []
+    handed_out: int = 0
+    """The number of the last message that a reader took."""
+    dropped: int = 0
+    """The number of the last message that is no longer kept."""
+    open: bool = False
+    """Whether a reader is connected."""
+    over: bool = False
+    """Whether the session was closed, so that the stream can be dropped when its reader leaves."""
 
 
 class Streams:
@@ -54,7 +55,7 @@ class Streams:
 
     def __init__(self, keep: int = ServerLimits().kept) -> None:
         self.waiting_bytes = 0
-        self.connection = Stream(None)
+        self.connection = Stream(None, known=True)
         self.sessions: dict[str, Stream] = {}
         """The streams of the sessions that this connection knows."""
         self._numbers = 0
@@ -85,7 +86,7 @@ class Streams:
         """The stream of a session that the client is about to load."""
         stream = self.sessions.get(key)
         if stream is None:
-            stream = self.sessions[key] = Stream(key)
+            stream = self.sessions[key] = Stream(key, known=False)
         return stream
 
     # What readers take

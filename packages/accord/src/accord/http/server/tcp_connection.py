@@ -12,12 +12,14 @@ to it. So `close_after_reading` sends our end first, and closes a moment later.
 from __future__ import annotations
 
 import asyncio
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine
 from email.utils import formatdate
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from accord.http.server.asgi import Application, Event
+from accord._internal.tasks import Tasks
+from accord.http.server.asgi import ON_LEAVE, OWN_BODY, Application, Event, Scope
 from accord.http.server.server_limits import ServerLimits
 from accord.transports.socket_buffers import SharedBufferProtocol
 from accord.transports.websocket_transport import DrainProgress
@@ -26,46 +28,42 @@ if TYPE_CHECKING:
     from accord.http.h1 import RequestHead
 
 
-class ConnectionServer(Protocol):
-    """Counts the connections of a server, runs their requests, and ends them.
+log = logging.getLogger("accord.http")
 
-    A connection is passed to it as its protocol. `listener` implements this.
-    """
 
-    @property
-    def app(self) -> Application:
+class ConnectionServer(ABC):
+    """Counts the connections of a server, runs their requests, and ends them. A connection is known by its protocol."""
+
+    def __init__(self, app: Application, limits: ServerLimits) -> None:
+        self.app = app
         """The application that answers requests."""
-        ...
-
-    @property
-    def limits(self) -> ServerLimits:
+        self.limits = limits
         """The server's limits."""
-        ...
-
-    @property
-    def is_ending(self) -> bool:
+        self.is_ending = False
         """Whether the server is shutting down, so that connections close after their last response."""
-        ...
+        self._tasks = Tasks(asyncio.get_running_loop())
+        self._connections: set[TcpConnection] = set()
+        """The connections that speak HTTP."""
 
+    @abstractmethod
     def takes(self, connection: TcpConnection) -> bool:
         """Count this connection, unless the server ends or has `ServerLimits.sockets` of them; whether it was."""
-        ...
 
     def forget(self, connection: TcpConnection) -> None:
-        """Count this connection no longer: it has ended."""
-        ...
+        """Count this connection no longer: it has ended, or became a WebSocket or HTTP/2."""
+        self._connections.discard(connection)
 
     def start_task(self, work: Coroutine[Any, Any, None]) -> None:
         """Run this for a request; the server's end waits for it."""
-        ...
+        self._tasks.start(work, "accord http request")
 
+    @abstractmethod
     def speak_http2(self, connection: TcpConnection, transport: asyncio.Transport, data: bytes) -> None:
         """Speak HTTP/2 on this connection; `data` is what has been received of it."""
-        ...
 
+    @abstractmethod
     def upgrade(self, connection: TcpConnection, transport: asyncio.Transport, head: RequestHead, rest: bytes) -> None:
         """Make this connection a WebSocket, if the application accepts it; `rest` is what follows the request."""
-        ...
 
 
 class TcpConnection(SharedBufferProtocol):
@@ -84,12 +82,33 @@ class TcpConnection(SharedBufferProtocol):
         self._reads_since = self._loop.time()
         """When the client last read something."""
 
-    def _is_stalled(self, now: float) -> bool:
-        """Whether the client has read nothing of what waits for `ServerLimits.stalled` seconds."""
+    def _abort_if_stalled(self, now: float) -> bool:
+        """Abort if the client has read nothing of what waits for `ServerLimits.stalled` seconds; whether it has."""
         unread = self._transport.get_write_buffer_size()
         if not unread or self._drain.look(self._written, unread):
             self._reads_since = now
-        return now - self._reads_since > self._limits.stalled
+        if now - self._reads_since <= self._limits.stalled:
+            return False
+        log.info("a client read none of its responses for %g seconds: its connection is closed", self._limits.stalled)
+        self._transport.abort()
+        return True
+
+    def _begin_request(self, request: AsgiRequest, scope: Scope) -> None:
+        """Let the application answer a request."""
+        scope["extensions"] |= {OWN_BODY: request.body_at_once, ON_LEAVE: request.on_leave}
+        self._server.start_task(self._answer(request, scope))
+
+    async def _answer(self, request: AsgiRequest, scope: Scope) -> None:
+        try:
+            await self._server.app(scope, request.receive, request.send)
+        except Exception:
+            log.exception("serving a request failed")
+        finally:
+            self._application_ended(request)
+
+    @abstractmethod
+    def _application_ended(self, request: Any) -> None:
+        """The application has returned, or failed, whether it has answered or not."""
 
     @abstractmethod
     def end(self) -> None:

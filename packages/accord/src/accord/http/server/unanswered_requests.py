@@ -16,7 +16,13 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from accord.errors import INVALID_REQUEST
-from accord.http.headers import SESSION_ANSWERED_ON_CONNECTION, session_of
+from accord.http.headers import (
+    CLOSES_A_SESSION,
+    MAKES_A_SESSION,
+    OPENS_A_SESSION,
+    SESSION_ANSWERED_ON_CONNECTION,
+    session_of,
+)
 from accord.http.server.server_limits import ServerLimits
 from accord.jsonrpc.line_frames import RequestId
 from accord.jsonrpc.wire_messages import (
@@ -29,9 +35,6 @@ from accord.jsonrpc.wire_messages import (
     parse,
 )
 
-MAKES_A_SESSION = frozenset({"session/new", "session/fork"})
-OPENS_A_SESSION = frozenset({"session/load", "session/resume"})
-CLOSES_A_SESSION = frozenset({"session/close", "session/delete"})
 INITIALIZE = "initialize"
 PROMPT = "session/prompt"
 

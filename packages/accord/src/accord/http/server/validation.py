@@ -32,8 +32,8 @@ from accord.http.headers import (
     EVENTS,
     JSON,
     LAST_EVENT_ID,
-    MAKES_SESSION_KNOWN,
     MESSAGE,
+    OPENS_A_SESSION,
     SESSION_ID,
     session_of,
 )
@@ -188,6 +188,4 @@ def _says_enough(message: RequestFrame | NotificationFrame | ResponseFrame) -> b
 
     An answer is found by its id, and a client that opens a session may have no stream of it yet.
     """
-    return (
-        isinstance(message, ResponseFrame) or message.method in MAKES_SESSION_KNOWN or message.method == "session/fork"
-    )
+    return isinstance(message, ResponseFrame) or message.method in OPENS_A_SESSION or message.method == "session/fork"

@@ -35,6 +35,9 @@ log = logging.getLogger("accord.http")
 class ServerSocket(Framed):
     """A WebSocket that a client has opened, with the server's limits."""
 
+    id = owner = ""
+    """The id of the connection, and whose it is."""
+
     def __init__(self, limits: ServerLimits) -> None:
         super().__init__(
             limit=limits.body,
@@ -200,6 +203,8 @@ class AsgiWebSocket(Transport):
     """A WebSocket whose handshake was accepted, as a transport over ASGI events."""
 
     name = "websocket"
+    id = owner = ""
+    """The id of the connection, and whose it is."""
 
     def __init__(
         self,
