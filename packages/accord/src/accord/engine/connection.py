@@ -295,9 +295,7 @@ class Connection:
         `patient` request may take long: reading may pause while only such requests are open. `timeout` is for the
         whole, `idle_timeout` for a time without any message of that session. Cancelling the caller cancels the request.
         """
-        if params.__class__ is bytes:
-            params = Raw(params)
-        pending = self.outgoing.send(method, params, lane, patient, RAW_RESULT)
+        pending = self.ask(method, params, lane=lane, patient=patient)
         result: Raw = await self.outgoing.answer_to(pending, timeout, idle_timeout)
         return result
 

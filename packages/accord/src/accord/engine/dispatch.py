@@ -27,6 +27,7 @@ import threading
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Literal
 
+import msgspec
 from msgspec import Raw
 
 from accord._internal.tasks import Tasks, is_awaitable, pass_on
@@ -58,47 +59,35 @@ Passage = Literal["pass", "wait", "refuse", "ignore"]
 State = Literal["before", "during", "repeatable", "after"]
 Kind = Literal["handshake", "call", "tell"]
 
-_PASSAGES: dict[tuple[State, Kind], Passage] = {
-    ("before", "handshake"): "pass",
-    ("before", "call"): "refuse",
-    ("before", "tell"): "ignore",
-    ("during", "handshake"): "refuse",
-    ("during", "call"): "wait",
-    ("during", "tell"): "wait",
-    ("repeatable", "handshake"): "pass",
-    ("repeatable", "call"): "pass",
-    ("repeatable", "tell"): "pass",
-    ("after", "handshake"): "refuse",
-    ("after", "call"): "pass",
-    ("after", "tell"): "pass",
+_PASSAGES: dict[State, dict[Kind, Passage]] = {
+    "before": {"handshake": "pass", "call": "refuse", "tell": "ignore"},
+    "during": {"handshake": "refuse", "call": "wait", "tell": "wait"},
+    "repeatable": {"handshake": "pass", "call": "pass", "tell": "pass"},
+    "after": {"handshake": "refuse", "call": "pass", "tell": "pass"},
 }
 
 _PROBLEMS: dict[State, str] = {
     "before": "initialize must come before {method}",
     "during": "another initialize has not been answered yet",
-    "repeatable": "the connection is already initialized",
     "after": "the connection is already initialized",
 }
 """Why a request is refused."""
 
 
-class HandshakeGate:
+class HandshakeGate(msgspec.Struct, eq=False):
     """Decides which messages may pass, and keeps those that wait. Pure."""
 
-    __slots__ = ("_calls", "_earlier", "state", "waiting")
-
-    def __init__(self) -> None:
-        self.state: State = "before"
-        self._earlier: State = "before"
-        """The state from before the handshake that is being answered."""
-        self.waiting: list[RequestFrame | NotificationFrame] = []
-        self._calls: set[Hashable] = set()
-        """The ids of the calls among them, by `key_of`."""
+    state: State = "before"
+    waiting: list[RequestFrame | NotificationFrame] = []
+    _earlier: State = "before"
+    """The state from before the handshake that is being answered."""
+    _calls: set[Hashable] = set()
+    """The ids of the calls among them, by `key_of`."""
 
     def passage(self, message: RequestFrame | NotificationFrame, *, handshake: bool = False) -> Passage:
         """What to do with this message; `handshake` is the trait of its class. One that waits is kept here."""
         kind: Kind = "handshake" if handshake else "tell" if isinstance(message, NotificationFrame) else "call"
-        passage = _PASSAGES[self.state, kind]
+        passage = _PASSAGES[self.state][kind]
         if passage == "pass" and handshake:
             self._earlier, self.state = self.state, "during"
         elif passage == "pass" and kind == "call":
@@ -152,26 +141,19 @@ START = 1024
 """Bytes of a frame that are kept for the notes about it."""
 
 
-class DecodeThread:
+class DecodeThread(msgspec.Struct, eq=False):
     """Reads the heavy frames of one connection, one after the other."""
 
-    def __init__(
-        self,
-        read_pause: ReadPause,
-        loop: asyncio.AbstractEventLoop,
-        handle: Callable[[Message | Malformed, bytes, int], None],
-        receive: Callable[[Sequence[bytes | Oversized]], None],
-    ) -> None:
-        self.busy = False
-        """Whether a frame is being read, so that later frames have to wait."""
-        self.on_idle: Callable[[], object] | None = None
-        """Called once, when no frame is left."""
-        self._read_pause = read_pause
-        self._loop = loop
-        self._handle = handle
-        self._receive = receive
-        self._waiting: list[bytes | Oversized] = []
-        self._has_ended = False
+    _read_pause: ReadPause
+    _loop: asyncio.AbstractEventLoop
+    _handle: Callable[[Message | Malformed, bytes, int], None]
+    _receive: Callable[[Sequence[bytes | Oversized]], None]
+    busy: bool = False
+    """Whether a frame is being read, so that later frames have to wait."""
+    on_idle: Callable[[], object] | None = None
+    """Called once, when no frame is left."""
+    _waiting: list[bytes | Oversized] = []
+    _has_ended: bool = False
 
     def read(self, frame: bytes, *, keep: bool) -> None:
         """Read this frame; it is handled when that is done. Only its start is kept unless the whole is needed."""

@@ -37,10 +37,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from time import monotonic
-from typing import Protocol
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from accord._internal.tasks import LightEvent
 from accord.trace import OUT, Watch
+
+if TYPE_CHECKING:
+    from accord.transports import Transport
 
 MARK = 4 * 1024 * 1024
 """Bytes past which reading pauses."""
@@ -131,56 +136,34 @@ STALLED = 60.0
 """Seconds that reading may stay stopped while the peer reads nothing."""
 
 
-class Backlog:
+class Backlog(msgspec.Struct, eq=False):
     """Counts the bytes that wait because the peer does not read, and stops reading past the limit."""
 
-    __slots__ = (
-        "_limit",
-        "_loop",
-        "_made_while_full",
-        "_on_stalled",
-        "_read_pause",
-        "_stalled",
-        "_taken",
-        "_timer",
-        "size",
-    )
-
-    def __init__(
-        self,
-        read_pause: ReadPause,
-        loop: asyncio.AbstractEventLoop,
-        *,
-        limit: int,
-        stalled: float,
-        taken: Callable[[], int],
-        on_stalled: Callable[[], None],
-    ) -> None:
-        self.size = 0
-        """Bytes of requests that wait, and of answers that were made while output was full."""
-        self._read_pause = read_pause
-        self._loop = loop
-        self._limit = limit
-        self._stalled = stalled
-        self._taken = taken
-        """How many bytes of our output the peer has read so far."""
-        self._on_stalled = on_stalled
-        self._made_while_full = 0
-        self._timer: asyncio.TimerHandle | None = None
+    read_pause: ReadPause
+    loop: asyncio.AbstractEventLoop
+    limit: int
+    stalled: float
+    taken: Callable[[], int]
+    """How many bytes of our output the peer has read so far."""
+    on_stalled: Callable[[], None]
+    size: int = 0
+    """Bytes of requests that wait, and of answers that were made while output was full."""
+    _made_while_full: int = 0
+    _timer: asyncio.TimerHandle | None = None
 
     def add(self, size: int) -> None:
         """A request of so many bytes begins to wait."""
         self.size += size
-        if self.size > self._limit and not self._read_pause.stopped:
-            self._read_pause.stop()
+        if self.size > self.limit and not self.read_pause.stopped:
+            self.read_pause.stop()
             self._watch()
 
     def remove(self, size: int) -> None:
         """A request of so many bytes no longer waits."""
         self.size -= size
-        if self._read_pause.stopped and self.size <= self._limit // 4:
+        if self.read_pause.stopped and self.size <= self.limit // 4:
             self.end()
-            self._read_pause.go_on()
+            self.read_pause.go_on()
 
     def answered_while_full(self, size: int) -> None:
         """An answer of so many bytes was finished while output was full."""
@@ -200,12 +183,12 @@ class Backlog:
             self._timer = None
 
     def _watch(self) -> None:
-        self._timer = self._loop.call_later(self._stalled, self._check_progress, self._taken())
+        self._timer = self.loop.call_later(self.stalled, self._check_progress, self.taken())
 
     def _check_progress(self, taken_then: int) -> None:
         self._timer = None
-        if self._taken() == taken_then:
-            self._on_stalled()
+        if self.taken() == taken_then:
+            self.on_stalled()
         else:
             self._watch()
 
@@ -237,14 +220,6 @@ BLOCKED = 0.02
 """Seconds in which a turn of the event loop ends, unless something blocks it."""
 
 
-class Wire(Protocol):
-    """Where frames go."""
-
-    def send(self, frames: Sequence[bytes]) -> None:
-        """Take these frames, in this order."""
-        ...
-
-
 class Early:
     """Keeps the frames that are sent before the transport is open."""
 
@@ -252,6 +227,7 @@ class Early:
         self.frames: list[bytes] = []
 
     def send(self, frames: Sequence[bytes]) -> None:
+        """Keep these frames, in this order."""
         self.frames += frames
 
 
@@ -281,7 +257,9 @@ class Outbox:
         "watch",
     )
 
-    def __init__(self, wire: Wire, read_pause: ReadPause, backlog: Backlog, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, wire: Early | Transport, read_pause: ReadPause, backlog: Backlog, loop: asyncio.AbstractEventLoop
+    ) -> None:
         self.frames: list[bytes] = []
         self.corked = False
         """Whether all frames are collected, because a delivery is being handled."""
@@ -307,7 +285,7 @@ class Outbox:
         self._room = LightEvent()
         self._askers = 0
 
-    def lead_to(self, wire: Wire) -> None:
+    def lead_to(self, wire: Early | Transport) -> None:
         """Write to this from now on, first what was kept meanwhile."""
         kept, self._wire = self._wire, wire
         if isinstance(kept, Early) and kept.frames:

@@ -120,19 +120,14 @@ WEIGHT = 1_000
 """Bytes that a request takes while it is held, its frame aside."""
 
 
-class HeldRequests:
+class HeldRequests(msgspec.Struct, eq=False):
     """The requests that wait for room in the output."""
 
-    __slots__ = ("_backlog", "_in_order", "_of", "count")
-
-    def __init__(self, backlog: Backlog) -> None:
-        self.count = 0
-        self._backlog = backlog
-        self._in_order: deque[tuple[IncomingRequest, int]] | None = (
-            None  # an empty deque takes 760 bytes of each connection
-        )
-        """Requests that a cancellation has started early stay here, and are counted, until their turn comes."""
-        self._of: dict[str | None, deque[IncomingRequest]] = {}
+    _backlog: Backlog
+    count: int = 0
+    _in_order: deque[tuple[IncomingRequest, int]] | None = None  # an empty deque takes 760 bytes of each connection
+    """Requests that a cancellation has started early stay here, and are counted, until their turn comes."""
+    _of: dict[str | None, deque[IncomingRequest]] = {}
 
     def put(self, request: IncomingRequest, message: RequestFrame) -> None:
         """Hold this request, after all others."""

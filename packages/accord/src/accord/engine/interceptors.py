@@ -145,6 +145,17 @@ class _Entry:
         self.before: list[Step] = []
         self.of_sessions: dict[str, Step] = {}
 
+    def handle(self, message: Any, context: Context, go_on: Callable[[Any], Any] | None) -> Any:
+        """Handle a message that has passed: by the handler of its session, or by that of all."""
+        handler = self.of_sessions.get(getattr(message, "session_id", ""))
+        if handler is not None:
+            return handler(message, context)
+        if go_on is not None:
+            return go_on(message)
+        if isinstance(message, Request):
+            raise RequestError.method_not_found(message.__method__)
+        return None
+
 
 class Interceptors:
     """The interceptors of an agent, of a client, or of one connection; `Peer.handle` takes them."""
@@ -246,7 +257,9 @@ class Interceptors:
         return maker.around(
             entry.message,
             inner,
-            lambda message, context, go_on: _pass(tuple(entry.before), entry, message, context, go_on),
+            lambda message, context, go_on: _pass(
+                tuple(entry.before), message, context, lambda passed: entry.handle(passed, context, go_on)
+            ),
         )
 
 
@@ -259,44 +272,26 @@ async def _convert(
     return said if said is None or said is True else to_newer(said)
 
 
-def _pass(
-    steps: Sequence[Step],
-    entry: _Entry,
-    message: Any,
-    context: Context,
-    go_on: Callable[[Any], Any] | None,
-) -> Any:
+def _pass(steps: Sequence[Step], message: Any, context: Context, handle: Callable[[Any], Any]) -> Any:
     """The way of one message past its interceptors: as far as it goes without waiting, then as a coroutine."""
     for place, step in enumerate(steps):
         said = step(message, context)
         if is_awaitable(said):
-            return _pass_later(said, steps[place + 1 :], entry, message, context, go_on)
+            return _pass_later(said, steps[place + 1 :], message, context, handle)
         message, is_over = _next(message, said)
         if is_over:
             return said
-    handler = entry.of_sessions.get(getattr(message, "session_id", ""))
-    if handler is not None:
-        return handler(message, context)
-    if go_on is not None:
-        return go_on(message)
-    if isinstance(message, Request):
-        raise RequestError.method_not_found(message.__method__)
-    return None
+    return handle(message)
 
 
 async def _pass_later(
-    said: Any,
-    steps: Sequence[Step],
-    entry: _Entry,
-    message: Any,
-    context: Context,
-    go_on: Callable[[Any], Any] | None,
+    said: Any, steps: Sequence[Step], message: Any, context: Context, handle: Callable[[Any], Any]
 ) -> Any:
     said = await said
     message, is_over = _next(message, said)
     if is_over:
         return said
-    result = _pass(steps, entry, message, context, go_on)
+    result = _pass(steps, message, context, handle)
     return await result if is_awaitable(result) else result
 
 

@@ -39,6 +39,8 @@ from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from typing import Any, Protocol
 
+import msgspec
+
 from accord._internal.tasks import give_up, is_awaitable, pass_on
 from accord.engine.routes import Route
 
@@ -98,19 +100,16 @@ class Held(Protocol):
         ...
 
 
-class _Notification:
+class _Notification(msgspec.Struct, eq=False):
     """A notification in its lane and, while that runs, its handler."""
 
-    __slots__ = ("begun", "lane", "params", "route", "running", "size")
-
-    def __init__(self, lane: Lane, route: Route, params: Any, size: int, begun: Awaitable[Any] | None) -> None:
-        self.lane = lane
-        self.route = route
-        self.params = params
-        self.size = size
-        self.begun = begun
-        """The awaitable that a `def` handler returned; None if the handler has not been called."""
-        self.running = True
+    lane: Lane
+    route: Route
+    params: Any
+    size: int
+    begun: Awaitable[Any] | None
+    """The awaitable that a `def` handler returned; None if the handler has not been called."""
+    running: bool = True
 
     @property
     def owner(self) -> object:
@@ -131,13 +130,10 @@ class _Notification:
             self.lane.no_longer_waits(answer)
 
 
-class _Start:
+class _Start(msgspec.Struct, eq=False):
     """The place of a request among the notifications of its lane."""
 
-    __slots__ = ("begin",)
-
-    def __init__(self, begin: Callable[[], None]) -> None:
-        self.begin = begin
+    begin: Callable[[], None]
 
 
 class Lanes:
@@ -210,39 +206,23 @@ class Lanes:
             await asyncio.wait(others, timeout=within)
 
 
-class Lane:
+class Lane(msgspec.Struct, eq=False):
     """The messages that wait for one session's handlers, and the task that handles them."""
 
-    __slots__ = (
-        "_awaited",
-        "_handled",
-        "_held",
-        "_timer",
-        "_working",
-        "ended",
-        "handling",
-        "key",
-        "owner",
-        "queue",
-        "running",
-        "size",
-    )
-
-    def __init__(self, key: str | None, lanes: Lanes) -> None:
-        self.key = key
-        self.queue: deque[_Notification | _Start | Held] = deque()
-        self.size = 0
-        """Bytes of the notifications that have not started."""
-        self.handling: str | None = None
-        """The method whose handler runs now."""
-        self.running = True
-        self.ended = False
-        self.owner = lanes
-        self._held: dict[Held, None] = {}
-        self._awaited: list[Held] = []
-        self._handled = 0
-        self._timer: asyncio.TimerHandle | None = None
-        self._working = False
+    key: str | None
+    owner: Lanes
+    queue: deque[_Notification | _Start | Held] = msgspec.field(default_factory=deque[Any])
+    size: int = 0
+    """Bytes of the notifications that have not started."""
+    handling: str | None = None
+    """The method whose handler runs now."""
+    running: bool = True
+    ended: bool = False
+    _held: dict[Held, None] = {}
+    _awaited: list[Held] = []
+    _handled: int = 0
+    _timer: asyncio.TimerHandle | None = None
+    _working: bool = False
 
     def notify(self, route: Route, params: Any, size: int, begun: Awaitable[Any] | None = None) -> None:
         """Add a notification: it is handled when all earlier ones are."""

@@ -137,28 +137,19 @@ class PendingRequest(msgspec.Struct, Generic[ResultT], eq=False):
         call(result)
 
 
-class OutgoingRequests:
+class OutgoingRequests(msgspec.Struct, eq=False):
     """The open requests of one connection."""
 
-    def __init__(
-        self,
-        open_requests: OpenRequests[PendingRequest[Any], Any],
-        outbox: Outbox,
-        read_pause: ReadPause,
-        lanes: Lanes,
-        loop: asyncio.AbstractEventLoop,
-    ) -> None:
-        self.ended: End | None = None
-        """How the connection has ended, or why it is ending; None while it is open."""
-        self._pending = open_requests.outgoing
-        self.heard: dict[str | None, float] = {}
-        """When the last message of a session arrived, for sessions with a request that has an idle timeout."""
-        self._watchers: dict[str | None, int] = {}
-        self._open = open_requests
-        self._outbox = outbox
-        self._read_pause = read_pause
-        self._lanes = lanes
-        self._loop = loop
+    _open: OpenRequests[PendingRequest[Any], Any]
+    _outbox: Outbox
+    _read_pause: ReadPause
+    _lanes: Lanes
+    _loop: asyncio.AbstractEventLoop
+    ended: End | None = None
+    """How the connection has ended, or why it is ending; None while it is open."""
+    heard: dict[str | None, float] = {}
+    """When the last message of a session arrived, for sessions with a request that has an idle timeout."""
+    _watchers: dict[str | None, int] = {}
 
     def send(
         self, method: str, params: Any, lane: str | None, patient: bool, reading: ResultReader
@@ -281,14 +272,15 @@ class OutgoingRequests:
         What lies between the head and the last brace is the result, if it is one whole value: the decoder finds out.
         """
         head, _, rest = frame.partition(_RESULT)
-        pending = self._pending.get(head)
+        requests = self._open.outgoing
+        pending = requests.get(head)
         if pending is None or (strict := pending.reading.strict) is None:
             return False
         try:
             pending.value = strict(rest[:-1])
         except codec.REFUSALS:
             return False  # an answer with further members, or a result that needs the tolerant reader
-        del self._pending[head]
+        del requests[head]
         if self._lanes.busy or self.heard:
             self._arrived(pending)
         else:

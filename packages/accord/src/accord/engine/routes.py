@@ -78,28 +78,29 @@ Around: TypeAlias = Callable[[tuple[str, bool], Route | None], Route | None]
 """Makes the route around that of a method, which is a request or not; the same one if nothing comes before it."""
 
 
-class Routes:
+def _no_route(_: str) -> Route | None:
+    return None
+
+
+class Routes(msgspec.Struct, eq=False, weakref=True):
     """The routes of one connection."""
 
-    __slots__ = ("__weakref__", "_around", "_inner", "calls", "makers", "other_call", "other_tell", "stream", "tells")
-
-    def __init__(self) -> None:
-        self.calls: dict[str, Route] = {}
-        """Routes of requests, made when their method first arrives: most connections see few of the methods."""
-        self.tells: dict[str, Route] = {}
-        """Routes of notifications; `put_tell` adds one."""
-        self.stream: Route | None = None
-        """The route of the notifications that make up most of the traffic."""
-        self.makers: list[Callable[[str], Route | None]] = []
-        """Functions that make the routes of requests. The one that was added last is tried first."""
-        self._around: dict[object, Around] = {}
-        """What puts routes around others, by who has asked for it; the last one is the outermost."""
-        self._inner: dict[str, Route | None] = {}
-        """The routes of notifications that have another one around them; None for one without a handler."""
-        self.other_call: Callable[[str], Route | None] = _no_route
-        """Makes the route of a request that no maker knows."""
-        self.other_tell: Callable[[str], Route | None] = _no_route
-        """Makes the route of a notification that is not in `tells`."""
+    calls: dict[str, Route] = {}
+    """Routes of requests, made when their method first arrives: most connections see few of the methods."""
+    tells: dict[str, Route] = {}
+    """Routes of notifications; `put_tell` adds one."""
+    stream: Route | None = None
+    """The route of the notifications that make up most of the traffic."""
+    makers: list[Callable[[str], Route | None]] = []
+    """Functions that make the routes of requests. The one that was added last is tried first."""
+    other_call: Callable[[str], Route | None] = _no_route
+    """Makes the route of a request that no maker knows."""
+    other_tell: Callable[[str], Route | None] = _no_route
+    """Makes the route of a notification that is not in `tells`."""
+    _around: dict[object, Around] = {}
+    """What puts routes around others, by who has asked for it; the last one is the outermost."""
+    _inner: dict[str, Route | None] = {}
+    """The routes of notifications that have another one around them; None for one without a handler."""
 
     def put_tell(self, method: str, route: Route) -> None:
         """Handle the notifications of this method by this route, in place of an earlier one."""
@@ -189,7 +190,3 @@ def _no_lane(_: Any) -> str | None:
 
 def _perhaps_lane(message: Any) -> str | None:
     return getattr(message, "session_id", None)
-
-
-def _no_route(_: str) -> Route | None:
-    return None
