@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from accord.http.headers import session_of
-from accord.jsonrpc.peek import peek
+from accord.jsonrpc.chunked_decode import peek
 from accord.jsonrpc.wire_messages import Malformed, NotificationFrame, RequestFrame, ResponseFrame, parse
 
 MANY = b",".join([b"123456789"] * 100_000)

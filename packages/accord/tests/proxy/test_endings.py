@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from accord.jsonrpc.peek import peek
+from accord.jsonrpc.chunked_decode import peek
 from accord.proxy.chain import conduct
 from accord.testing import ScriptedPeer
 from accord.transports import Target

@@ -52,8 +52,8 @@ from accord.http.headers import (
 )
 from accord.http.message_numbers import Arrivals
 from accord.http.sse import EventReader, ServerSentEvent, TooLong
+from accord.jsonrpc.chunked_decode import peek
 from accord.jsonrpc.line_frames import LIMIT, Oversized
-from accord.jsonrpc.peek import peek
 from accord.jsonrpc.wire_messages import RequestFrame, ResponseFrame, parse
 from accord.redaction import mask_urls
 from accord.transports import HIGH_WATER, End, Receiver, Transport

@@ -19,7 +19,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from accord._internal.tasks import LightEvent, Tasks, first_of
-from accord.errors import INTERNAL_ERROR, ConnectionClosed
+from accord.errors import INTERNAL_ERROR, AccordError, ConnectionClosed
 from accord.http.headers import CONNECTION_ID, JSON, NUMBERED
 from accord.http.server import validation
 from accord.http.server.access import Access, cors_headers, is_preflight, preflight_headers
@@ -52,7 +52,6 @@ from accord.http.server.cluster import (
 from accord.http.server.http_connection import HttpConnection, Responder, StreamReader, with_connection_id
 from accord.http.server.observer_transport import ObserverTransport
 from accord.http.server.owner_quotas import OwnerGate, ProcessCounts, QuotaTransport, Use
-from accord.http.server.readiness import StoreCheck
 from accord.http.server.request_body import BodyMemory, RequestBody
 from accord.http.server.server_limits import Quotas, ServerLimits
 from accord.http.server.validation import AnswersBadly, Ends, Headers, Opens, Posts, Reads, Refusal
@@ -63,6 +62,7 @@ from accord.transports import End, Transport
 if TYPE_CHECKING:
     from accord.http.server.websocket_server import ServerSocket
     from accord.metrics import ServerMetrics
+    from accord.store import Store
 
 LOOK_EVERY = 5.0
 """Seconds between two checks for unused connections."""
@@ -76,6 +76,12 @@ PROBES = "/healthz", READY
 
 ENDING, AT_ONCE = 5.0, 0.5
 """Seconds that agents have to end after their connections: normally, and when hurried."""
+
+PERIOD = 1.0
+"""Seconds for which an answer holds."""
+
+PATIENCE = 2.0
+"""Seconds that the store has to answer."""
 
 Result = TypeVar("Result")
 
@@ -557,6 +563,47 @@ class App:
                 if isinstance(link, HttpConnection):
                     self._links.pop(link.id, None)
                 link.finish(End("unresponsive", problem))
+
+
+class StoreCheck:
+    """Asks the store of a served agent whether it can be read, for `/readyz`.
+
+    Everyone may ask for `/readyz`, without a token. So the store is asked once for all who ask within `PERIOD`. They
+    learn that it does not answer; its error, which may name machines and files, goes to the log.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._asking: asyncio.Task[str] | None = None
+        self._asked = 0.0
+        self._logged = ""
+
+    async def problem(self) -> str:
+        """Return why sessions cannot be read now; empty if they can."""
+        now = asyncio.get_running_loop().time()
+        if self._asking is None or (self._asking.done() and now - self._asked > PERIOD):
+            self._asked = now
+            self._asking = asyncio.create_task(self._ask(), name="accord http: ask the store")
+        return await asyncio.shield(self._asking)
+
+    async def _ask(self) -> str:
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await self._store.find("readyz")
+        except (AccordError, TimeoutError) as error:
+            problem = str(error) or f"it did not answer within {PATIENCE:g} seconds"
+            if problem != self._logged:
+                log.warning("not ready, because the session store does not answer: %s", problem)
+            self._logged = problem
+            return "the session store does not answer; the server's log says why"
+        self._logged = ""
+        return ""
+
+    async def close(self) -> None:
+        """Close the store if it was asked; an agent that still uses it opens it again."""
+        if self._asking is not None:
+            await asyncio.wait([self._asking])
+            await self._store.close()
 
 
 async def _left(receive: Receive, reader: StreamReader) -> None:

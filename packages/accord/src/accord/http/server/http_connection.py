@@ -30,7 +30,7 @@ from accord.http.server.streams import NotKept, Stream, Streams
 from accord.http.server.unanswered_requests import StreamRoute, UnansweredRequests
 from accord.http.server.validation import AnswersBadly, Opens, Posts, Refusal, session_of_posted
 from accord.http.sse import ALIVE, announcement, event
-from accord.jsonrpc.peek import peek
+from accord.jsonrpc.chunked_decode import peek
 from accord.jsonrpc.wire_messages import Malformed, Message, RequestFrame, ResponseFrame, encode_response
 from accord.schema import codec, v1
 from accord.schema.base import Json
