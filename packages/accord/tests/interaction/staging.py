@@ -58,7 +58,7 @@ def staged(agent, stage):
     agent(handlers, stage)
     handlers.on_request("_stage/curtain")(lambda _: stage.tell("curtain"))
     method = ("initialize", True)
-    if method not in handlers.typed and method not in handlers.raw:
+    if method not in handlers.by_method:
         declared = getattr(agent, "capabilities", None)
 
         @handlers.on(spoken.InitializeRequest)

@@ -561,7 +561,7 @@ async def test_session_cancel_acts_on_arrival_and_never_waits_in_a_lane(connect)
 
 def stoppable_with_care(handlers, stage):
     stoppable(handlers, stage)
-    stop = handlers.typed["session/cancel", False][1]
+    stop = handlers.by_method["session/cancel", False][1]
 
     @handlers.on(spoken.CancelNotification)
     async def cancel(notification, context):

@@ -264,8 +264,7 @@ class ClientDefinition:
 
     def _with_own(self, handlers: Handlers) -> Handlers:
         own = self.handlers.in_threads(of_client=True)
-        handlers.typed.update(own.typed)
-        handlers.raw.update(own.raw)
+        handlers.by_method |= own.by_method
         handlers.others = own.others
         handlers.interceptors += own.interceptors
         return handlers

@@ -111,7 +111,7 @@ class EditorServer:
         return session
 
     def _lends(self, request: type[Request[Any]]) -> bool:
-        return (request.__method__, True) in self._handlers.typed
+        return (request.__method__, True) in self._handlers.by_method
 
     # The tools: their docstrings are what the model reads
 
@@ -155,7 +155,7 @@ class EditorServer:
         """Call the handler of a service; what it refuses, the tool says."""
         from mcp.server.mcpserver.exceptions import ToolError
 
-        _, handler = self._handlers.typed[request.__method__, True]
+        _, handler = self._handlers.by_method[request.__method__, True]
         try:
             answer: Any = handler(request)
             return cast("ResultT", await answer if inspect.isawaitable(answer) else answer)

@@ -690,8 +690,7 @@ class RemoteAgent:
             handlers.on_arrival(v2.UpdateSessionNotification, self._receiver())
             return handlers
         handlers = self._client.handlers_for(self._sessions.finder())
-        handlers.typed.update(self._handlers.typed)
-        handlers.raw.update(self._handlers.raw)
+        handlers.by_method |= self._handlers.by_method
         handlers.interceptors.insert(0, self._interceptors)
         handlers.on_arrival(v1.SessionNotification, self._receiver())
         return handlers

@@ -51,9 +51,12 @@ _WITHDRAWN: dict[str, Any] = {
 def handlers_on_v2(handlers: Handlers, side: Side, *, level: int = logging.DEBUG) -> Handlers:
     """Handlers for version 2, made of those for either version; `level` logs those that are not called there."""
     converted = Handlers()
-    converted.raw, converted.others = dict(handlers.raw), handlers.others
+    converted.others = handlers.others
     converted.interceptors = [interceptors_on_v2(it, side) for it in handlers.interceptors]
-    for message, handler in handlers.typed.values():
+    for key, (message, handler) in handlers.by_method.items():
+        if message is None:
+            converted.by_method[key] = None, handler
+            continue
         counterpart = _counterpart(message)
         if counterpart is None:
             log.log(level, "the handler of %s is called in version 1 only", message.__name__)
@@ -61,15 +64,15 @@ def handlers_on_v2(handlers: Handlers, side: Side, *, level: int = logging.DEBUG
             is_request = issubclass(counterpart, Request)
             same = counterpart is message
             served = handler if same else _answering(handler, side) if is_request else _notified(handler)
-            converted.typed[counterpart.__method__, is_request] = counterpart, served
+            converted.by_method[counterpart.__method__, is_request] = counterpart, served
     return converted
 
 
 def handler_on_v2(message: Any, handler: Callable[..., Any], side: Side) -> tuple[Any, Callable[..., Any]]:
     """The handler of one message for version 2; raises ValueError for a message that it cannot serve there."""
     handlers = Handlers()
-    handlers.typed[message.__method__, issubclass(message, Request)] = message, handler
-    for found in handlers_on_v2(handlers, side).typed.values():
+    handlers.by_method[message.__method__, issubclass(message, Request)] = message, handler
+    for found in handlers_on_v2(handlers, side).by_method.values():
         return found
     raise ValueError(f"{message.__name__}: version 2 of the protocol has no {message.__method__}")
 

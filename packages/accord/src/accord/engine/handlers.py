@@ -39,8 +39,8 @@ class Handlers:
         """The extensions that the author's side declares: their messages may be handled."""
         self.versions = versions
         """The versions of the protocol that the peer may speak; None if that is not known here."""
-        self.typed: dict[tuple[str, bool], tuple[type[Request[Any] | Notification], Callable[..., Any]]] = {}
-        self.raw: dict[tuple[str, bool], Callable[..., Any]] = {}
+        self.by_method: dict[tuple[str, bool], tuple[type[Request[Any] | Notification] | None, Callable[..., Any]]] = {}
+        """By method, and whether it is a request: the class of the message, None for plain JSON, and its handler."""
         self.others: Callable[..., Any] | None = None
         self.arrivals: dict[str, tuple[type[Notification], Callable[[Any, bytes | Raw], None]]] = {}
         self.interceptors: list[Interceptors] = []
@@ -64,7 +64,7 @@ class Handlers:
             if self._author:
                 check_declared(f"{self._author}.on({message.__name__})", cls, self.extensions)
                 check_handler(f"{self._author}.on({message.__name__})", handler)
-            self.typed[_key_of(cls)] = (cls, handler)
+            self.by_method[_key_of(cls)] = cls, handler
 
         return Registrar(register)
 
@@ -105,33 +105,32 @@ class Handlers:
     @property
     def methods(self) -> set[str]:
         """The methods of the requests and notifications that have handlers of their own."""
-        return {method for method, _ in (*self.typed, *self.raw)}
+        return {method for method, _ in self.by_method}
 
     def handles(self, message: type[Request[Any] | Notification]) -> bool:
         """Whether this message has a handler of its own."""
-        key = _key_of(message)
-        return key in self.typed or key in self.raw
+        return _key_of(message) in self.by_method
 
     def check_versions(self, versions: Collection[int]) -> None:
         """Raise ValueError if one of these handlers is for a message that no peer of these versions speaks."""
-        for message, _ in self.typed.values():
-            _must_be_spoken(message, versions)
+        for message, _ in self.by_method.values():
+            if message is not None:
+                _must_be_spoken(message, versions)
 
     def in_threads(self, *, of_client: bool = False) -> Handlers:
         """These handlers of an author's, with those in threads that may block."""
-        threaded = functools.partial(in_thread_if_answers, of_client=of_client)
         it = Handlers(self.versions)
-        it.typed = {key: (message, threaded(key[1], handler)) for key, (message, handler) in self.typed.items()}
-        it.raw = {key: threaded(key[1], handler) for key, handler in self.raw.items()}
+        it.by_method = {
+            (method, is_request): (message, in_thread_if_answers(is_request, handler, of_client=of_client))
+            for (method, is_request), (message, handler) in self.by_method.items()
+        }
         it.others, it.arrivals, it.interceptors = self.others, self.arrivals, self.interceptors
         return it
 
     def over(self, others: Handlers) -> Handlers:
         """These handlers, and those of `others` for messages that have no handler here."""
         both = Handlers(self.versions)
-        mine = self.typed.keys() | self.raw.keys()
-        both.typed = {key: entry for key, entry in others.typed.items() if key not in mine} | self.typed
-        both.raw = {key: entry for key, entry in others.raw.items() if key not in mine} | self.raw
+        both.by_method = others.by_method | self.by_method
         both.others = self.others or others.others
         both.arrivals = others.arrivals | self.arrivals
         both.interceptors = [*others.interceptors, *self.interceptors]
@@ -142,7 +141,7 @@ class Handlers:
             if self._author:
                 kind = "on_request" if is_request else "on_notification"
                 check_handler(f"{self._author}.{kind}({method!r})", handler)
-            self.raw[method, is_request] = handler
+            self.by_method[method, is_request] = None, handler
             return handler
 
         return register
@@ -155,12 +154,9 @@ class Handlers:
         arrivals = {method: route.arrived for method, route in routes.tells.items() if route.arrived is not None}
         routes.makers.append(functools.partial(self._call_route, maker))
         routes.calls.clear()
-        for (method, is_request), (message, handler) in self.typed.items():
+        for (method, is_request), entry in self.by_method.items():
             if not is_request:
-                routes.put_tell(method, maker.typed(message, handler))
-        for (method, is_request), handler in self.raw.items():
-            if not is_request:
-                routes.put_tell(method, maker.raw(method, handler, is_request=False))
+                routes.put_tell(method, maker.route(method, *entry, is_request=False))
         for old, new in legacy.RENAMED_METHODS.items():
             if new in routes.tells:
                 routes.tells.setdefault(old, routes.tells[new])
@@ -179,10 +175,8 @@ class Handlers:
     def _call_route(self, maker: RouteMaker, method: str) -> Route | None:
         """The route of a request, by its method or that method's present name; None if it has no handler."""
         for name in (method, legacy.RENAMED_METHODS.get(method, method)):
-            if (raw := self.raw.get((name, True))) is not None:
-                return maker.raw(name, raw, is_request=True)
-            if (entry := self.typed.get((name, True))) is not None:
-                return maker.typed(*entry)
+            if (entry := self.by_method.get((name, True))) is not None:
+                return maker.route(name, *entry, is_request=True)
         return None
 
 

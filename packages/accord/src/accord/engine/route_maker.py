@@ -119,8 +119,17 @@ class RouteMaker:
             alone.answer = inner.answer
         return alone
 
-    def raw(self, method: str, handler: Callable[..., Any], *, is_request: bool) -> Route:
-        """The route of a method to its handler, in plain JSON values."""
+    def route(
+        self,
+        method: str,
+        message: type[Request[Any] | Notification] | None,
+        handler: Callable[..., Any],
+        *,
+        is_request: bool,
+    ) -> Route:
+        """The route of a method to its handler, which takes this class of message, or plain JSON values."""
+        if message is not None:
+            return self.typed(message, handler)
         return self._plain(method, handler, with_context(handler), is_request=is_request)
 
     def other(self, method: str, handler: Callable[..., Any], *, is_request: bool) -> Route:

@@ -209,7 +209,7 @@ class Guarded(Service):
         """Handle the requests of the service, those that use something after they are allowed."""
         self._lent.register(handlers, session_of)
         for message, wanted in self._uses():
-            entry = handlers.typed.get((message.__method__, True))
+            entry = handlers.by_method.get((message.__method__, True))
             if entry is not None:
                 handlers.on(message)(self._guarded(entry[1], wanted, session_of))
 

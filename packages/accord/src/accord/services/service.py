@@ -242,7 +242,7 @@ class HelpedPeer:
         if self._handlers is None:
             self._handlers = self._local.handlers_for(self._session)
         method = request.__method__
-        _, handle = self._handlers.typed[method, True]
+        _, handle = self._handlers.by_method[method, True]
         try:
             answer = handle(request)
             return cast("ResultT", await answer if inspect.isawaitable(answer) else answer)

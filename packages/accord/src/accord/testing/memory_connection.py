@@ -92,12 +92,10 @@ def _must_be_handlers(given: object) -> None:
 
 def answering_initialize(handlers: Handlers, capabilities: v1.AgentCapabilities | None = None) -> Handlers:
     """These handlers, with one for `initialize` if there is none."""
-    method = (v1.InitializeRequest.__method__, True)
-    if method in handlers.typed or method in handlers.raw:
+    if handlers.handles(v1.InitializeRequest):
         return handlers
     more = Handlers()
-    more.typed.update(handlers.typed)
-    more.raw.update(handlers.raw)
+    more.by_method |= handlers.by_method
     more.others = handlers.others
 
     @more.on(v1.InitializeRequest)
