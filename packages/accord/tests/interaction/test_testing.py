@@ -225,7 +225,7 @@ async def test_both_sides_are_connected_and_have_shaken_hands():
         assert link.agent.capabilities.has("terminal")
     assert not link.agent.connection.is_open
     assert not link.client.connection.is_open
-    assert ("initialize", True) not in agent.typed
+    assert ("initialize", True) not in agent.by_method
 
 
 async def test_an_agent_s_own_initialize_is_used():
