@@ -189,7 +189,7 @@ async def test_a_message_past_the_limit_is_413(curl):
         assert (await curl(server.url, *JSON, body=big)).status == 413
 
 
-async def test_a_client_without_access_gets_401_403_or_421(curl):
+async def test_a_client_without_access_gets_401_403_or_421(curl, caplog):
     async with serving(an_agent(), access=Access(["s3cret"], hosts=["127.0.0.1"])) as server:
         token = ("-H", "Authorization: Bearer s3cret")
         got = await curl(server.url, *JSON, body=INITIALIZE)
@@ -197,9 +197,9 @@ async def test_a_client_without_access_gets_401_403_or_421(curl):
         assert (await curl(server.url, *JSON, *token, body=INITIALIZE)).status == 200
         assert (await curl(server.url, *JSON, *token, "-H", "Origin: http://x.example", body=INITIALIZE)).status == 403
         elsewhere = ("--connect-to", "x.example::127.0.0.1:", *token)
-        assert (
-            await curl(server.url.replace("127.0.0.1", "x.example"), *JSON, *elsewhere, body=INITIALIZE)
-        ).status == 421
+        got = await curl(server.url.replace("127.0.0.1", "x.example"), *JSON, *elsewhere, body=INITIALIZE)
+        assert (got.status, b"x.example" in got.body, b"--allow-host" in got.body) == (421, True, True)
+    assert "names x.example, which is not among the names of this server (127.0.0.1)" in caplog.text
 
 
 async def test_another_users_connection_is_404(curl):
