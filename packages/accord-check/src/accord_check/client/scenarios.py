@@ -129,29 +129,25 @@ async def _lent(run: ScenarioRun, stage: Stage) -> None:
     await run_terminals(run, folder)
 
 
-async def bare(run: ScenarioRun, _: Stage) -> None:
-    """An agent that declares nothing: the client uses nothing, and works."""
-    await _reaches_prompt(run, "capabilities.client-any-combination", "an agent without capabilities")
-    run.say("I can do nothing else.")
-    await _finished(run)
+Play = Callable[[ScenarioRun, Stage], Awaitable[None]]
 
 
-async def future(run: ScenarioRun, _: Stage) -> None:
-    """Capabilities that do not exist yet."""
-    await _reaches_prompt(run, "capabilities.unknown-harmless", "unknown capabilities")
-    await _finished(run)
+def _reaching(name: str, what: str, said: str = "") -> Play:
+    """Play a scenario that is odd only in its answers: the client sends a prompt after them, as the check `name`."""
+
+    async def play(run: ScenarioRun, _: Stage) -> None:
+        await _reaches_prompt(run, name, what)
+        if said:
+            run.say(said)
+        await _finished(run)
+
+    return play
 
 
-async def odd_option(run: ScenarioRun, _: Stage) -> None:
-    """An option of a type that does not exist yet."""
-    await _reaches_prompt(run, "config.unknown-type-ignored", "an option of an unknown type")
-    await _finished(run)
-
-
-async def odd_category(run: ScenarioRun, _: Stage) -> None:
-    """An option of an unknown category, and one without a category."""
-    await _reaches_prompt(run, "config.category.unknown-accepted", "options of an unknown and of no category")
-    await _finished(run)
+bare = _reaching("capabilities.client-any-combination", "an agent without capabilities", "I can do nothing else.")
+future = _reaching("capabilities.unknown-harmless", "unknown capabilities")
+odd_option = _reaching("config.unknown-type-ignored", "an option of an unknown type")
+odd_category = _reaching("config.category.unknown-accepted", "options of an unknown and of no category")
 
 
 async def late(run: ScenarioRun, _: Stage) -> None:
@@ -234,7 +230,10 @@ async def cancelled(run: ScenarioRun, stage: Stage) -> None:
     if stage.interrupt is not None:
         stage.interrupt()
     try:
-        await run.until(lambda: _has_cancelled(run), run.settings.asks_within)
+        asked = run.asked
+        await run.until(
+            lambda: any(it.members.get("method") == "session/cancel" for it in asked), run.settings.asks_within
+        )
     except (TimeoutError, Gone) as error:
         why = "ended without" if isinstance(error, Gone) else "sent no"
         run.skip(name, f"the client {why} session/cancel after Ctrl-C")
@@ -249,10 +248,6 @@ async def cancelled(run: ScenarioRun, stage: Stage) -> None:
     with suppress(Unanswered):
         await run.answer(question, run.settings.asks_within)
     await _finished(run, "cancelled")
-
-
-def _has_cancelled(run: ScenarioRun) -> bool:
-    return any(frame.members.get("method") == "session/cancel" for frame in run.asked)
 
 
 async def gone(run: ScenarioRun, _: Stage) -> None:
@@ -270,17 +265,12 @@ async def _reaches_prompt(run: ScenarioRun, name: str, what: str) -> None:
     try:
         await run.prompted()
     except Over:
-        if _answered(run):
+        if run.judge.conversation.is_initialized:  # it got as far as what is odd here
             ended = run.end.detail if run.end is not None else "the client sent no prompt"
             run.judged(name, f"{ended} after {what}", run.last)
         raise
     is_ours = run.session in run.agent.sessions
     run.judged(name, is_ours or f"after {what} the client prompts in {run.session!r}, which it was not given", run.last)
-
-
-def _answered(run: ScenarioRun) -> bool:
-    """Whether the client got as far as this part's peculiarity."""
-    return run.judge.conversation.is_initialized
 
 
 async def _finished(run: ScenarioRun, reason: str = "end_turn") -> None:
@@ -301,7 +291,7 @@ class ClientScenario(NamedTuple):
 
     name: str
     shows: str
-    play: Callable[[ScenarioRun, Stage], Awaitable[None]]
+    play: Play
     script: AgentScript = AgentScript()
     profiles: tuple[Profile, ...] = ("default",)
     versions: tuple[int, ...] = (1, 2)

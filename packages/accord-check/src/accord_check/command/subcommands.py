@@ -117,7 +117,10 @@ def give_report(report: Report, options: argparse.Namespace) -> int:
     _print(report, options)
     for name in FILES:
         if (file := getattr(options, name)) is not None:
-            _write(file, _rendered(report, name))
+            try:
+                Path(file).write_text(_rendered(report, name), encoding="utf-8", errors="backslashreplace")
+            except OSError as error:
+                raise OutputLost(f"cannot write {file}: {error.strerror}") from error
     return report.exit_code
 
 
@@ -142,13 +145,6 @@ def _rendered(report: Report, form: str) -> str:
         "markdown": as_markdown,
     }
     return forms[form](report)
-
-
-def _write(file: str, text: str) -> None:
-    try:
-        Path(file).write_text(text, encoding="utf-8", errors="backslashreplace")
-    except OSError as error:
-        raise OutputLost(f"cannot write {file}: {error.strerror}") from error
 
 
 AGENT_EPILOG = """\
