@@ -63,7 +63,9 @@ def run_list(options: argparse.Namespace) -> int:
 
     kept = kept_traces()
     if options.json:
-        print_json([_plain_trace(trace) for trace in kept])
+        import msgspec
+
+        print_json(msgspec.to_builtins(kept))
     elif not kept:
         print_line("No trace is kept yet. Record one: accord trace -- COMMAND...")
     else:
@@ -152,13 +154,6 @@ def _trace_row(trace: KeptTrace) -> tuple[str, ...]:
     is_kept = Path(trace.path).parent.name == "traces"
     state = "live" if trace.live is not None else "damaged" if trace.header is None else f"{changed:%m-%d %H:%M}"
     return state, size_in_words(trace.size), Path(trace.path).name if is_kept else trace.path, described
-
-
-def _plain_trace(trace: KeptTrace) -> dict[str, Any]:
-    import msgspec
-
-    plain: dict[str, Any] = msgspec.to_builtins(trace)
-    return plain
 
 
 # Export and import

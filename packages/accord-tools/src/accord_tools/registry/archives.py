@@ -26,6 +26,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, Literal, cast
 from urllib.parse import unquote, urlsplit
@@ -236,13 +237,13 @@ def _tar(archive: Path) -> Iterator[Member]:
     with archive.open("rb") as raw:
         begins = raw.read(6)
         raw.seek(0)
-        with _decompressed(raw, begins) as plain, _opened_tar(plain) as tar:
+        with (
+            _decompressed(raw, begins) as plain,
+            tarfile.open(fileobj=cast("Any", _BoundedFile(plain, LARGEST_HEADER, "header")), mode="r:") as tar,
+        ):
             for info in tar:
-                yield Member(info.name, _sort_of(info), info.mode, info.linkname, _content(tar, info))
-
-
-def _opened_tar(plain: Any) -> tarfile.TarFile:
-    return tarfile.open(fileobj=cast("Any", _BoundedFile(plain, LARGEST_HEADER, "header")), mode="r:")
+                content = cast("Callable[[], IO[bytes]]", partial(tar.extractfile, info)) if info.isreg() else None
+                yield Member(info.name, _sort_of(info), info.mode, info.linkname, content)
 
 
 def _decompressed(raw: IO[bytes], begins: bytes) -> gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile:
@@ -251,10 +252,6 @@ def _decompressed(raw: IO[bytes], begins: bytes) -> gzip.GzipFile | bz2.BZ2File 
         return bz2.BZ2File(raw)
     # The registry names no .tar.xz, but agents publish it.
     return lzma.LZMAFile(raw) if begins == b"\xfd7zXZ\x00" else gzip.GzipFile(fileobj=raw)
-
-
-def _content(tar: tarfile.TarFile, info: tarfile.TarInfo) -> Callable[[], IO[bytes]] | None:
-    return (lambda: cast("IO[bytes]", tar.extractfile(info))) if info.isreg() else None
 
 
 def _sort_of(info: tarfile.TarInfo) -> Sort:
@@ -284,11 +281,7 @@ def _zip(archive: Path) -> Iterator[Member]:
             elif stat.S_IFMT(mode) not in (0, stat.S_IFREG):
                 yield Member(name, "other")
             else:
-                yield Member(name, "file", stat.S_IMODE(mode) or 0o644, open=_opened(found, info))
-
-
-def _opened(found: zipfile.ZipFile, info: zipfile.ZipInfo) -> Callable[[], IO[bytes]]:
-    return lambda: found.open(info)
+                yield Member(name, "file", stat.S_IMODE(mode) or 0o644, open=partial(found.open, info))
 
 
 INSIDE = "files"
@@ -324,7 +317,9 @@ def install_archive(
     demands.judge(version, integrity)
     files = folder / INSIDE
     if form == "program":
-        _place_program(got, files, path)
+        place = files.joinpath(*safe_parts(path))
+        place.parent.mkdir(parents=True)
+        got.rename(place)
     else:
         progress.step(f"Unpacking {name}")
         unpack(got, form, files)
@@ -345,13 +340,6 @@ def _fetched(address: str, got: Path, progress: Progress) -> str:
             raise InstallError(f"the archive {address} does not exist") from None
     with got.open("rb") as written:
         return hashlib.file_digest(written, "sha256").hexdigest()
-
-
-def _place_program(got: Path, files: Path, path: str) -> None:
-    """A download that is the program itself."""
-    place = files.joinpath(*safe_parts(path))
-    place.parent.mkdir(parents=True)
-    got.rename(place)
 
 
 def _program(files: Path, path: str, platform: Platform) -> Path:

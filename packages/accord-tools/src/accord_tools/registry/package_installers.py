@@ -59,7 +59,9 @@ def run_tool(words: Sequence[str], folder: Path, progress: Progress, env: Mappin
             kill_group(process)
             process.wait()
             raise
-    written = _text(log, begins)
+    with log.open("rb") as file:
+        file.seek(begins)
+        written = file.read(1_000_000).decode(errors="replace")
     if process.returncode != 0:
         name = Path(words[0]).stem
         raise InstallError(f"{name} failed with exit code {process.returncode}", "\n".join(last_lines(written, SHOWN)))
@@ -84,12 +86,6 @@ def _wait(process: subprocess.Popen[bytes], progress: Progress) -> None:
             progress.waiting()
         else:
             return
-
-
-def _text(log: Path, begins: int) -> str:
-    with log.open("rb") as file:
-        file.seek(begins)
-        return file.read(1_000_000).decode(errors="replace")
 
 
 def chosen_program(package: str, wanted: str | None, usual: str, known: Sequence[str]) -> str:

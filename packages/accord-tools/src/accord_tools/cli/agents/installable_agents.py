@@ -132,7 +132,8 @@ def _matches(entry: RegistryEntry, options: argparse.Namespace) -> bool:
 
 def _row(entry: RegistryEntry, agent: InstalledAgent | None, platform: str) -> tuple[str, str, str, str, str]:
     kinds = _kinds_for(entry, platform)
-    return entry.id, entry.version, ",".join(kinds or entry.kinds) or "-", state_of(entry, agent, kinds), _about(entry)
+    about = f"{entry.name}: {entry.description}" if entry.description else entry.name
+    return entry.id, entry.version, ",".join(kinds or entry.kinds) or "-", state_of(entry, agent, kinds), about
 
 
 def _kinds_for(entry: RegistryEntry, platform: str) -> list[Kind]:
@@ -148,10 +149,6 @@ def state_of(entry: RegistryEntry, agent: InstalledAgent | None, kinds: Iterable
     if agent is not None:
         return f"installed {agent.version}" if is_newer(entry.version, agent.version) else "installed"
     return "" if list(kinds) else "not for this platform" if entry.kinds else "unknown kind"
-
-
-def _about(entry: RegistryEntry) -> str:
-    return f"{entry.name}: {entry.description}" if entry.description else entry.name
 
 
 def plain(entry: RegistryEntry, agent: InstalledAgent | None, platform: str) -> dict[str, Any]:
@@ -182,7 +179,7 @@ def info_arguments(parser: argparse.ArgumentParser) -> None:
 def run_info(options: argparse.Namespace) -> int:
     """Show everything about one agent of the registry."""
     from accord_tools.registry import installed_agents
-    from accord_tools.registry.entry import here
+    from accord_tools.registry.entry import choices, here
 
     agent = installed_agents.find_installed(options.name)
     try:
@@ -196,18 +193,12 @@ def run_info(options: argparse.Namespace) -> int:
     versions = installed_agents.versions_of(entry.id)
     if options.json:
         about = plain(entry, agent, here().key)
-        about["commands"] = _commands(entry)
+        about["commands"] = {choice.kind: choice.command(here()) for choice in choices(entry, here())}
         about["versions"] = [{"version": it.version, "kind": it.kind, "size": it.size} for it in versions]
         print_json(about)
         return ENDED_WELL
     print_line("\n".join(_lines(entry, index) + _installed_lines(versions)))
     return ENDED_WELL
-
-
-def _commands(entry: RegistryEntry) -> dict[str, list[str]]:
-    from accord_tools.registry.entry import choices, here
-
-    return {choice.kind: choice.command(here()) for choice in choices(entry, here())}
 
 
 def _lines(entry: RegistryEntry, index: AgentIndex) -> list[str]:
@@ -256,7 +247,9 @@ def install_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_install(options: argparse.Namespace) -> int:
     """Install agents of the registry."""
-    locks = _locks() if options.locked else None
+    from accord_tools.registry.downloads import read_lock
+
+    locks = read_lock(lock_path()) if options.locked else None
     names: list[str] = options.names or list(locks or ())
     if not names:
         raise WrongUsage("name what to install: accord agents install ID; accord agents search lists the agents")
@@ -435,12 +428,6 @@ def lock_path() -> Path:
             return folder / LOCK_FILE
     file = project_file()
     return file.with_name(LOCK_FILE.name) if file is not None else Path.cwd() / LOCK_FILE
-
-
-def _locks() -> dict[str, LockedAgent]:
-    from accord_tools.registry.downloads import read_lock
-
-    return read_lock(lock_path())
 
 
 def forget_arguments(parser: argparse.ArgumentParser) -> None:

@@ -38,14 +38,15 @@ def list_arguments(parser: argparse.ArgumentParser, default: object = argparse.S
 def run_list(options: argparse.Namespace) -> int:
     """List the agents."""
     from accord_tools.configuration.trust import is_trusted
+    from accord_tools.registry.installed_agents import all_installed
 
-    known = known_agents()
+    known, installed = known_agents(), list(all_installed())
     if options.json:
         named = [_plain(agent) for agent in known]
-        print_json([*named, *map(_plain_installed, _installed())])
+        print_json([*named, *map(_plain_installed, installed)])
         return ENDED_WELL
     rows = [_row(agent) for agent in known]
-    rows += [_installed_row(agent, _listed()) for agent in _installed()]
+    rows += [_installed_row(agent, _listed()) for agent in installed]
     if not rows:
         print_line("No agent has a name yet. Add one: accord agents add NAME -- COMMAND")
         print_line("Or install one of the registry: accord agents search, then accord agents install ID")
@@ -60,12 +61,6 @@ def run_list(options: argparse.Namespace) -> int:
 def _row(agent: KnownAgent) -> tuple[str, str, str, str]:
     name = agent.name + (" (default)" if agent.is_default else "")
     return name, agent.file.owner, _state(agent), agent.settings.description or mask_urls(agent.settings.where)
-
-
-def _installed() -> list[InstalledAgent]:
-    from accord_tools.registry.installed_agents import all_installed
-
-    return list(all_installed())
 
 
 def _listed() -> dict[str, str]:
