@@ -67,6 +67,18 @@ def test_offline_nothing_is_asked(registry, here):
     assert len(fetched(registry)) == 1
 
 
+def test_without_a_network_and_without_a_list_the_error_says_what_to_do(here, monkeypatch):
+    for name in ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ACCORD_REGISTRY", "https://registry.invalid/index.json")
+    with pytest.raises(RegistryError) as error:
+        load_index()
+    assert str(error.value) == (
+        "cannot fetch https://registry.invalid/index.json: its host name cannot be looked up, "
+        "and no list of it is kept on this machine; go online once"
+    )
+
+
 @pytest.mark.parametrize("damage", [b"", b"{}", b"half", "cut", "changed"])
 def test_a_half_written_cache_counts_as_none(registry, here, damage):
     registry.add_entry("a", NPX)
