@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, Unpack, get_type_hints
+from typing import Any, Unpack
 
 import msgspec
 
@@ -19,9 +19,9 @@ from accord.mistakes import check_callable, check_text, check_word
 from accord_adapters.adapted_agent import ServeOptions, adapted_agent, images_only, parts_of
 from accord_adapters.narration import REFUSED, Narration
 from accord_adapters.remote_tool import Callee, RemoteTool, ToolOptions
-from accord_tools.coder.model import Json, Model, ModelConversation, ModelError, ModelRequest, ToolSpec
-from accord_tools.coder.openai_client import ChatCompletions
-from accord_tools.coder.tool_definition import schema_of
+from accord_tools.coder.model import Json, ModelConversation, ModelError, ModelRequest, ToolSpec
+from accord_tools.coder.provider_client import ChatCompletions, Model
+from accord_tools.coder.tool_definition import fields_of, schema_of
 
 
 class FunctionTool:
@@ -48,18 +48,13 @@ class FunctionTool:
 
 
 def _fields(function: Callable[..., Any]) -> list[tuple[str, Any] | tuple[str, Any, Any]]:
-    """The parameters of a function as fields of a struct; a parameter without an annotation takes any value."""
-    hints = get_type_hints(function, include_extras=True)
-    fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
-    for name, parameter in inspect.signature(function).parameters.items():
+    for parameter in inspect.signature(function).parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
             raise TypeError(
                 f"serve(tools=...): {function.__name__}() has the parameter {parameter}, which a model cannot name; "
                 "give each parameter a name of its own"
             )
-        kind = hints.get(name, Any)
-        fields.append((name, kind) if parameter.default is parameter.empty else (name, kind, parameter.default))
-    return sorted(fields, key=len)  # a struct has its required fields first
+    return sorted(fields_of(function), key=len)  # a struct has its required fields first
 
 
 MOST_ROUNDS = 100

@@ -10,6 +10,7 @@ import pytest
 from interop.model.server import Handler, ModelServer
 
 import accord
+from accord_tools.coder.open_model import ModelSettings, OpenModels
 
 OWN = {
     "ANTHROPIC_API_KEY": "own-key-a",
@@ -160,3 +161,15 @@ async def test_a_missing_extra_is_named_to_the_client_with_the_command_that_inst
         for _ in range(2):  # the second import of a module that failed says something else
             with pytest.raises(accord.PeerError, match=r"'s API needs the extra 'agent': pip install .*\[agent\]"):
                 await remote.new_session(project)
+
+
+async def test_an_agent_makes_one_client_for_each_address_and_key(monkeypatch):
+    monkeypatch.setenv("OWN_KEY", "first")
+    models = OpenModels(ModelSettings(api="openai", url="http://127.0.0.1:9", key_variable="OWN_KEY"))
+    first, gateway = await models.get(), accord.Endpoint("openai", "http://127.0.0.1:9", {"x-key": "theirs"})
+    foreign = await models.get(gateway)
+    assert await models.get() is first
+    assert await models.get(accord.Endpoint("openai", "http://127.0.0.1:9", {"x-key": "theirs"})) is foreign
+    monkeypatch.setenv("OWN_KEY", "second")
+    assert len({first, foreign, await models.get()}) == 3
+    await models.close()

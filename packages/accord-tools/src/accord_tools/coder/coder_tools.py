@@ -19,42 +19,42 @@ from weakref import WeakKeyDictionary
 import msgspec
 from msgspec import Meta, Struct
 
-from accord import AccordError, AgentSkill, CommandResult, PeerError, RemoteTerminal, Session, Turn, updates, v1
+from accord import AccordError, AgentSkill, CommandResult, PeerError, RemoteTerminal, Session, Tool, Turn, updates, v1
 from accord.agent.model_messages import ImagePart, ModelCall, ResultPart
 from accord.mcp import McpTool
 from accord.project.search import MOST_RESULTS, Found, find_files, find_lines
 from accord_tools.coder.model import ModelConversation, ToolSpec
 from accord_tools.coder.open_model import ModelSettings
-from accord_tools.coder.tool_definition import REFUSED, Mode, ToolDefinition, ToolOutput, ToolUse
+from accord_tools.coder.tool_definition import REFUSED, Mode, ToolDefinition, ToolOutput, ToolUse, tool
 
 MOST_OUTPUT = 30_000
 SHELL = ["cmd.exe", "/d", "/c"] if os.name == "nt" else ["sh", "-c"]
 
 
-class RunCommand(Struct):
-    command: Annotated[str, Meta(min_length=1, description="The command, for a shell, in the session's folder.")]
-    timeout: Annotated[float, Meta(gt=0, le=3600, description="Seconds after which it is ended.")] = 120.0
+@tool("Run a command in a shell and get its output and exit code.", "anything")
+async def run_command(
+    use: ToolUse,
+    command: Annotated[str, Meta(min_length=1, description="The command, for a shell, in the session's folder.")],
+    timeout: Annotated[float, Meta(gt=0, le=3600, description="Seconds after which it is ended.")] = 120.0,  # noqa: ASYNC109
     background: Annotated[
         bool, Meta(description="Let it run on, such as a server or a long build; read_command tells what it prints.")
-    ] = False
-
-
-async def run_command(use: ToolUse, asked: RunCommand) -> ToolOutput:
-    async with use.turn.tool(asked.command, kind="execute") as tool:
-        if not await use.is_allowed(tool, "anything"):
+    ] = False,
+) -> ToolOutput:
+    async with use.turn.tool(command, kind="execute") as call:
+        if not await use.is_allowed(call, "anything"):
             return REFUSED
-        if asked.background:
-            command = await BackgroundCommand.start(use, asked.command)
-            await tool.terminal(command.terminal)
+        if background:
+            started = await BackgroundCommand.start(use, command)
+            await call.terminal(started.terminal)
             return ToolOutput(
-                f"It runs as number {command.number}, until the session ends. Read what it prints with read_command, "
+                f"It runs as number {started.number}, until the session ends. Read what it prints with read_command, "
                 "end it with stop_command."
             )
-        async with tool.command([*SHELL, asked.command], env=use.command_variables) as running:
-            result = await running.wait(timeout=asked.timeout)
-        ended = f"It was ended after {asked.timeout:g} s." if result.timed_out else how_ended(result)
+        async with call.command([*SHELL, command], env=use.command_variables) as running:
+            result = await running.wait(timeout=timeout)
+        ended = f"It was ended after {timeout:g} s." if result.timed_out else how_ended(result)
         if result.exit_code != 0:
-            await tool.fail()
+            await call.fail()
     return ToolOutput(f"{shortened(result.output)}\n{ended}".lstrip(), failed=result.exit_code != 0)
 
 
@@ -129,31 +129,33 @@ class BackgroundCommand:
 _background: WeakKeyDictionary[Session[ModelConversation], dict[int, BackgroundCommand]] = WeakKeyDictionary()
 
 
-class ReadCommand(Struct):
-    number: Annotated[int, Meta(description="The number that run_command gave it.")]
-    wait: Annotated[float, Meta(ge=0, le=600, description="Seconds to wait for its end before it is read.")] = 1.0
+Number = Annotated[int, Meta(description="The number that run_command gave it.")]
 
 
-class StopCommand(Struct):
-    number: Annotated[int, Meta(description="The number that run_command gave it.")]
+@tool("Read what a command in the background has printed since you last read it, and how it stands.")
+async def read_command(
+    use: ToolUse,
+    number: Number,
+    wait: Annotated[float, Meta(ge=0, le=600, description="Seconds to wait for its end before it is read.")] = 1.0,
+) -> ToolOutput:
+    command = _command(use, number)
+    async with use.turn.tool(f"Read the output of {command.line}", kind="read") as call:
+        return await _shown(call, await command.news(wait))
 
 
-async def read_command(use: ToolUse, asked: ReadCommand) -> ToolOutput:
-    command = _command(use, asked.number)
-    async with use.turn.tool(f"Read the output of {command.line}", kind="read") as tool:
-        news = await command.news(asked.wait)
-        await tool.text(news)
-        return ToolOutput(news)
-
-
-async def stop_command(use: ToolUse, asked: StopCommand) -> ToolOutput:
-    command = _command(use, asked.number)
-    async with use.turn.tool(f"End {command.line}", kind="execute", raw_input={"number": asked.number}) as tool:
+@tool("End a command in the background.")
+async def stop_command(use: ToolUse, number: Number) -> ToolOutput:
+    command = _command(use, number)
+    async with use.turn.tool(f"End {command.line}", kind="execute", raw_input={"number": number}) as call:
         await command.terminal.kill()
         await command.terminal.wait()
-        news = await command.news(0)
-        await tool.text(news)
-        return ToolOutput(news)
+        return await _shown(call, await command.news(0))
+
+
+async def _shown(call: Tool, text: str) -> ToolOutput:
+    """Show the user what the model reads."""
+    await call.text(text)
+    return ToolOutput(text)
 
 
 def _command(use: ToolUse, number: int) -> BackgroundCommand:
@@ -164,37 +166,29 @@ def _command(use: ToolUse, number: int) -> BackgroundCommand:
     return commands[number]
 
 
-class Delegation(Struct):
-    title: Annotated[str, Meta(min_length=1, description="What the subagent does, in a few words.")]
-    task: Annotated[str, Meta(min_length=1, description="All that it needs to know, and what it shall report.")]
-
-
 def delegate_tool(work: Callable[[Turn[ModelConversation], str], Awaitable[str]]) -> ToolDefinition:
     """The tool; `work` does a task as a turn of its own, and returns what is reported."""
 
-    async def run(use: ToolUse, asked: Delegation) -> ToolOutput:
-        async with use.turn.subagent(asked.title, asked.task, cancellable=True) as subagent:
-            report = await work(subagent, asked.task)
+    @tool("Give a self-contained part of the work to a subagent, such as a search through many files.")
+    async def delegate(
+        use: ToolUse,
+        title: Annotated[str, Meta(min_length=1, description="What the subagent does, in a few words.")],
+        task: Annotated[str, Meta(min_length=1, description="All that it needs to know, and what it shall report.")],
+    ) -> ToolOutput:
+        async with use.turn.subagent(title, task, cancellable=True) as subagent:
+            report = await work(subagent, task)
             return ToolOutput(report or "It reports nothing.")
         return ToolOutput("The user has cancelled it.", failed=True)
 
-    return ToolDefinition(
-        name="delegate",
-        description="Give a self-contained part of the work to a subagent, such as a search through many files.",
-        arguments=Delegation,
-        run=run,
-    )
+    return delegate
 
 
-class UseSkill(Struct):
-    name: Annotated[str, Meta(description="The name of the skill.")]
-
-
-async def use_skill(use: ToolUse, asked: UseSkill) -> ToolOutput:
+@tool("Read a skill: how to do a kind of task here.")
+async def use_skill(use: ToolUse, name: Annotated[str, Meta(description="The name of the skill.")]) -> ToolOutput:
     skills = use.turn.session.skills
-    skill = next((it for it in skills if it.name == asked.name), None)
+    skill = next((it for it in skills if it.name == name), None)
     if skill is None:
-        return ToolOutput(f"There is no skill {asked.name!r}; there are: {', '.join(it.name for it in skills)}", True)
+        return ToolOutput(f"There is no skill {name!r}; there are: {', '.join(it.name for it in skills)}", True)
     async with use.turn.tool(f"Read the skill {skill.name}", kind="read"):
         return ToolOutput(await skill_text(skill))
 
@@ -205,14 +199,6 @@ async def skill_text(skill: AgentSkill) -> str:
     return f"The skill {skill.name}, whose files are in {skill.path}:\n\n{text}"
 
 
-USE_SKILL = ToolDefinition(
-    name="use_skill",
-    description="Read a skill: how to do a kind of task here.",
-    arguments=UseSkill,
-    run=use_skill,
-)
-"""Offered in sessions that have skills."""
-
 MOST_LINES = 2000
 LONGEST_LINE = 2000
 LARGEST_PICTURE = 5 * 1024 * 1024
@@ -222,17 +208,6 @@ PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 FilePath = Annotated[str, Meta(description="The file: absolute, or relative to the session's folder.")]
 
 
-class ReadFile(Struct):
-    path: FilePath
-    line: Annotated[int, Meta(ge=1, description="The first line to read, counted from 1.")] = 1
-    limit: Annotated[int, Meta(ge=1, le=MOST_LINES, description="How many lines to read.")] = MOST_LINES
-
-
-class WriteFile(Struct):
-    path: FilePath
-    content: Annotated[str, Meta(description="The whole new text of the file.")]
-
-
 class EditFile(Struct):
     path: FilePath
     old: Annotated[str, Meta(min_length=1, description="The text to replace, exactly as it is in the file.")]
@@ -240,47 +215,53 @@ class EditFile(Struct):
     all: Annotated[bool, Meta(description="Replace every occurrence; otherwise there must be exactly one.")] = False
 
 
-class EditFiles(Struct):
+@tool("Read a text file, with line numbers, or a picture.")
+async def read_file(
+    use: ToolUse,
+    path: FilePath,
+    line: Annotated[int, Meta(ge=1, description="The first line to read, counted from 1.")] = 1,
+    limit: Annotated[int, Meta(ge=1, le=MOST_LINES, description="How many lines to read.")] = MOST_LINES,
+) -> ToolOutput:
+    since = f" from line {line}" if line > 1 else ""
+    async with use.turn.tool(f"Read {path}{since}", kind="read", locations=[path]):
+        kind = mimetypes.guess_type(path)[0]
+        if kind in PICTURES:
+            data = await asyncio.to_thread(use.project.read, use.turn.session.resolve(path), LARGEST_PICTURE)
+            return ToolOutput(f"The picture {path}:", images=[ImagePart(base64.b64encode(data).decode(), kind)])
+        text = await use.turn.files.read(path, line=line, limit=limit)
+        return ToolOutput(numbered(text, line) or "(the file is empty)")
+
+
+@tool("Write a whole text file; it is created if it does not exist. To change a part, use edit_file.", "files")
+async def write_file(
+    use: ToolUse, path: FilePath, content: Annotated[str, Meta(description="The whole new text of the file.")]
+) -> ToolOutput:
+    return await _change(use, "Write", [FileChange(path, await text_of(use, path), content)])
+
+
+@tool("Make several edits, in one or more files: all of them, or none. Read the files first.", "files")
+async def edit_files(
+    use: ToolUse,
     edits: Annotated[
         list[EditFile],
         Meta(min_length=1, max_length=100, description="In this order; each sees what those before it have changed."),
-    ]
-
-
-async def read_file(use: ToolUse, asked: ReadFile) -> ToolOutput:
-    since = f" from line {asked.line}" if asked.line > 1 else ""
-    async with use.turn.tool(f"Read {asked.path}{since}", kind="read", locations=[asked.path]):
-        kind = mimetypes.guess_type(asked.path)[0]
-        if kind in PICTURES:
-            path = use.turn.session.resolve(asked.path)
-            data = await asyncio.to_thread(use.project.read, path, LARGEST_PICTURE)
-            return ToolOutput(f"The picture {asked.path}:", images=[ImagePart(base64.b64encode(data).decode(), kind)])
-        text = await use.turn.files.read(asked.path, line=asked.line, limit=asked.limit)
-        return ToolOutput(numbered(text, asked.line) or "(the file is empty)")
-
-
-async def write_file(use: ToolUse, asked: WriteFile) -> ToolOutput:
-    old = await text_of(use, asked.path)
-    return await _change(use, "Write", [FileChange(asked.path, old, asked.content)])
-
-
-async def edit_file(use: ToolUse, asked: EditFile) -> ToolOutput:
-    return await edit_files(use, EditFiles([asked]))
-
-
-async def edit_files(use: ToolUse, asked: EditFiles) -> ToolOutput:
-    """Make all of the edits, or none; each sees what those before it have changed."""
+    ],
+) -> ToolOutput:
     changes: dict[str, FileChange] = {}
-    for edit in asked.edits:
+    for edit in edits:
         path = str(PurePath(use.turn.session.resolve(edit.path)))
         change = changes.get(path) or FileChange(edit.path, text := await use.turn.files.read(path), text)
         count = change.new.count(edit.old)
         if count == 0 or (count > 1 and not edit.all):
             problem = "does not contain the old text. Read the file again" if count == 0 else AMBIGUOUS.format(count)
-            nothing = " Nothing was changed." if len(asked.edits) > 1 else ""
+            nothing = " Nothing was changed." if len(edits) > 1 else ""
             return ToolOutput(f"{edit.path} {problem}: {edit.old[:80]!r}.{nothing}", failed=True)
         changes[path] = change._replace(new=change.new.replace(edit.old, edit.new))
     return await _change(use, "Edit", list(changes.values()))
+
+
+async def edit_file(use: ToolUse, **edit: Any) -> ToolOutput:
+    return await edit_files.run(use, [EditFile(**edit)])
 
 
 AMBIGUOUS = "contains the old text {} times. Give more of the lines around it"
@@ -297,20 +278,20 @@ class FileChange(NamedTuple):
 async def _change(use: ToolUse, verb: str, changes: Sequence[FileChange]) -> ToolOutput:
     paths = [it.path for it in changes]
     names = ", ".join(paths)
-    async with use.turn.tool(f"{verb} {names}", kind="edit", locations=paths) as tool:
+    async with use.turn.tool(f"{verb} {names}", kind="edit", locations=paths) as call:
         for change in changes:
-            await tool.diff(*change)
-        if not await use.is_allowed(tool, "files", paths, about="edit files"):
+            await call.diff(*change)
+        if not await use.is_allowed(call, "files", paths, about="edit files"):
             return REFUSED
         for path, old, _ in changes:
             if await text_of(use, path) != old:
-                await tool.fail("the file has changed meanwhile")
+                await call.fail("the file has changed meanwhile")
                 return ToolOutput(f"{path} has changed meanwhile. Read it again.", failed=True)
         for number, change in enumerate(changes):
             try:
                 await use.turn.files.write(change.path, change.new)
             except (AccordError, OSError) as error:
-                await tool.fail(str(error))
+                await call.fail(str(error))
                 left = await _put_back(use, changes[:number])
                 state = f"These are changed already: {', '.join(left)}" if left else "Nothing was changed"
                 return ToolOutput(f"{change.path} cannot be written: {error}. {state}.", failed=True)
@@ -346,12 +327,12 @@ class PlanStep(Struct):
     status: Literal["pending", "in_progress", "completed"] = "pending"
 
 
-class ShowPlan(Struct):
-    steps: Annotated[list[PlanStep], Meta(description="All steps, in order, each with how it stands.")]
-
-
-async def show_plan(use: ToolUse, asked: ShowPlan) -> ToolOutput:
-    entries = [updates.PlanEntry(step.text, priority="medium", status=step.status) for step in asked.steps]
+@tool("Show the user the steps of a longer task, and again whenever the status of a step changes.")
+async def show_plan(
+    use: ToolUse,
+    steps: Annotated[list[PlanStep], Meta(description="All steps, in order, each with how it stands.")],
+) -> ToolOutput:
+    entries = [updates.PlanEntry(step.text, priority="medium", status=step.status) for step in steps]
     await use.turn.plan(*entries)
     return ToolOutput("The plan is shown.")
 
@@ -359,97 +340,42 @@ async def show_plan(use: ToolUse, asked: ShowPlan) -> ToolOutput:
 Folder = Annotated[str, Meta(description="The folder to look in: absolute, or relative to the session's folder.")]
 
 
-class ListFiles(Struct):
-    pattern: Annotated[str, Meta(description="Which names: a pattern such as '*.py' or 'src/*/test_*.py'.")] = "*"
-    folder: Folder = "."
+@tool("List files by name.")
+async def list_files(
+    use: ToolUse,
+    pattern: Annotated[str, Meta(description="Which names: a pattern such as '*.py' or 'src/*/test_*.py'.")] = "*",
+    folder: Folder = ".",
+) -> ToolOutput:
+    async with use.turn.tool(f"List {pattern} in {folder}", kind="search") as call:
+        found = await find_files(use.project, use.turn.session.resolve(folder), pattern)
+        return await _shown(call, _listed(found, "files"))
 
 
-class SearchFiles(Struct):
-    pattern: Annotated[str, Meta(min_length=1, description="A regular expression.")]
-    folder: Folder = "."
-    files: Annotated[str, Meta(description="Only in files with such names, such as '*.py'.")] = "*"
+@tool("Find lines in files by a regular expression.")
+async def search_files(
+    use: ToolUse,
+    pattern: Annotated[str, Meta(min_length=1, description="A regular expression.")],
+    folder: Folder = ".",
+    files: Annotated[str, Meta(description="Only in files with such names, such as '*.py'.")] = "*",
+) -> ToolOutput:
+    async with use.turn.tool(f"Search for {pattern}", kind="search") as call:
+        found = await find_lines(use.project, use.turn.session.resolve(folder), pattern, files)
+        return await _shown(call, _listed(found, "lines"))
 
 
-async def list_files(use: ToolUse, asked: ListFiles) -> ToolOutput:
-    async with use.turn.tool(f"List {asked.pattern} in {asked.folder}", kind="search") as tool:
-        found = await find_files(use.project, use.turn.session.resolve(asked.folder), asked.pattern)
-        await tool.text(_shown(found, "files"))
-        return ToolOutput(_shown(found, "files"))
-
-
-async def search_files(use: ToolUse, asked: SearchFiles) -> ToolOutput:
-    async with use.turn.tool(f"Search for {asked.pattern}", kind="search") as tool:
-        folder = use.turn.session.resolve(asked.folder)
-        found = await find_lines(use.project, folder, asked.pattern, asked.files)
-        await tool.text(_shown(found, "lines"))
-        return ToolOutput(_shown(found, "lines"))
-
-
-def _shown(found: Found, what: str) -> str:
+def _listed(found: Found, what: str) -> str:
     lines = found.lines[:MOST_RESULTS] or ["Nothing was found."]
     more = [f"(there are more {what}; look for less)"] if len(found.lines) > MOST_RESULTS else []
     return "\n".join([*lines, *more, *([found.note] if found.note else [])])
 
 
+EDIT_FILE = "Replace a piece of text in a file. Read the file first."
+
 TOOLS: Sequence[ToolDefinition] = (
-    ToolDefinition(
-        name="read_file",
-        description="Read a text file, with line numbers, or a picture.",
-        arguments=ReadFile,
-        run=read_file,
-    ),
-    ToolDefinition(
-        name="write_file",
-        description="Write a whole text file; it is created if it does not exist. To change a part, use edit_file.",
-        arguments=WriteFile,
-        changes="files",
-        run=write_file,
-    ),
-    ToolDefinition(
-        name="edit_file",
-        description="Replace a piece of text in a file. Read the file first.",
-        arguments=EditFile,
-        changes="files",
-        run=edit_file,
-    ),
-    ToolDefinition(
-        name="edit_files",
-        description="Make several edits, in one or more files: all of them, or none. Read the files first.",
-        arguments=EditFiles,
-        changes="files",
-        run=edit_files,
-    ),
-    ToolDefinition(name="list_files", description="List files by name.", arguments=ListFiles, run=list_files),
-    ToolDefinition(
-        name="search_files",
-        description="Find lines in files by a regular expression.",
-        arguments=SearchFiles,
-        run=search_files,
-    ),
-    ToolDefinition(
-        name="run_command",
-        description="Run a command in a shell and get its output and exit code.",
-        arguments=RunCommand,
-        changes="anything",
-        run=run_command,
-    ),
-    ToolDefinition(
-        name="read_command",
-        description="Read what a command in the background has printed since you last read it, and how it stands.",
-        arguments=ReadCommand,
-        run=read_command,
-    ),
-    ToolDefinition(
-        name="stop_command", description="End a command in the background.", arguments=StopCommand, run=stop_command
-    ),
-    ToolDefinition(
-        name="show_plan",
-        description="Show the user the steps of a longer task, and again whenever the status of a step changes.",
-        arguments=ShowPlan,
-        run=show_plan,
-    ),
+    *(read_file, write_file, ToolDefinition("edit_file", EDIT_FILE, EditFile, "files", edit_file), edit_files),
+    *(list_files, search_files, run_command, read_command, stop_command, show_plan),
 )
-"""Our own tools; each turn adds `delegate` and those of MCP servers."""
+"""Our own tools; each turn adds `delegate`, those of MCP servers, and `use_skill` in a session that has skills."""
 
 LONGEST_NAME = 64
 """Characters of a tool's name that all providers take."""
@@ -468,15 +394,14 @@ class ToolSet:
     ) -> None:
         self._turn = turn
         self._use = ToolUse(turn, mode, settings)
-        ours = [tool for tool in (*TOOLS, *more) if tool.changes == "nothing" or not mode.only_reads]
-        self._ours = {tool.name: tool for tool in ours}
-        self._mcp = _named(tool for tool in mcp if tool.kind == "read" or not mode.only_reads)
+        self._ours = {it.name: it for it in (*TOOLS, *more) if it.changes == "nothing" or not mode.only_reads}
+        self._mcp = _named(it for it in mcp if it.kind == "read" or not mode.only_reads)
 
     @property
     def specs(self) -> list[ToolSpec]:
         """The tools as a model knows them."""
-        theirs = [ToolSpec(name, tool.description, dict(tool.input_schema)) for name, tool in self._mcp.items()]
-        return [*(tool.spec for tool in self._ours.values()), *theirs]
+        theirs = [ToolSpec(name, it.description, dict(it.input_schema)) for name, it in self._mcp.items()]
+        return [*(it.spec for it in self._ours.values()), *theirs]
 
     async def use(self, call: ModelCall) -> ResultPart:
         """Do what the model wants; what goes wrong is told to the model, which may try something else."""
@@ -489,8 +414,9 @@ class ToolSet:
         return ResultPart(call.id, given.text, given.failed, given.images)
 
     async def _used(self, call: ModelCall) -> ToolOutput:
-        if tool := self._ours.get(call.name):
-            return await tool.run(self._use, msgspec.json.decode(call.arguments or "{}", type=tool.arguments))
+        if ours := self._ours.get(call.name):
+            given = msgspec.json.decode(call.arguments or "{}", type=ours.arguments)
+            return await ours.run(self._use, **msgspec.structs.asdict(given))
         if theirs := self._mcp.get(call.name):
             arguments = msgspec.json.decode(call.arguments or "{}", type=dict[str, Any])
             asks = self._use.mode.asks_before("anything") and theirs.kind != "read"
@@ -504,11 +430,11 @@ class ToolSet:
 def _named(tools: Iterable[McpTool]) -> dict[str, McpTool]:
     """Tools of MCP servers by names that providers allow, each once."""
     named: dict[str, McpTool] = {}
-    for tool in tools:
-        plain = re.sub(r"[^a-zA-Z0-9_-]", "_", f"{tool.server}__{tool.name}")[:LONGEST_NAME]
+    for it in tools:
+        plain = re.sub(r"[^a-zA-Z0-9_-]", "_", f"{it.server}__{it.name}")[:LONGEST_NAME]
         name, number = plain, 1
         while name in named:
             number += 1
             name = f"{plain[: LONGEST_NAME - 4]}_{number}"
-        named[name] = tool
+        named[name] = it
     return named

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from weakref import WeakKeyDictionary
@@ -15,20 +14,21 @@ from accord.paths import config_folder
 from accord.project.git import find_repository
 from accord_tools.coder.api_keys import forget_key, stored_key
 from accord_tools.coder.coder_settings import CoderSettings
-from accord_tools.coder.model import Model, ModelConversation, ModelError
+from accord_tools.coder.model import ModelConversation, ModelError
 from accord_tools.coder.model_turn import DEFAULT_EFFORT, EFFORT, ModelTurn, compact, public_error
 from accord_tools.coder.open_model import (
     FACTS,
     ModelSettings,
+    OpenModels,
     api_at,
     api_of,
     context_of,
     key_of,
     model_name,
-    open_model,
     price_of,
     url_of,
 )
+from accord_tools.coder.provider_client import Model
 from accord_tools.coder.tool_definition import MODES
 from accord_tools.configuration.trust import is_folder_trusted
 
@@ -102,6 +102,9 @@ class _Sessions:
         self._own = own
         """The endpoint while the client has set no other."""
         self._settings = settings
+        self._open = OpenModels(settings)
+        self._count = 0
+        """How many sessions are open."""
         self._mode = mode
         self._files = files
         self._of_sessions: WeakKeyDictionary[Session[ModelConversation], ModelSettings] = WeakKeyDictionary()
@@ -117,6 +120,8 @@ class _Sessions:
         agent.command("init", "Write AGENTS.md for this project")(self.init)
 
     async def opened(self, session: Session[ModelConversation]) -> None:
+        self._count += 1
+        session.resources.push_async_callback(self._closed)
         if self._files is not None:
             try:
                 files = await asyncio.to_thread(self._files.with_project, session.cwd)
@@ -136,6 +141,11 @@ class _Sessions:
         if session.mcp_servers:
             session.mcp.start()
 
+    async def _closed(self) -> None:
+        self._count -= 1
+        if self._count == 0:
+            await self._open.close()
+
     async def rewound(self, session: Session[ModelConversation]) -> None:
         session.state.follow(await session.history())
 
@@ -145,14 +155,12 @@ class _Sessions:
         if endpoint is None:
             return [first]
         known = list(self._settings_of(session).models)
-        model = await open_model(self._settings, self._set_by_client(endpoint))  # takes its time on a busy machine
+        model = await self._open.get(self._set_by_client(endpoint))  # takes its time on a busy machine
         try:
             async with asyncio.timeout(LISTING):
                 names = await model.names()
         except (ModelError, TimeoutError):
             names = []
-        finally:
-            await model.close()
         return list(dict.fromkeys([first, *known, *names]))
 
     def _settings_of(self, session: Session[ModelConversation]) -> ModelSettings:
@@ -162,14 +170,13 @@ class _Sessions:
         return await self.answer(turn, turn.prompt)
 
     async def answer(self, turn: Turn[ModelConversation], prompt: Sequence[v1.ContentBlock]) -> str | None:
-        async with self._model(turn) as (model, hidden):
-            work = ModelTurn(turn, model, self._settings_of(turn.session), self._name(turn.session), hidden)
-            stop_reason = await work.answer(prompt)
+        model, hidden = await self._model(turn)
+        work = ModelTurn(turn, model, self._settings_of(turn.session), self._name(turn.session), hidden)
+        stop_reason = await work.answer(prompt)
         await turn.session.suggest(*work.suggestions(stop_reason))
         return stop_reason
 
-    @asynccontextmanager
-    async def _model(self, turn: Turn[ModelConversation]) -> AsyncGenerator[tuple[Model, Callable[[str], str]]]:
+    async def _model(self, turn: Turn[ModelConversation]) -> tuple[Model, Callable[[str], str]]:
         """The model of a turn, and what masks the secrets of its endpoint in a text."""
         used = turn.provider(MODELS)
         if used is None:
@@ -177,11 +184,7 @@ class _Sessions:
         endpoint = self._set_by_client(used)
         if endpoint is None:
             self._check_key()
-        model = await open_model(self._settings, endpoint)
-        try:
-            yield model, str if endpoint is None else endpoint.hidden
-        finally:
-            await model.close()
+        return await self._open.get(endpoint), str if endpoint is None else endpoint.hidden
 
     def _set_by_client(self, endpoint: Endpoint) -> Endpoint | None:
         """This endpoint if the client has set it; None for our own, which has a key and settings of the user."""
@@ -212,11 +215,11 @@ class _Sessions:
         if len(conversation.messages) < 2:
             await turn.say("There is nothing to summarise yet.")
             return
-        async with self._model(turn) as (model, hidden):
-            try:
-                await compact(turn.session, model, self._name(turn.session), conversation)
-            except ModelError as error:
-                raise public_error(error, hidden) from error
+        model, hidden = await self._model(turn)
+        try:
+            await compact(turn.session, model, self._name(turn.session), conversation)
+        except ModelError as error:
+            raise public_error(error, hidden) from error
         await turn.say("The conversation so far was replaced by a summary.")
 
     async def clear(self, turn: Turn[ModelConversation]) -> None:

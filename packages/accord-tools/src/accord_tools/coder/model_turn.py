@@ -21,9 +21,10 @@ from accord.agent.model_messages import ModelMessage, TextPart, prompt_parts
 from accord.printable import label
 from accord.project.git import Git, top_folder
 from accord.project.project import Project
-from accord_tools.coder.coder_tools import USE_SKILL, ToolSet, delegate_tool, skill_text
-from accord_tools.coder.model import Model, ModelConversation, ModelError, ModelRequest
+from accord_tools.coder.coder_tools import ToolSet, delegate_tool, skill_text, use_skill
+from accord_tools.coder.model import ModelConversation, ModelError, ModelRequest
 from accord_tools.coder.open_model import ModelSettings, context_of, price_of
+from accord_tools.coder.provider_client import Model
 from accord_tools.coder.tool_definition import Mode, ToolDefinition, mode_of
 from accord_tools.configuration.trust import is_folder_trusted
 
@@ -267,7 +268,7 @@ class ModelTurn:
 
     async def _tools(self, turn: Turn[ModelConversation], *, delegate: bool) -> ToolSet:
         more: Sequence[ToolDefinition] = [delegate_tool(self._delegated)] if delegate else []
-        more = [*more, USE_SKILL] if turn.session.skills else more
+        more = [*more, use_skill] if turn.session.skills else more
         mcp = await turn.session.mcp.tools() if turn.session.mcp_servers else []
         return ToolSet(turn, self._mode, self._settings, more, mcp)
 

@@ -10,7 +10,6 @@ asked before: while one thread fails to import a module, another that imports it
 from __future__ import annotations
 
 import asyncio
-import importlib
 import importlib.util
 import os
 import threading
@@ -24,7 +23,9 @@ from accord import Endpoint, PermissionPolicy, RequestError
 from accord.agent.model_messages import Api
 from accord.installation import needs_extra
 from accord_tools.coder.api_keys import stored_key
-from accord_tools.coder.model import PATIENCE, RETRIES, Model, ProviderClient
+from accord_tools.coder.provider_client import PATIENCE, RETRIES, AnthropicMessages, ChatCompletions, Model, Responses
+
+T = TypeVar("T")
 
 
 class ApiFacts(NamedTuple):
@@ -35,35 +36,31 @@ class ApiFacts(NamedTuple):
     """The variables of the key and the address, by the names that the provider's own programs use."""
     kind: Literal["anthropic", "openai"]
     """The API's name in the protocol, and that of the package that speaks it."""
-    owner: str
     url: str
     """The address of the provider itself."""
     default_model: str
-    client: tuple[str, str]
-    """The module and the class of its client, imported when it is first used."""
+    client: type[Model]
 
 
 _OPENAI = ApiFacts(
     key_variable="OPENAI_API_KEY",
     url_variable="OPENAI_BASE_URL",
     kind="openai",
-    owner="OpenAI",
     url="https://api.openai.com/v1",
     default_model="gpt-5",
-    client=("openai_client", "ChatCompletions"),
+    client=ChatCompletions,
 )
 FACTS: dict[Api, ApiFacts] = {
     "anthropic": ApiFacts(
         key_variable="ANTHROPIC_API_KEY",
         url_variable="ANTHROPIC_BASE_URL",
         kind="anthropic",
-        owner="Anthropic",
         url="https://api.anthropic.com",
         default_model="claude-sonnet-4-5",
-        client=("anthropic_messages", "AnthropicMessages"),
+        client=AnthropicMessages,
     ),
     "openai": _OPENAI,
-    "responses": _OPENAI._replace(client=("openai_client", "Responses")),
+    "responses": _OPENAI._replace(client=Responses),
 }
 
 CONTEXTS = (("claude", 200_000), ("gpt-5", 400_000), ("gpt-4.1", 1_000_000), ("gemini", 1_000_000))
@@ -142,59 +139,64 @@ def price_of(settings: ModelSettings, model: str) -> tuple[float, float] | None:
     return settings.price or settings.models.get(model, ModelFacts()).price
 
 
-T = TypeVar("T")
+MOST_OPEN = 8
+"""Clients that are kept; making one takes 80 ms of processor time."""
 
 
-async def open_model(settings: ModelSettings, endpoint: Endpoint | None = None) -> Model:
-    """The model's API: at the endpoint that the client has set, which gets no key of ours; else the user's own.
+class OpenModels:
+    """The clients of one agent, each made when it is first used: one for each address, with its key and headers."""
 
-    Raises RequestError, with the command that installs it, if the API's package is missing.
-    """
-    facts = FACTS[api_of(settings) if endpoint is None else api_at(endpoint)]
-    if importlib.util.find_spec(facts.kind) is None:
-        raise RequestError.internal(needs_extra("agent", f"a model of {facts.owner}'s API"))
-    return await _beside(lambda: _opened(settings, endpoint))
+    def __init__(self, settings: ModelSettings) -> None:
+        self._settings = settings
+        self._open: dict[object, Model] = {}
+
+    async def get(self, endpoint: Endpoint | None = None) -> Model:
+        """The model's API: at the endpoint that the client has set, which gets no key of ours; else the user's own.
+
+        Raises RequestError, with the command that installs it, if the API's package is missing.
+        """
+        facts = FACTS[api_of(self._settings) if endpoint is None else api_at(endpoint)]
+        if importlib.util.find_spec(facts.kind) is None:
+            raise RequestError.internal(needs_extra("agent", f"a model of {facts.client.owner}'s API"))
+        return await asyncio.wrap_future(_beside(lambda: self._get(endpoint)))
+
+    def _get(self, endpoint: Endpoint | None) -> Model:
+        settings = self._settings
+        if endpoint is None:
+            api = api_of(settings)
+            key, url, headers = key_of(api, settings), url_of(api, settings), dict[str, str]()
+        else:
+            api, key, url, headers = api_at(endpoint), None, endpoint.base_url, dict(endpoint.headers)
+        place = (api, key, url, *headers.items())
+        if place not in self._open:
+            if len(self._open) >= MOST_OPEN:  # a turn may still use it: it ends its connections when it is forgotten
+                del self._open[next(iter(self._open))]
+            self._open[place] = FACTS[api].client(
+                key, url, headers, settings.patience, settings.retries, foreign=endpoint is not None
+            )
+        return self._open[place]
+
+    async def close(self) -> None:
+        """End all connections."""
+        while self._open:
+            await self._open.popitem()[1].close()
 
 
-async def _beside(work: Callable[[], T]) -> T:
+def _beside(work: Callable[[], T]) -> Future[T]:
     """What this function returns; a thread calls it that keeps nothing waiting."""
     done: Future[T] = Future()
     done.set_running_or_notify_cancel()
 
     def run() -> None:
         try:
-            result = work()
+            done.set_result(work())
         except BaseException as error:  # whoever waits gets it
             done.set_exception(error)
-        else:
-            done.set_result(result)
 
     threading.Thread(target=run, name="open a model", daemon=True).start()
-    return await asyncio.wrap_future(done)
-
-
-def _opened(settings: ModelSettings, endpoint: Endpoint | None) -> Model:
-    if endpoint is not None:
-        headers = dict(endpoint.headers)
-        return _made(api_at(endpoint), None, endpoint.base_url, headers, settings, foreign=True)
-    api = api_of(settings)
-    return _made(api, key_of(api, settings), url_of(api, settings), {}, settings)
+    return done
 
 
 def api_at(endpoint: Endpoint) -> Api:
     """The API that an endpoint speaks."""
     return "anthropic" if endpoint.api_type == "anthropic" else "openai"
-
-
-def _made(
-    api: Api,
-    key: str | None,
-    url: str | None,
-    headers: dict[str, str],
-    settings: ModelSettings,
-    *,
-    foreign: bool = False,
-) -> Model:
-    module, name = FACTS[api].client
-    client: type[ProviderClient] = getattr(importlib.import_module(f"accord_tools.coder.{module}"), name)
-    return client(key, url, headers, settings.patience, settings.retries, foreign=foreign)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast, get_type_hints
 
 import msgspec
 from msgspec import Struct
@@ -66,19 +67,39 @@ class ToolOutput(msgspec.Struct, frozen=True):
 REFUSED = ToolOutput("The user does not allow this. Ask what to do instead, or stop.", failed=True)
 
 
-class ToolDefinition(msgspec.Struct, frozen=True, kw_only=True):
+class ToolDefinition(msgspec.Struct, frozen=True):
     """One tool."""
 
     name: str
     description: str
     arguments: type[msgspec.Struct]
-    changes: Changes = "nothing"
-    run: Callable[[ToolUse, Any], Awaitable[ToolOutput]]
+    changes: Changes
+    run: Callable[..., Awaitable[ToolOutput]]
+    """Called with the `ToolUse`, and the arguments by their names."""
 
     @property
     def spec(self) -> ToolSpec:
         """The tool as a model knows it."""
         return ToolSpec(self.name, self.description, schema_of(self.arguments))
+
+
+def tool(
+    description: str, changes: Changes = "nothing"
+) -> Callable[[Callable[..., Awaitable[ToolOutput]]], ToolDefinition]:
+    """Make a tool of a function: its name is the tool's, and the parameters after the first are the arguments."""
+
+    def made(run: Callable[..., Awaitable[ToolOutput]]) -> ToolDefinition:
+        arguments = msgspec.defstruct(run.__name__, fields_of(run)[1:])
+        return ToolDefinition(run.__name__, description, arguments, changes, run)
+
+    return made
+
+
+def fields_of(function: Callable[..., Any]) -> list[tuple[str, Any] | tuple[str, Any, Any]]:
+    """The parameters of a function as fields of a struct; a parameter without an annotation takes any value."""
+    hints = get_type_hints(function, include_extras=True)
+    named = [(it, hints.get(it.name, Any)) for it in inspect.signature(function).parameters.values()]
+    return [(it.name, kind) if it.default is it.empty else (it.name, kind, it.default) for it, kind in named]
 
 
 class ToolUse:
@@ -123,8 +144,7 @@ def schema_of(arguments: type[msgspec.Struct]) -> Json:
     """The JSON Schema of a tool's arguments, whole and without references."""
     (schema,), components = msgspec.json.schema_components([arguments], ref_template="{name}")
     named: Json = components[schema["$ref"]]
-    resolved: Json = _resolved(named, components)
-    return resolved
+    return cast("Json", _resolved(named, components))
 
 
 def _resolved(schema: Any, components: dict[str, Any]) -> Any:
