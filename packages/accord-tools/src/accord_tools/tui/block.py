@@ -18,7 +18,7 @@ from textual.strip import Strip
 from accord import Terminal, Unknown, v1
 from accord.printable import label
 from accord.services import command_of
-from accord.session import Entry, Message, ToolCallState
+from accord.session import Message, ToolCallState
 from accord.session.placeholders import placeholder
 from accord_tools.presentation.command_output import last_lines, output_lines, shortened, shown_output
 from accord_tools.presentation.diffs import DiffLine, FileDiff, side_by_side, unified
@@ -68,7 +68,12 @@ class Look:
 class Block:
     """A part of the transcript."""
 
-    def __init__(self) -> None:
+    opens_with = ""
+    """The member of `Look` that says whether all of its kind are open."""
+
+    def __init__(self, entry: Any = None) -> None:
+        self.entry = entry
+        """What it shows of the timeline, as it stands."""
         self.is_open: bool | None = None
         """Whether the user has opened or folded it; None for what is usual."""
         self.is_chosen = False
@@ -80,6 +85,11 @@ class Block:
     def gap(self) -> bool:
         """Whether a blank row stands before it."""
         return True
+
+    @property
+    def terminal_ids(self) -> Sequence[str]:
+        """The terminals that are shown in it."""
+        return ()
 
     @property
     def height(self) -> int:
@@ -130,21 +140,23 @@ class Block:
         """What it says."""
         raise NotImplementedError
 
-    def update(self, entry: Entry) -> None:
+    def update(self, entry: Any) -> None:
         """Take its entry as it is now."""
-        raise NotImplementedError
+        self.entry = entry
+        self.changed()
+
+    def opened(self, look: Look) -> bool:
+        """Whether it is open: as the user has chosen for it, or for all of its kind."""
+        return getattr(look, self.opens_with, False) if self.is_open is None else self.is_open
 
     def toggle(self, look: Look) -> None:
         """Open it, or fold it."""
+        self.is_open = not self.opened(look)
+        self.changed()
 
     def copied(self) -> str:
         """What copying it gives."""
         return ""
-
-    def estimate(self, characters: int, width: int) -> None:
-        """Guess its height before it is drawn."""
-        if self._strips is None:
-            self._estimate = 2 + characters // max(20, width)
 
 
 def _marked(strip: Strip, look: Look) -> Strip:
@@ -174,8 +186,6 @@ class NoteBlock(Block):
         return f"{self._title}\n{self._text}".strip()
 
 
-THOUGHT_ROWS = 1
-"""Rows of a folded thought."""
 LONG_THOUGHT = 20_000
 """Characters at the end of an open thought that are shown."""
 LONG_PROMPT = 12
@@ -187,18 +197,14 @@ OPEN_PROMPT = 1_000
 class MessageBlock(Block):
     """A message of the conversation."""
 
-    def __init__(self, message: Message) -> None:
-        super().__init__()
-        self._message = message
-        self.estimate(len(message.text), 80)
+    entry: Message
 
-    def update(self, entry: Entry) -> None:
-        assert isinstance(entry, Message)
-        self._message = entry
-        self.changed()
+    def __init__(self, message: Message) -> None:
+        super().__init__(message)
+        self._estimate = 2 + len(message.text) // 80
 
     def copied(self) -> str:
-        return self._message.text
+        return self.entry.text
 
 
 class AgentBlock(MessageBlock):
@@ -219,7 +225,7 @@ class AgentBlock(MessageBlock):
 
     def _drawn(self, look: Look) -> list[Strip]:
         growing, palette, width = self._growing, look.palette, look.width
-        growing.update(self._message.text)
+        growing.update(self.entry.text)
         same = self._unchanged()
         del self._ends[same:], self._was[same:]
         del self._final[self._ends[-1] if self._ends else 0 :]
@@ -229,10 +235,10 @@ class AgentBlock(MessageBlock):
             self._ends.append(len(self._final))
             self._was.append(paragraph)
         tail = [_indented(paragraph) for paragraph in growing.tail]
-        if self._message.refused:
+        if self.entry.refused:
             tail.append(Paragraph([("   refused: the agent goes on without it", "warning")]))
         strips = [*self._final, *palette.strips(all_rows(tail, width), width)]
-        others = [block for block in self._message.content if not isinstance(block, v1.TextContent)]
+        others = [block for block in self.entry.content if not isinstance(block, v1.TextContent)]
         return strips + self.content(others, look)
 
     @property
@@ -260,7 +266,7 @@ class PromptBlock(MessageBlock):
     def paragraphs(self, look: Look) -> list[Paragraph]:
         first: Row = (("❯", "accent user"), (" ", "user"))
         rest: Row = (("  ", "user"),)
-        source = self._message.text.strip("\n")
+        source = self.entry.text.strip("\n")
         most = OPEN_PROMPT if self.is_open else LONG_PROMPT
         text = plain("\n".join(source.split("\n", most + 1)[: most + 1]), "user")
         cut = source.count("\n") + 1 - most
@@ -271,27 +277,25 @@ class PromptBlock(MessageBlock):
         ]
         shown += [
             Paragraph([(placeholder(block, look.folder), "dim user")], rest, rest, fill="user")
-            for block in self._message.content
+            for block in self.entry.content
             if not isinstance(block, v1.TextContent)
         ]
-        if self._message.refused:
+        if self.entry.refused:
             shown.append(
                 Paragraph([("refused: the agent goes on without it", "warning user")], rest, rest, fill="user")
             )
         return shown
 
-    def toggle(self, look: Look) -> None:
-        self.is_open = not self.is_open
-        self.changed()
-
 
 class ThoughtBlock(MessageBlock):
     """What the agent thinks aloud: its last line, or all of it."""
 
+    opens_with = "thoughts_open"
+
     def paragraphs(self, look: Look) -> list[Paragraph]:
-        is_open = look.thoughts_open if self.is_open is None else self.is_open
+        is_open = self.opened(look)
         sign = "▾" if is_open else "▸"
-        text = self._message.text.strip()
+        text = self.entry.text.strip()
         if not is_open:
             end = text[-4 * look.width :].rpartition("\n")[2]
             return [Paragraph([(label(end, look.width * 2), "dim italic")], ((f" {sign} ", "dim"),), wrap="cut")]
@@ -300,10 +304,6 @@ class ThoughtBlock(MessageBlock):
         shown = f"… {hidden:,} lines before\n{text[-LONG_THOUGHT:]}" if len(text) > LONG_THOUGHT else text
         lines = [Paragraph([(line, "dim italic")], rest, rest) for line in clean_lines(shown)]
         return [lines[0]._replace(first=((f" {sign} ", "dim"),)), *lines[1:]]
-
-    def toggle(self, look: Look) -> None:
-        self.is_open = not (look.thoughts_open if self.is_open is None else self.is_open)
-        self.changed()
 
 
 FOLDED_DIFF, FOLDED_TEXT, FOLDED_TERMINAL, FOLDED_FAILURE = 12, 3, 6, 12
@@ -328,47 +328,29 @@ _BAD: Row = (("   ┃ ", "bad"),)
 class ToolBlock(Block):
     """A tool call."""
 
+    opens_with = "tools_open"
+    entry: ToolCallState
+
     def __init__(self, call: ToolCallState) -> None:
-        super().__init__()
-        self._call = call
+        super().__init__(call)
         self._diffs: dict[int, tuple[object, FileDiff]] = {}
         self._estimate = 3
 
-    def update(self, entry: Entry) -> None:
-        assert isinstance(entry, ToolCallState)
-        self._call = entry
-        self.changed()
-
     @property
-    def call(self) -> ToolCallState:
-        """The tool call as it stands."""
-        return self._call
-
-    @property
-    def terminal_ids(self) -> list[str]:
-        """The terminals that are shown in it."""
-        return [part.terminal_id for part in self._call.content if isinstance(part, v1.Terminal)]
-
-    def shows_terminal(self, terminal_id: str) -> bool:
-        """Whether this terminal is shown in it."""
-        return terminal_id in self.terminal_ids
-
-    def toggle(self, look: Look) -> None:
-        self.is_open = not (look.tools_open if self.is_open is None else self.is_open)
-        self.changed()
+    def terminal_ids(self) -> Sequence[str]:
+        return [part.terminal_id for part in self.entry.content if isinstance(part, v1.Terminal)]
 
     def copied(self) -> str:
-        parts = [self._call.title, self._call.text, *(diff.new_text for diff in self._call.diffs)]
+        parts = [self.entry.title, self.entry.text, *(diff.new_text for diff in self.entry.diffs)]
         return "\n".join(part for part in parts if part)
 
     def _drawn(self, look: Look) -> list[Strip]:
-        strips = look.palette.strips(all_rows(self.paragraphs(look), look.width), look.width)
-        content = [part.content for part in self._call.content if isinstance(part, v1.Content)]
-        return strips + self.content([it for it in content if isinstance(it, v1.ImageContent)], look)
+        content = [part.content for part in self.entry.content if isinstance(part, v1.Content)]
+        return super()._drawn(look) + self.content([it for it in content if isinstance(it, v1.ImageContent)], look)
 
     def paragraphs(self, look: Look) -> list[Paragraph]:
-        call = self._call
-        is_open = look.tools_open if self.is_open is None else self.is_open
+        call = self.entry
+        is_open = self.opened(look)
         shown = [self._heading(look, is_open=is_open)]
         if is_open and call.raw_input is not None and command_of(call) is None:
             shown += _part([Paragraph([(line, "dim")]) for line in _json(call.raw_input)], OPEN_ROWS)
@@ -395,7 +377,7 @@ class ToolBlock(Block):
         return shown
 
     def _heading(self, look: Look, *, is_open: bool) -> Paragraph:
-        call = self._call
+        call = self.entry
         status, why = call.outcome(lambda terminal_id: _failure(look.terminal(terminal_id)))
         sign, style = TOOL_SIGNS.get(status, ("•", "dim"))
         title = tool_title(call, 400)
@@ -416,24 +398,24 @@ class ToolBlock(Block):
 
     def _hidden(self) -> str:
         """What a folded call does not show, in a word."""
-        if self._call.kind in _QUIET and self._call.status != "failed" and (text := self._call.text):
+        if self.entry.kind in _QUIET and self.entry.status != "failed" and (text := self.entry.text):
             lines = text.strip("\n").count("\n") + 1
             return counted(lines, "line")
         return ""
 
     def _place(self, look: Look) -> str:
         """The file that it is about."""
-        if not self._call.locations or self._call.diffs:
+        if not self.entry.locations or self.entry.diffs:
             return ""
-        first = self._call.locations[0]
+        first = self.entry.locations[0]
         path = shortened_path(first.path, look.folder)
         line = f":{first.line}" if first.line else ""
-        more = f" and {len(self._call.locations) - 1} more" if len(self._call.locations) > 1 else ""
+        more = f" and {len(self.entry.locations) - 1} more" if len(self.entry.locations) > 1 else ""
         return f"{label(path, 100)}{line}{more}"
 
     def _text(self, text: str, *, is_open: bool) -> list[Paragraph]:
-        failed = self._call.status == "failed"
-        if not is_open and self._call.kind in _QUIET and not failed:
+        failed = self.entry.status == "failed"
+        if not is_open and self.entry.kind in _QUIET and not failed:
             return []
         if failed and not is_open:
             text, before = last_lines(text.strip("\n"), FOLDED_FAILURE)
@@ -447,7 +429,7 @@ class ToolBlock(Block):
         change = known[1]
         path = label(shortened_path(diff.path, look.folder), 200)
         heading = Paragraph([(path, "bold"), *change.summary], (("   ± ", "dim"),), _BLANK)
-        most = OPEN_ROWS if is_open else FOLDED_DIFF if self._call.is_finished else ASKED_DIFF
+        most = OPEN_ROWS if is_open else FOLDED_DIFF if self.entry.is_finished else ASKED_DIFF
         drawn = drawn_diff(change.lines, diff.path, look.width - 5, most + 1)
         return [heading, *_part(drawn, most, len(change.lines))]
 
@@ -505,28 +487,24 @@ def _before(count: int) -> list[Paragraph]:
 class CommandBlock(Block):
     """A command of the user, with its output."""
 
+    opens_with = "tools_open"
+
     def __init__(self, command: str, terminal: Terminal) -> None:
         super().__init__()
         self._command = command
         self._terminal = terminal
-        self.terminal_ids = [terminal.id]
 
-    def shows_terminal(self, terminal_id: str) -> bool:
-        """Whether this terminal is shown in it."""
-        return terminal_id in self.terminal_ids
+    @property
+    def terminal_ids(self) -> Sequence[str]:
+        return [self._terminal.id]
 
     def paragraphs(self, look: Look) -> list[Paragraph]:
-        terminal = look.terminal(self.terminal_ids[0])
+        terminal = look.terminal(self._terminal.id)
         runs = terminal is not None and terminal.ending is None
         hint = [("  esc stops it", "dim")] if runs else []
         lines = plain(self._command, "accent")
         first = lines[0]._replace(spans=[*lines[0].spans, *hint], first=((" ! ", "accent"),), rest=(("   ", ""),))
-        most = self.is_open if self.is_open is not None else look.tools_open
-        return [first, *(it.under((("   ", ""),)) for it in lines[1:]), *_terminal(terminal, is_open=most)]
-
-    def toggle(self, look: Look) -> None:
-        self.is_open = not (look.tools_open if self.is_open is None else self.is_open)
-        self.changed()
+        return [first, *(it.under((("   ", ""),)) for it in lines[1:]), *_terminal(terminal, is_open=self.opened(look))]
 
     def copied(self) -> str:
         return f"{self._command}\n{self._terminal.text}".rstrip()

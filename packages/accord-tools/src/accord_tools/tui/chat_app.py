@@ -31,9 +31,9 @@ from accord_tools.tui.questions import FormAsked, LinkAsked, Question
 from accord_tools.tui.reader_screen import ReaderScreen, WireScreen
 from accord_tools.tui.review import ReviewScreen
 from accord_tools.tui.session_actions import SessionActions
-from accord_tools.tui.settings_form import SettingsForm
+from accord_tools.tui.settings_form import change_settings
 from accord_tools.tui.transcript import FindBar, Transcript
-from accord_tools.tui.widgets import Debounce, Lines
+from accord_tools.tui.widgets import Debounce
 
 SAVE = 1.0
 """Seconds after an edit until drafts are kept on disk."""
@@ -89,13 +89,9 @@ class ChatApp(SessionActions):
             chosen = await self.ask_for(Picker("Theme", entries, on_highlight=self.show_theme))
             self.theme = chosen or before
 
-    def show_theme(self, name: str) -> None:
-        """Show the colours of this theme."""
-        self.theme = name
-
     async def action_settings(self) -> None:
         """Show all settings, what holds and from where it comes, and change them."""
-        await SettingsForm(self).run()
+        await change_settings(self)
 
     def action_wire(self) -> None:
         """Show the latest messages on the wire."""
@@ -123,7 +119,7 @@ class ChatApp(SessionActions):
         if answer is False:
             question.decline()
         elif answer is not None:
-            question.accept(answer)
+            question.answer(answer, "sent")
 
     async def action_open_link(self, question: LinkAsked) -> None:
         """Open the link that the user agreed to."""
@@ -210,12 +206,12 @@ class ChatApp(SessionActions):
     def action_tools(self) -> None:
         """Show or fold the output of all tools."""
         if (transcript := self.transcript) is not None:
-            transcript.toggle_tools()
+            transcript.toggle("tools_open")
 
     def action_thoughts(self) -> None:
         """Show or fold thoughts."""
         if (transcript := self.transcript) is not None:
-            transcript.toggle_thoughts()
+            transcript.toggle("thoughts_open")
 
     def action_plan(self) -> None:
         """Show or fold the plan."""
@@ -353,9 +349,8 @@ class ChatApp(SessionActions):
 
     @on(Editor.Completing)
     def _on_completing(self) -> None:
-        if not self.screen_stack:
-            return
-        self.screen_stack[0].query_one("#list", Lines).show(self._list())
+        if self.screen_stack:
+            self._show_list()
 
     @on(Editor.Edited)
     def _on_edited(self) -> None:

@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from accord import AccordError, BudgetQuestion, Outcome, PeerError, RemoteSession, Reply, Terminal, updates, v1
 from accord.errors import AUTH_REQUIRED
-from accord.extensions import DisplayTerminal, DisplayTerminals, Steering, notice_of
+from accord.extensions import DisplayTerminals, Steering, notice_of
 from accord.printable import printable
 from accord.project.git import FolderNotTrusted
 from accord.project.project import Project
@@ -34,72 +34,6 @@ from accord_tools.tui.user_command import UserCommand
 
 KEPT = 64
 """Commands that run here whose output is kept for a conversation, the newest."""
-
-
-def of_lent(terminal: Terminal) -> TerminalView:
-    """A command that runs on the user's machine for the agent."""
-    status = terminal.exit_status
-    ending = None if status is None else ending_of(status.exit_code, status.signal)
-    is_good = status is None or status.exit_code == 0
-    return TerminalView(terminal.text, ending, is_good, " ".join(terminal.command))
-
-
-def of_display(terminal: DisplayTerminal) -> TerminalView:
-    """A command that the agent runs and reports in `_meta`."""
-    ending = ending_of(terminal.exit_code, terminal.signal) if terminal.has_ended else None
-    return TerminalView(terminal.text, ending, terminal.exit_code in (None, 0) and not terminal.signal, None)
-
-
-def of_version_2(terminal: Any) -> TerminalView:
-    """A terminal of an agent that speaks version 2."""
-    status = terminal.exit_status
-    code, signal = getattr(status, "exit_code", None), getattr(status, "signal", None)
-    ending = None if status is None else ending_of(code, signal)
-    return TerminalView(terminal.text, ending, code in (None, 0) and not signal, terminal.command)
-
-
-class ConversationTerminals:
-    """The terminals of one conversation, by their ids."""
-
-    def __init__(self) -> None:
-        self._lent: dict[str, Terminal] = {}
-        self._display = DisplayTerminals()
-        self._changed: set[str] = set()
-
-    def add(self, terminal: Terminal) -> None:
-        """Show the output of a command that runs here for the agent."""
-        self._lent[terminal.id] = terminal
-        for old in list(self._lent)[:-KEPT]:
-            del self._lent[old]
-
-    def mark(self, terminal_id: str) -> None:
-        """Note that a terminal has more output, or has ended."""
-        self._changed.add(terminal_id)
-
-    def updated(self, update: object, state: SessionState) -> None:
-        """Take what an update says about terminals."""
-        self._changed.update(self._display.fold(update))
-        if state.terminals and isinstance(changed := getattr(update, "terminal_id", None), str):
-            self._changed.add(changed)
-
-    def take_changed(self) -> Sequence[str]:
-        """The terminals that have changed since the last call."""
-        changed, self._changed = list(self._changed), set()
-        return changed
-
-    def find(self, terminal_id: str, state: SessionState) -> TerminalView | None:
-        """A terminal as it stands."""
-        if (lent := self._lent.get(terminal_id)) is not None:
-            return of_lent(lent)
-        if (display := self._display.get(terminal_id)) is not None:
-            return of_display(display)
-        told = state.terminals.get(v1.TerminalId(terminal_id))
-        return None if told is None else of_version_2(told)
-
-    @property
-    def running(self) -> list[Terminal]:
-        """The commands that run here for the agent now."""
-        return [it for it in self._lent.values() if it.exit_status is None]
 
 
 T = TypeVar("T")
@@ -169,7 +103,11 @@ class Conversation:
         self._observers: list[Callable[[], object]] = []
         self._turns: asyncio.Task[None] | None = None
         self._reply: Reply | None = None
-        self._terminals = ConversationTerminals()
+        self._lent: dict[str, Terminal] = {}
+        """The commands that run here, for the agent or the user, by the ids of their terminals."""
+        self._display = DisplayTerminals()
+        """The commands that the agent runs and reports in `_meta`."""
+        self._changed_terminals: set[str] = set()
         self._notices = 0
         self._old_suggestions: object = None
         """The suggestions of before the latest prompt, which are not shown any more."""
@@ -208,9 +146,10 @@ class Conversation:
             observer()
 
     def _updated(self, update: object) -> None:
-        self._terminals.updated(update, self.state)
-        if len(self.state.notices) > self._notices:
-            self._show_notices()
+        self._changed_terminals.update(self._display.fold(update))
+        if self.state.terminals and isinstance(changed := getattr(update, "terminal_id", None), str):
+            self._changed_terminals.add(changed)
+        self._show_notices()
         self._show_notice(notice_of(self.connection.shown_extensions, update))
         self.tell()
 
@@ -294,8 +233,8 @@ class Conversation:
         self.is_whole = is_whole
         self._earlier = [*before._earlier, *([before.session.id] if before.session is not None else [])]
         self.adopt(session)
-        times = [before.sent_at(place) for place in before._prompts()]
-        self._sent = list(zip(self._prompts(), times, strict=False))
+        times = [before.sent_at(place) for place in before.prompt_places()]
+        self._sent = list(zip(self.prompt_places(), times, strict=False))
 
     # What was changed, and when
 
@@ -309,7 +248,7 @@ class Conversation:
         """When the message at this place of the timeline was sent; 0 if it was before the session was opened here."""
         return next((at for first, at in reversed(self._sent) if first <= place), 0.0)
 
-    def _prompts(self) -> list[int]:
+    def prompt_places(self) -> list[int]:
         """The places of the user's messages in the timeline."""
         state = self.state
         entries = enumerate(state.timeline, state.forgotten)
@@ -489,25 +428,33 @@ class Conversation:
     # Terminals
 
     def add_terminal(self, terminal: Terminal) -> None:
-        """Show the output of a command that runs here for the agent."""
-        self._terminals.add(terminal)
+        """Show the output of a command that runs here."""
+        self._lent[terminal.id] = terminal
+        for old in list(self._lent)[:-KEPT]:
+            del self._lent[old]
 
     def terminal_changed(self, terminal_id: str) -> None:
         """Note that a terminal has more output, or has ended."""
-        self._terminals.mark(terminal_id)
+        self._changed_terminals.add(terminal_id)
         self.tell()
 
     def take_changed_terminals(self) -> Sequence[str]:
         """The terminals that have changed since the last call."""
-        return self._terminals.take_changed()
+        changed, self._changed_terminals = list(self._changed_terminals), set()
+        return changed
 
     def terminal(self, terminal_id: str) -> TerminalView | None:
         """A terminal as it stands, whoever runs it."""
-        return self._terminals.find(terminal_id, self.state)
+        if (lent := self._lent.get(terminal_id)) is not None:
+            return _terminal_view(lent.text, lent.exit_status, " ".join(lent.command))
+        if (display := self._display.get(terminal_id)) is not None:
+            return _terminal_view(display.text, display if display.has_ended else None, None)
+        told: Any = self.state.terminals.get(v1.TerminalId(terminal_id))
+        return None if told is None else _terminal_view(told.text, told.exit_status, told.command)
 
     async def kill_commands(self, terminal_ids: Sequence[str]) -> None:
         """End those of these commands that run here for the agent."""
-        running = [it for it in self._terminals.running if it.id in terminal_ids]
+        running = [it for it in self._lent.values() if it.id in terminal_ids and it.exit_status is None]
         if not running:
             raise ValueError("no command of this block runs here; what an agent runs itself, only esc stops")
         for terminal in running:
@@ -527,6 +474,13 @@ class Conversation:
             with suppress(AccordError):
                 await self.session.close()
         self.connection.conversations.remove(self)
+
+
+def _terminal_view(text: str, status: Any, command: str | None) -> TerminalView:
+    """A terminal whose command has ended with this status; None while it runs."""
+    code, signal = getattr(status, "exit_code", None), getattr(status, "signal", None)
+    ending = None if status is None else ending_of(code, signal)
+    return TerminalView(text, ending, code in (None, 0) and not signal, command)
 
 
 _NO_PROMPT = updates.PromptSuggestion([])

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgspec
 
@@ -40,7 +40,6 @@ from accord_tools.tui.chat_conversation import Conversation
 from accord_tools.tui.pickers import Entry
 
 if TYPE_CHECKING:
-    from accord_tools.tui.chat_conversation import Conversation
     from accord_tools.tui.connection import AgentChoice
 
 MOST_DRAFTS, MOST_PROMPTS, MOST_SESSIONS = 200, 1_000, 500
@@ -187,16 +186,11 @@ def _html(conversation: Conversation) -> str:
 
 def _json(conversation: Conversation) -> str:
     entries = [
-        {"type": "message" if isinstance(entry, Message) else "tool_call", **_plain(entry)}
+        {"type": "message" if isinstance(entry, Message) else "tool_call", **cast("dict[str, Any]", codec.plain(entry))}
         for entry in conversation.state.timeline
     ]
     said = {"title": conversation.title, "folder": str(conversation.folder), "entries": entries}
     return json.dumps(said, indent=2, ensure_ascii=False) + "\n"
-
-
-def _plain(entry: object) -> dict[str, object]:
-    value = codec.plain(entry)
-    return cast("dict[str, object]", value) if isinstance(value, dict) else {}
 
 
 PREVIEWED = 200

@@ -139,7 +139,7 @@ class AgentConnection:
         self.answers = ScopedAnswers(remembers=options.remembers)
         """The user's answers that hold for longer than one question."""
         level, policy = options.allow or choice.level, options.policy
-        self.consent = UsePermissions(self._permit, level=level, policy=policy, remembered=self.answers)
+        self.consent = UsePermissions(self._ask, level=level, policy=policy, remembered=self.answers)
         self._forgotten_awaits = ForgottenAwaits(self._mistaken)
         self._frame_bytes = 0
         self.files = Files(on_change=self._written)
@@ -215,7 +215,7 @@ class AgentConnection:
             files=Guarded(self.files, self.consent),
             terminals=Guarded(Terminals(on_open=self._opened), self.consent),
             permissions=self.consent,
-            elicitation=Elicitation(self._fill, self._visit),
+            elicitation=Elicitation(self._ask, self._ask),
             extensions=[DisplayTerminals, *self.shown_extensions],
             prompt_suggestions=True,
         )
@@ -229,18 +229,17 @@ class AgentConnection:
         busy = [one for one in self.conversations if one.is_busy]
         return busy[-1] if busy else self.conversations[-1] if self.conversations else None
 
-    async def _ask(self, session: ServedSession | None, make: Callable[[], Question]) -> Any:
-        conversation = self._of(session)
-        return None if conversation is None else await conversation.ask(make())
-
-    async def _permit(self, question: PermissionQuestion) -> Any:
-        return await self._ask(question.session, lambda: PermissionAsked(question))
-
-    async def _fill(self, question: FormQuestion) -> Any:
-        return await self._ask(question.session, lambda: FormAsked(question))
-
-    async def _visit(self, question: LinkQuestion) -> Any:
-        return await self._ask(question.session, lambda: LinkAsked(question))
+    async def _ask(self, question: PermissionQuestion | FormQuestion | LinkQuestion) -> Any:
+        conversation = self._of(question.session)
+        if conversation is None:
+            return None
+        match question:
+            case PermissionQuestion():
+                return await conversation.ask(PermissionAsked(question))
+            case FormQuestion():
+                return await conversation.ask(FormAsked(question))
+            case LinkQuestion():
+                return await conversation.ask(LinkAsked(question))
 
     async def _opened(self, session: ServedSession, terminal: Terminal) -> None:
         conversation = self._of(session)

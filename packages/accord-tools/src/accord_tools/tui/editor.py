@@ -202,9 +202,7 @@ class Editor(TextArea):
     @property
     def before_cursor(self) -> str:
         """The text before the cursor."""
-        row, column = self.cursor_location
-        lines = [self.document.get_line(number) for number in range(row)]
-        return "\n".join([*lines, self.document.get_line(row)[:column]])
+        return self.get_text_range((0, 0), self.cursor_location)
 
     def remember(self, text: str) -> None:
         """Add a prompt to the history."""

@@ -64,16 +64,16 @@ class Palette:
         self._styles: dict[str, Style] = {
             **_BASE,
             "dim": self._style(dim),
-            "heading": self._style(colour("text-primary", accent), bold=True),
+            "heading": self._style(colour("text-primary", accent)) + _BASE["bold"],
             "accent": self._style(colour("text-accent", accent)),
             "good": self._style(good),
             "bad": self._style(bad),
             "warning": self._style(warning),
-            "link": self._style(colour("text-primary", accent), underline=True),
+            "link": self._style(colour("text-primary", accent)) + _BASE["underline"],
             "inline": self._style(warning),
             "code": self._style(None, shade),
             "user": self._style(None, colour("panel", shade)),
-            "comment": self._style(dim, italic=True),
+            "comment": self._style(dim) + _BASE["italic"],
             "keyword": self._style(colour("text-primary", accent)),
             "string": self._style(good),
             "number": self._style(warning),
@@ -82,26 +82,14 @@ class Palette:
             "added": self._style(None, colour("success-muted", "#143d24")),
             "removed": self._style(None, colour("error-muted", "#4a1a22")),
             "word": Style(bold=True, underline=True),
-            "chosen": self._style(self._background, accent, bold=True),
+            "chosen": self._style(self._background, accent) + _BASE["bold"],
         }
         self.is_coloured = is_coloured
         self.base = self._style(colour("foreground", "#e0e0e0"), self._background)
 
-    def _style(
-        self,
-        colour: str | None,
-        background: str | None = None,
-        *,
-        bold: bool | None = None,
-        italic: bool | None = None,
-        underline: bool | None = None,
-    ) -> Style:
-        def usable(given: str | None) -> Color | None:
-            return None if given is None else _parsed(given, self._background)
-
-        return Style.from_color(usable(colour), usable(background)) + Style(
-            bold=bold, italic=italic, underline=underline
-        )
+    def _style(self, colour: str | None, background: str | None = None) -> Style:
+        colours = (None if given is None else _parsed(given, self._background) for given in (colour, background))
+        return Style.from_color(*colours)
 
     def style(self, names: str) -> Style:
         """The style of these names, over the base."""

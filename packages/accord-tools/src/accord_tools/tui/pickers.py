@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, cast
 
 from rich.cells import cell_len
@@ -14,7 +15,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Checkbox, Input, Label, OptionList, SelectionList, Static
 from textual.widgets.option_list import Option
 
-from accord import FormQuestion, updates, v1
+from accord import FormQuestion, RemoteSession, updates, v1
 from accord.printable import label, printable
 from accord.services import FormField
 from accord.session import ConfigOption, SessionState, choices_of
@@ -103,10 +104,10 @@ class Picker(ModalScreen[Any]):
         self._filter(event.value)
 
     def on_option_list_option_highlighted(self, _: OptionList.OptionHighlighted) -> None:
-        if self._on_highlight is not None and (marked := self._highlighted()) is not None:
-            self._on_highlight(marked.value)
+        entry = self._highlighted()
+        if self._on_highlight is not None and entry is not None:
+            self._on_highlight(entry.value)
         for preview in self.query("#preview").results(Static):
-            entry = self._highlighted()
             preview.update(Text("" if entry is None else entry.preview, "dim"))
 
     def _filter(self, text: str) -> None:
@@ -175,9 +176,11 @@ class Picker(ModalScreen[Any]):
         if text != self._text:  # the key came before the news of the letters before it
             self._filter(text)
         entry = self._highlighted()
-        if self._takes_text and entry is None and text and self.is_current:
+        if not self.is_current:
+            return
+        if self._takes_text and entry is None and text:
             self.dismiss(text)
-        elif entry is not None and self.is_current:
+        elif entry is not None:
             self.dismiss((key, entry.value) if self._keys else entry.value)
 
 
@@ -295,25 +298,16 @@ class FormScreen(ModalScreen[Any]):
             return None, str(error)
 
 
-class VariablesScreen(ModalScreen[Any]):
+class VariablesScreen(FormScreen):
     """Asks for the variables of a login, which are kept nowhere; the result is None if the user leaves it."""
 
-    DEFAULT_CSS = """
-    VariablesScreen { align: center middle; }
-    VariablesScreen > Vertical { width: 80%; max-width: 90; height: auto; border: round $accent; background: $surface;
-                                 padding: 0 1; }
-    VariablesScreen Input, VariablesScreen Input:focus { border: none; height: 1; background: $surface; padding: 0; }
-    VariablesScreen .about { color: $text-muted; }
-    """
-    BINDINGS: ClassVar[list[Any]] = [("escape", "leave", "Leave")]
-
     def __init__(self, method: v1.AuthMethodEnvVar, missing: Sequence[v1.AuthEnvVar]) -> None:
-        super().__init__()
+        super().__init__(FormQuestion(method.name, v1.ElicitationSchema(), None))
         self._method = method
         self._missing = list(missing)
 
     def compose(self) -> ComposeResult:
-        with Vertical():
+        with VerticalScroll():
             yield Label(Text(label(self._method.name, 80), "bold"))
             if self._method.link:
                 yield Static(Text(f"See {label(self._method.link, 300)}"), classes="about")
@@ -322,11 +316,8 @@ class VariablesScreen(ModalScreen[Any]):
                 yield Input(password=bool(wanted.secret))
             yield Static(Text("enter: next, then log in   esc: leave"), classes="about")
 
-    def action_leave(self) -> None:
-        """Leave without an answer."""
-        self.dismiss(None)
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
+    def action_send(self) -> None:
+        """Give the variables, if none is missing."""
         inputs = list(self.query(Input))
         empty = next((it for it in inputs if not it.value), None)
         if empty is not None:
@@ -335,19 +326,24 @@ class VariablesScreen(ModalScreen[Any]):
         self.dismiss({wanted.name: it.value for wanted, it in zip(self._missing, inputs, strict=True)})
 
 
-def option_entries(state: SessionState) -> list[Entry]:
-    """The entries. The value of each is the id of an option and its value; `""` stands for the model, None the mode."""
-    entries = [entry for option in state.config for entry in _of(option)]
-    if state.model_option is None:
-        entries += [
-            Entry(it.name, ("", it.model_id), it.description or "", it.model_id == state.model, "Model")
-            for it in state.models
-        ]
-    if state.mode_option is None:
-        entries += [
-            Entry(it.name, (None, it.id), it.description or "", it.id == state.mode, "Mode") for it in state.modes
-        ]
-    return entries
+def mode_entries(state: SessionState) -> list[Entry]:
+    """The modes that the agent offers."""
+    return [Entry(it.name, it.id, it.description or "", it.id == state.mode) for it in state.modes]
+
+
+def model_entries(state: SessionState) -> list[Entry]:
+    """The models that the agent offers."""
+    return [Entry(it.name, it.model_id, it.description or "", it.model_id == state.model) for it in state.models]
+
+
+def option_entries(session: RemoteSession) -> list[Entry]:
+    """The model, the mode and all other options. The value of each is the call that sets it."""
+    state = session.state
+    entries = [it._replace(value=partial(session.set_config, *it.value)) for one in state.config for it in _of(one)]
+    models = model_entries(state) if state.model_option is None else []
+    modes = mode_entries(state) if state.mode_option is None else []
+    entries += [it._replace(value=partial(session.set_model, it.value), group="Model") for it in models]
+    return entries + [it._replace(value=partial(session.set_mode, it.value), group="Mode") for it in modes]
 
 
 def _of(option: ConfigOption) -> Iterator[Entry]:

@@ -237,9 +237,7 @@ class QuestionBar(Lines):
 
     def _choose(self, question: Question, key: str) -> bool:
         """Give this answer; returns False if there is none with this key."""
-        if not any(answer.key == key for answer in question.answers):
-            return False
         action = question.press(key)
         if action:
             self.post_message(self.Wanted(action, question))
-        return True
+        return action is not None

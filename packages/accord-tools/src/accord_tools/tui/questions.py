@@ -9,13 +9,13 @@ its turn is cancelled, whatever the tool call that it is about does meanwhile.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from accord import BudgetQuestion, FormQuestion, LinkQuestion, PermissionQuestion, RememberedAnswers, ServedSession, v1
 from accord.printable import label
-from accord.services import covered
+from accord.services import RememberedAnswer, covered
 from accord_tools.presentation.diffs import FileDiff
 from accord_tools.presentation.session_words import shortened_path
 from accord_tools.presentation.styled_text import Paragraph, Row, clean, plain
@@ -72,9 +72,12 @@ class ScopedAnswers(RememberedAnswers):
             if name == session_id:
                 yield HeldAnswer(name, kind, what, allowed)
 
-    def release(self, answer: HeldAnswer) -> None:
-        """Forget an answer that holds in a session."""
-        self._held.pop((answer.session_id, answer.kind, answer.what), None)
+    def forget(self, answer: HeldAnswer | RememberedAnswer | None = None) -> None:
+        """Forget an answer, wherever it is kept."""
+        if isinstance(answer, HeldAnswer):
+            self._held.pop((answer.session_id, answer.kind, answer.what), None)
+        else:
+            super().forget(answer)
 
 
 def _place(session: ServedSession, question: PermissionQuestion) -> tuple[str, str, str]:
@@ -92,19 +95,26 @@ class Answer(NamedTuple):
 
     key: str
     label: str
+    value: Any = None
+    said: str = ""
+    """The answer in words; empty for what does not answer by itself."""
+    action: str = ""
+    """The action of the chat that it needs."""
     is_option: bool = True
-    """Whether it answers by itself; else it shows or asks more first."""
+    """Whether it is one of the ways that the agent offers."""
+
+
+_DECLINE = Answer("n", "decline", False, "declined")
 
 
 class Question:
     """A question of an agent."""
 
-    answers: Sequence[Answer] = ()
-    """The ways to answer it."""
-
-    def __init__(self, title: str) -> None:
+    def __init__(self, title: str, *answers: Answer) -> None:
         self.title = title
         """The question in one line."""
+        self.answers = answers
+        """The ways to answer it."""
         self.said: str | None = None
         """How it was answered, in words; None while it is open."""
         self._answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -123,14 +133,18 @@ class Question:
             self._answer.set_result(value)
             self.block.changed()
 
-    def decline(self) -> str:
+    def decline(self) -> None:
         """Answer that the user does not want to."""
         self.answer(False, "declined")
-        return ""
 
-    def press(self, key: str) -> str:
-        """Give the answer with this key; returns the action of the chat that it needs, or an empty text."""
-        raise NotImplementedError
+    def press(self, key: str) -> str | None:
+        """Give the answer with this key; returns the action of the chat that it needs, None if there is no such key."""
+        answer = next((it for it in self.answers if it.key == key), None)
+        if answer is None:
+            return None
+        if answer.said:
+            self.answer(answer.value, answer.said)
+        return answer.action
 
     async def wait(self) -> Any:
         """Wait for the answer. Cancelling this withdraws the question."""
@@ -150,30 +164,21 @@ class PermissionAsked(Question):
     """Asks for permission: one of several options."""
 
     def __init__(self, question: PermissionQuestion) -> None:
-        super().__init__(label(question.title, 300) or "May the agent do this?")
+        reject = question.reject
+        said = "rejected" if reject is None else label(reject.name, 100)
+        super().__init__(
+            label(question.title, 300) or "May the agent do this?",
+            *(Answer(key, label(it.name, 40), it, label(it.name, 100)) for key, it in _keyed(question.options)),
+            Answer("A", "always, and where", action="answer_always", is_option=False),
+            Answer("r", "reject and say why", reject, said, "say_instead", is_option=False),
+            Answer("d", "show all", action="show_question", is_option=False),
+        )
         self.question = question
-        self._options = _keyed(question.options)
-        """The options, by the keys that choose them."""
-        self.answers = [
-            *(Answer(key, label(option.name, 40)) for key, option in self._options.items()),
-            Answer("A", "always, and where", is_option=False),
-            Answer("r", "reject and say why", is_option=False),
-            Answer("d", "show all", is_option=False),
-        ]
 
     @property
     def _is_shown_above(self) -> bool:
         """Whether the tool call stands in the conversation, with its changes."""
         return self.question.session.tool_call(self.question.tool_call.id) is not None
-
-    def press(self, key: str) -> str:
-        if (option := self._options.get(key)) is not None:
-            self.answer(option, label(option.name, 100))
-            return ""
-        if key == "r":
-            option = self.question.reject
-            self.answer(option, "rejected" if option is None else label(option.name, 100))
-        return {"A": "answer_always", "r": "say_instead", "d": "show_question"}[key]
 
     def paragraphs(self, look: Look, most: int | None = DIFF_ROWS) -> list[Paragraph]:
         question = self.question
@@ -206,33 +211,20 @@ class PermissionAsked(Question):
 class FormAsked(Question):
     """Asks for values in a form."""
 
-    answers = (Answer("y", "fill in the form"), Answer("n", "decline"))
-
     def __init__(self, question: FormQuestion) -> None:
-        super().__init__(label(question.message, 300) or "The agent asks for values")
+        title = label(question.message, 300) or "The agent asks for values"
+        super().__init__(title, Answer("y", "fill in the form", action="fill_in_form"), _DECLINE)
         self.question = question
-
-    def press(self, key: str) -> str:
-        return "fill_in_form" if key == "y" else self.decline()
-
-    def accept(self, content: Mapping[str, Any]) -> None:
-        """Answer with these values."""
-        self.answer(content, "sent")
 
 
 class LinkAsked(Question):
     """Asks the user to visit a URL."""
 
     def __init__(self, question: LinkQuestion) -> None:
-        super().__init__(label(question.message, 300) or "The agent asks you to visit a page")
+        title = label(question.message, 300) or "The agent asks you to visit a page"
+        where = f"open {label(question.link.domain, 60)} in the browser"
+        super().__init__(title, Answer("y", where, action="open_link"), _DECLINE)
         self.question = question
-        self.answers = (
-            Answer("y", f"open {label(question.link.domain, 60)} in the browser"),
-            Answer("n", "decline"),
-        )
-
-    def press(self, key: str) -> str:
-        return "open_link" if key == "y" else self.decline()
 
     def paragraphs(self, look: Look, most: int | None = DIFF_ROWS) -> list[Paragraph]:
         link = self.question.link
@@ -243,29 +235,20 @@ class LinkAsked(Question):
 class LoginAsked(Question):
     """Asks whether the user wants to log in, because the agent refuses to work before."""
 
-    answers = (Answer("y", "log in"), Answer("n", "not now"))
-
     def __init__(self, name: str) -> None:
-        super().__init__(f"{label(name, 60)} wants you to log in")
-
-    def press(self, key: str) -> str:
-        if key == "n":
-            return self.decline()
-        self.answer(True, "log in")
-        return ""
+        title = f"{label(name, 60)} wants you to log in"
+        super().__init__(title, Answer("y", "log in", True, "log in"), Answer("n", "not now", False, "declined"))
 
 
 class BudgetAsked(Question):
     """Asks whether a turn may go on past a limit that it comes near to."""
 
-    answers = (Answer("y", "go on, as much again"), Answer("n", "stop now"))
-
     def __init__(self, question: BudgetQuestion) -> None:
-        super().__init__(f"The turn has used {question}: may it go on past that?")
-
-    def press(self, key: str) -> str:
-        self.answer(key == "y", "goes on" if key == "y" else "stopped")
-        return ""
+        super().__init__(
+            f"The turn has used {question}: may it go on past that?",
+            Answer("y", "go on, as much again", True, "goes on"),
+            Answer("n", "stop now", False, "stopped"),
+        )
 
     def paragraphs(self, look: Look, most: int | None = DIFF_ROWS) -> list[Paragraph]:
         return [Paragraph([("The agent works on; without an answer it is stopped at the limit.", "dim")])]
@@ -288,18 +271,18 @@ class QuestionBlock(Block):
         if question.said is not None:
             first: Row = ((" ? ", "dim"),)
             return [Paragraph([(question.title, "dim"), (f"  {question.said}", "accent")], first, (("   ", ""),))]
-        bar: Row = (("┃  ", "warning"),)
-        shown = [Paragraph([(question.title, "bold warning")], ((" ? ", "warning"),), bar)]
-        return shown + [it.under(bar) for it in question.paragraphs(look)]
+        bar: Row = ((" ┃ ", "warning"),)  # its title is in the bar above the editor
+        return [it.under(bar) for it in question.paragraphs(look)]
 
     def copied(self) -> str:
         return self._question.title
 
 
-def _keyed(options: Sequence[v1.PermissionOption]) -> dict[str, v1.PermissionOption]:
+def _keyed(options: Sequence[v1.PermissionOption]) -> Iterator[tuple[str, v1.PermissionOption]]:
     """The options by their keys: those of their kinds, and numbers where a kind comes twice."""
-    keyed: dict[str, v1.PermissionOption] = {}
+    used: set[str] = set()
     for number, option in enumerate(options[:9], 1):
         key = KINDS.get(option.kind, "")
-        keyed[key if key and key not in keyed else str(number)] = option
-    return keyed
+        key = key if key and key not in used else str(number)
+        used.add(key)
+        yield key, option

@@ -49,7 +49,7 @@ def rewind_points(conversation: Conversation) -> list[RewindPoint]:
     """The messages to which a conversation can go back, the newest first; ValueError says why there are none."""
     state, name = conversation.state, conversation.connection.name
     timeline = state.timeline
-    users = [place for place, entry in enumerate(timeline) if _is_of_user(entry)]
+    users = [place - state.forgotten for place in conversation.prompt_places()]
     if not users:
         raise ValueError("there is no message to go back to yet")
     if not any(it.can_fork for it in state.cursors.values()):
@@ -71,10 +71,6 @@ def rewind_points(conversation: Conversation) -> list[RewindPoint]:
         assert isinstance(message, Message)
         points.append(RewindPoint(message.text, sent_at, None if is_first else cursor, changes, others))
     return points
-
-
-def _is_of_user(entry: Entry) -> bool:
-    return isinstance(entry, Message) and entry.speaker == "user"
 
 
 def _cursor_before(state: SessionState, timeline: Sequence[Entry], place: int) -> SessionCursor | None:

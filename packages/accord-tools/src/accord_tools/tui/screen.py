@@ -13,10 +13,8 @@ from typing import Any, ClassVar
 from textual import events
 from textual.app import App, ComposeResult
 from textual.containers import Container, Horizontal
-from textual.timer import Timer
 
 from accord import RemoteSession, updates
-from accord_tools.presentation.styled_text import Paragraph, Row
 from accord_tools.tui import bars, chat_storage, key_bindings, slash
 from accord_tools.tui.chat_conversation import Conversation
 from accord_tools.tui.chat_settings import ChatOptions
@@ -71,7 +69,6 @@ class ChatScreen(App[int]):
         self._bars = Debounce(self, self._show_bars)
         self._offered: list[updates.Command] = []
         """The agent's commands that the list of the editor was made with."""
-        self._looks: Timer | None = None
         self.quit_asked = False
         """Whether the user has pressed the key that quits once."""
         self._works: set[asyncio.Task[Any]] = set()
@@ -173,31 +170,31 @@ class ChatScreen(App[int]):
     def _show_bars(self) -> None:
         self._bars.cancel()
         conversation = self.front
-        screen = self.screen_stack[0] if self.screen_stack else None
-        if conversation is None or screen is None or not screen.query("#top"):
+        if conversation is None or not self.screen_stack or not self.screen_stack[0].query("#top"):
             return
-        width = self.size.width
-        side = self._show_side(screen.query_one("#side", Lines), conversation)
-        screen.query_one("#top", Lines).show_row(bars.top(conversation, width, has_side=side))
+        width, lines = self.size.width, self._lines
+        side = self._show_side(lines("#side"), conversation)
+        lines("#top").show_row(bars.top(conversation, width, has_side=side))
         many = len(self.conversations) > 1
-        screen.query_one("#tabs", Lines).show_row(bars.tabs(self.conversations, conversation, width) if many else None)
-        told = bars.extensions(conversation.session, conversation.connection.shown_extensions)
-        screen.query_one("#told", Lines).show(told)
-        screen.query_one("#attached", Lines).show_row(bars.attached(conversation.attached))
+        lines("#tabs").show_row(bars.tabs(self.conversations, conversation, width) if many else None)
+        lines("#told").show(bars.extensions(conversation.session, conversation.connection.shown_extensions))
+        lines("#attached").show_row(bars.attached(conversation.attached))
         if conversation.returned:
             self.editor.set_text("\n\n".join(it for it in (conversation.returned, self.editor.text) if it))
             conversation.returned = ""
         self._show_suggestions(conversation)
-        screen.query_one("#plan", Lines).show([] if side else bars.plan(conversation.state, is_open=self.plan_open))
-        now = asyncio.get_running_loop().time()
-        screen.query_one("#work", Lines).show_row(bars.work(conversation, now))
+        lines("#plan").show([] if side else bars.plan(conversation.state, is_open=self.plan_open))
+        lines("#work").show_row(bars.work(conversation, asyncio.get_running_loop().time()))
         self._show_question(conversation)
         if (offered := slash.typed(conversation.state)) != self._offered:  # perhaps while one is typed
             self._offered = offered
             self.editor.refresh_completions()
-        screen.query_one("#list", Lines).show(self._list())
-        screen.query_one("#foot", Lines).show_row(bars.foot(width))
+        self._show_list()
+        lines("#foot").show_row(bars.foot(width))
         self._report_ends()
+
+    def _lines(self, name: str) -> Lines:
+        return self.screen_stack[0].query_one(name, Lines)
 
     def _show_side(self, side: Lines, conversation: Conversation) -> bool:
         """Show the sidebar where there is room for it; returns whether it is shown."""
@@ -210,8 +207,7 @@ class ChatScreen(App[int]):
 
     def _show_suggestions(self, conversation: Conversation) -> None:
         self.editor.suggestions = suggestions = () if conversation.questions else conversation.suggestions
-        row = bars.suggested(suggestions, self.editor.text)
-        self.screen_stack[0].query_one("#suggested", Lines).show_row(row)
+        self._lines("#suggested").show_row(bars.suggested(suggestions, self.editor.text))
 
     def _show_question(self, conversation: Conversation) -> None:
         bar, editor, questions = self.bar, self.editor, conversation.questions
@@ -228,10 +224,6 @@ class ChatScreen(App[int]):
             return self.bar.take_key(event, is_editor_empty=not self.editor.text)
         self.bar.note_typing(event)
         return False
-
-    def look_every_second(self) -> None:
-        """Begin to make the lines again every second."""
-        self._looks = self._looks or self.set_interval(1.0, self._look)
 
     def _look(self) -> None:
         self._show_bars()
@@ -251,14 +243,10 @@ class ChatScreen(App[int]):
                 self._reported[one] = one.error
                 self.could_not_open(one)
 
-    def _list(self) -> list[Paragraph]:
-        """The completions below the question, the chosen one marked, and how many there are above and below."""
-        return bars.completions(self.editor.found.entries, self.editor.chosen, self.size.width)
-
-    @property
-    def row_of_top(self) -> Row:
-        """The line above the conversation."""
-        return () if self.front is None else bars.top(self.front, self.size.width)
+    def _show_list(self) -> None:
+        """Show the completions, the chosen one marked, and how many there are above and below."""
+        found = self.editor.found.entries
+        self._lines("#list").show(bars.completions(found, self.editor.chosen, self.size.width))
 
     def on_resize(self, _: events.Resize) -> None:
         self._show_bars()

@@ -19,9 +19,9 @@ from accord_tools.configuration.trust import is_folder_trusted
 from accord_tools.presentation.quantities import ago, counted
 from accord_tools.presentation.session_words import shortened_path
 from accord_tools.tui.chat_conversation import Conversation
-from accord_tools.tui.chat_storage import last_entries, new_worktree
+from accord_tools.tui.chat_storage import last_entries, new_worktree, session_entries
 from accord_tools.tui.connection import AgentChoice, AgentConnection, RegistryChoice, install, registry_entries
-from accord_tools.tui.pickers import Entry, Picker, option_entries
+from accord_tools.tui.pickers import Entry, Picker, VariablesScreen, mode_entries, model_entries, option_entries
 from accord_tools.tui.questions import SCOPES, HeldAnswer, LoginAsked, PermissionAsked
 from accord_tools.tui.rewind import RestoredFiles, RewindPoint, restore_files, rewind_points, rewound_session
 from accord_tools.tui.shell import WORKTREE, ChatShell
@@ -38,7 +38,10 @@ class SessionActions(ChatShell):
         conversation = self.in_front
         remote = await conversation.connection.ready()
         is_here = {one.session.id: one for one in self.conversations if one.session is not None}
-        entries = [it._replace(is_current=it.value in is_here) for it in await self.listed(conversation)]
+        entries = [
+            it._replace(is_current=it.value in is_here)
+            for it in await session_entries(conversation, self.conversations)
+        ]
         entries = entries or [
             Entry(one.title, its_id, "open here", one is conversation) for its_id, one in is_here.items()
         ]
@@ -58,8 +61,7 @@ class SessionActions(ChatShell):
             await self.action_resume(session_id)
 
     async def _delete(self, conversation: Conversation, session_id: str) -> None:
-        sure = await self.ask_for(Picker("Delete this session for good?", [Entry("no", False), Entry("yes", True)]))
-        if sure:
+        if await self.confirmed("Delete this session for good?"):
             remote = await conversation.connection.ready()
             await remote.delete(session_id)
             choice = conversation.connection.choice
@@ -76,7 +78,9 @@ class SessionActions(ChatShell):
             return
 
         conversation = self.in_front
-        known = [it for it in await self.listed(conversation) if str(it.value).startswith(session_id)]
+        known = [
+            it for it in await session_entries(conversation, self.conversations) if str(it.value).startswith(session_id)
+        ]
         if len(known) > 1 and session_id not in [it.value for it in known]:
             raise ValueError(f"several sessions have an id that starts with {session_id!r}")
         chosen = session_id if not known or session_id in [it.value for it in known] else known[0].value
@@ -155,8 +159,7 @@ class SessionActions(ChatShell):
         if not done.left:
             return done
         title = f"Somebody else has changed {counted(len(done.left), 'file')} since. Overwrite?"
-        names = _names(done.left, conversation)
-        if not await self.ask_for(Picker(title, [Entry("no", False, names), Entry("yes", True)])):
+        if not await self.confirmed(title, no=_names(done.left, conversation)):
             return done
         again = await restore_files(conversation, point, overwrite=True)
         restored = list(dict.fromkeys([*done.restored, *again.restored]))
@@ -318,35 +321,22 @@ class SessionActions(ChatShell):
     async def action_set_mode(self, mode: str = "") -> None:
         """Set the mode, by its id or name."""
         session = self.session_in_front
-        state = session.state
-        entries = [Entry(it.name, it.id, it.description or "", it.id == state.mode) for it in state.modes]
-        if (chosen := await self.choose_from("Mode", entries, mode)) is not None:
+        if (chosen := await self.choose_from("Mode", mode_entries(session.state), mode)) is not None:
             await session.set_mode(chosen)
 
     async def action_set_model(self, model: str = "") -> None:
         """Set the model, by its id or name."""
         session = self.session_in_front
-        state = session.state
-        entries = [Entry(it.name, it.model_id, it.description or "", it.model_id == state.model) for it in state.models]
-        if (chosen := await self.choose_from("Model", entries, model)) is not None:
+        if (chosen := await self.choose_from("Model", model_entries(session.state), model)) is not None:
             await session.set_model(chosen)
 
     async def action_config(self) -> None:
         """Choose the model and every other option."""
-        session = self.session_in_front
-        entries = option_entries(session.state)
+        entries = option_entries(self.session_in_front)
         if not entries:
             raise ValueError("the agent offers no options")
-        chosen = await self.ask_for(Picker("Options", entries))
-        if chosen is None:
-            return
-        option_id, value = chosen
-        if option_id is None:
-            await session.set_mode(value)
-        elif option_id == "":
-            await session.set_model(value)
-        else:
-            await session.set_config(option_id, value)
+        if (chosen := await self.ask_for(Picker("Options", entries))) is not None:
+            await chosen()
 
     async def action_goal(self, goal: str = "") -> None:
         """Show the goal of the agent, set it, or have the agent pause, resume or clear it."""
@@ -381,7 +371,9 @@ class SessionActions(ChatShell):
         method = await self.ask_for(Picker(f"Log in to {conversation.connection.name}", entries))
         if method is None:
             return
-        env = await self._variables(method) if isinstance(method, v1.AuthMethodEnvVar) else {}
+        env: dict[str, str] | None = {}
+        if isinstance(method, v1.AuthMethodEnvVar) and (missing := method.missing(os.environ)):
+            env = await self.ask_for(VariablesScreen(method, missing))
         if env is None:
             return
         at_terminal = isinstance(method, v1.AuthMethodTerminal) or "terminal-auth" in (method.meta or {})
@@ -397,16 +389,6 @@ class SessionActions(ChatShell):
         await conversation.open(**self.setup(conversation))
         self.opened(conversation)
 
-    async def _variables(self, method: v1.AuthMethodEnvVar) -> dict[str, str] | None:
-        """The variables of a login, which the user types; None if they leave."""
-        from accord_tools.tui.pickers import VariablesScreen
-
-        missing = method.missing(os.environ)
-        if not missing:
-            return {}
-        given: dict[str, str] | None = await self.ask_for(VariablesScreen(method, missing))
-        return given
-
     async def action_logout(self) -> None:
         """Log out of the agent."""
         remote = await self.in_front.connection.ready()
@@ -417,21 +399,15 @@ class SessionActions(ChatShell):
         """Start the agent again, and open the session again if the agent can."""
         conversation = self.in_front
         connection = conversation.connection
-        others = [one for one in connection.conversations if one is not conversation]
-        session = conversation.session
-        remote = connection.remote
+        session, remote = conversation.session, connection.remote
         can = remote is not None and (remote.capabilities.sessions.load or remote.capabilities.sessions.resume)
         its_id = session.id if session is not None and can else None
-        if others:
+        if len(connection.conversations) > 1:
             raise ValueError("close the other sessions of this agent first")
         await connection.close()
         self.connections.remove(connection)
-        again = type(connection)(connection.choice, connection.options)
-        again.on_news = self.mark
-        self.connections.append(again)
-        again.start()
-        conversation.connection = again
-        again.conversations.append(conversation)
+        conversation.connection = self.started(connection.choice)
+        conversation.connection.conversations.append(conversation)
         conversation.session = None
         conversation.note("Starting the agent again")
         await conversation.open(its_id, shows_past=False, **self.setup(conversation))
@@ -448,10 +424,7 @@ class SessionActions(ChatShell):
         match chosen:
             case None:
                 return
-            case HeldAnswer():
-                connection.answers.release(chosen)
-                conversation.note(f"Forgotten: {chosen.what}", "", "good", "✓")
-            case RememberedAnswer():
+            case HeldAnswer() | RememberedAnswer():
                 await asyncio.to_thread(connection.answers.forget, chosen)
                 conversation.note(f"Forgotten: {chosen.what}", "", "good", "✓")
             case PermissionPolicy():
@@ -518,14 +491,14 @@ def _told_of_rewind(conversation: Conversation, point: RewindPoint, done: Restor
 
 def _entries(connection: AgentConnection, session_id: str) -> list[Entry]:
     """All that is decided without a question: what can be revoked first, then the level and the rules."""
-    now, consent = "In this session", connection.consent
+    consent = connection.consent
+    held = [
+        *((_allowance(kind), kind) for kind in consent.always(session_id)),
+        *((answer_text(it), it) for it in connection.answers.held(session_id)),
+    ]
     level = DefaultLevel(consent.level, "shift+tab changes it")
     return [
-        *(Entry(_allowance(kind), kind, "until the session ends", group=now) for kind in consent.always(session_id)),
-        *(
-            Entry(answer_text(it), it, "until the session ends", group=now)
-            for it in connection.answers.held(session_id)
-        ),
+        *(Entry(text, value, "until the session ends", group="In this session") for text, value in held),
         *(
             Entry(it.text, it.value, _end_of(it.about), group=it.source)
             for it in permission_rules(level, consent.policy, connection.answers)

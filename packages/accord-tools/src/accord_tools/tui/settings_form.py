@@ -83,117 +83,102 @@ def source_of(setting: Setting, written: Any) -> str:
     return "" if setting.is_default else "of this chat"
 
 
-class SettingsForm:
-    """The settings of a chat, as a list in which each can be changed."""
-
-    def __init__(self, app: ChatShell) -> None:
-        self._app = app
-
-    async def run(self) -> None:
-        """Show the settings, and change them, until the user closes the form."""
-        marked, problem = "", ""
-        while True:
-            written = written_settings()
-            entries = [
-                Entry(
-                    it.title,
-                    it,
-                    " · ".join(filter(None, (it.shown, source_of(it, written), it.does))),
-                    it.title == marked,
-                )
-                for it in self._all()
-            ]
-            hint = f"{problem or 'enter: change   esc: close'}\n{user_file()}"
-            setting: Setting | None = await self._app.ask_for(Picker("Settings", entries, hint))
-            if setting is None:
-                return
-            marked, problem = setting.title, ""
-            try:
-                await self._change(setting)
-            except (ValueError, ConfigurationError) as error:
-                problem = str(error)
-
-    def _all(self) -> list[Setting]:
-        chat, options, limits = ("chat",), self._app.options, self._limits()
-        themes = sorted(self._app.available_themes)
-        agents = [it.name for it in options.agents if not it.is_demo]
-        connection = None if self._app.front is None else self._app.front.connection
-        default = str(written_settings().get("default", ""))
-        shown = [
-            Setting("theme", chat, "theme", "the colours", themes, self._app.theme, options.theme is None),
-            Setting(
-                "sidebar",
-                chat,
-                "sidebar",
-                "plan, files and usage beside the text",
-                (True, False),
-                self._app.sidebar,
-                self._app.sidebar,
-            ),
-            Setting("bell", chat, "bell", "rings while you look elsewhere", (True, False), options.bell, options.bell),
-            Setting(
-                "images", chat, "images", "from the next start on", IMAGES, options.images, options.images == "auto"
-            ),
-            Setting("default agent", (), "default", "the one of accord run and chat", agents, default or "none"),
-        ]
-        if connection is not None:
-            folder, name = str(self._app.in_front.folder), connection.choice.name
-            level, about = connection.consent.level, "without a question"
-            is_default = level == "ask"
-            shown.append(
-                Setting("allow here", ("allow",), folder, f"{about}, in this folder", LEVELS, level, is_default)
+async def change_settings(app: ChatShell) -> None:
+    """Show the settings, and change them, until the user closes the list."""
+    marked, problem = "", ""
+    while True:
+        written = written_settings()
+        entries = [
+            Entry(
+                it.title, it, " · ".join(filter(None, (it.shown, source_of(it, written), it.does))), it.title == marked
             )
-            if name in written_settings().get("agents", {}):
-                shown.append(
-                    Setting("allow agent", ("agents", name), "allow", f"{about}, {name}", LEVELS, level, is_default)
-                )
-        for key, about in (
-            ("max_cost", "of a turn, as the agent reports it"),
-            ("max_turns", "rounds of tools"),
-            ("max_time", "seconds of a turn"),
-        ):
-            shown.append(Setting(key.replace("_", " "), chat, key, about, (), limits.get(key), key not in limits))
-        return shown
-
-    def _limits(self) -> dict[Any, float]:
-        budget = self._app.options.connection.budget
-        return {} if budget is None else budget.limits
-
-    async def _change(self, setting: Setting) -> None:
-        """Have the user choose a value, keep it in their file, and let it hold."""
-        names = [setting._replace(now=it).shown for it in setting.choices] or [NO_LIMIT]
-        entries = [Entry(it, it, "", it == setting.shown) for it in names]
-        before, preview = self._app.theme, self._show_theme if setting.key == "theme" else None
-        picker = Picker(setting.title, entries, on_highlight=preview, takes_text=not setting.choices)
-        chosen = await self._app.ask_for(picker)
-        if chosen is None:
-            self._app.theme = before
+            for it in _settings(app, written)
+        ]
+        hint = f"{problem or 'enter: change   esc: close'}\n{user_file()}"
+        setting: Setting | None = await app.ask_for(Picker("Settings", entries, hint))
+        if setting is None:
             return
-        value = setting.parse(chosen)
-        await asyncio.to_thread(set_value, user_file(), setting.section, setting.key, value)
-        self._apply(setting, value)
+        marked, problem = setting.title, ""
+        try:
+            await _change(app, setting)
+        except (ValueError, ConfigurationError) as error:
+            problem = str(error)
 
-    def _show_theme(self, name: str) -> None:
-        self._app.theme = name
 
-    def _apply(self, setting: Setting, value: Any) -> None:
-        match setting.key:
-            case "theme":
-                self._app.theme = value
-                self._app.options = replace(self._app.options, theme=value)
-            case "sidebar":
-                self._app.sidebar = value
-            case "bell" | "images":
-                self._app.options = replace(self._app.options, **{setting.key: value})
-            case "max_cost" | "max_turns" | "max_time":
-                limits: dict[str, Any] = {**self._limits(), setting.key: value}
-                left = {name: most for name, most in limits.items() if most is not None}
-                connection = replace(self._app.options.connection, budget=Budget(**left) if left else None)
-                self._app.options = replace(self._app.options, connection=connection)
-                for one in self._app.connections:
-                    one.options = replace(one.options, budget=connection.budget)
-            case "default":
-                pass
-            case _:
-                self._app.in_front.connection.consent.level = value
-        self._app.mark()
+def _settings(app: ChatShell, written: dict[str, Any]) -> list[Setting]:
+    options, limits = app.options, _limits(app)
+    agents = [it.name for it in options.agents if not it.is_demo]
+    switches = (True, False)
+
+    def chat(key: str, does: str, choices: Sequence[str | bool], now: Any, *, is_default: bool) -> Setting:
+        return Setting(key.replace("_", " "), ("chat",), key, does, choices, now, is_default)
+
+    side = "plan, files and usage beside the text"
+    shown = [
+        chat("theme", "the colours", sorted(app.available_themes), app.theme, is_default=options.theme is None),
+        chat("sidebar", side, switches, app.sidebar, is_default=app.sidebar),
+        chat("bell", "rings while you look elsewhere", switches, options.bell, is_default=options.bell),
+        chat("images", "from the next start on", IMAGES, options.images, is_default=options.images == "auto"),
+    ]
+    default = str(written.get("default", "")) or "none"
+    shown.append(Setting("default agent", (), "default", "the one of accord run and chat", agents, default))
+    if app.front is not None:
+        name, level = app.front.connection.choice.name, app.front.connection.consent.level
+        places: dict[str, tuple[tuple[str, ...], str, str]] = {
+            "here": (("allow",), str(app.front.folder), "in this folder")
+        }
+        if name in written.get("agents", {}):
+            places["agent"] = (("agents", name), "allow", name)
+        for place, (section, key, about) in places.items():
+            does = f"without a question, {about}"
+            shown.append(Setting(f"allow {place}", section, key, does, LEVELS, level, level == "ask"))
+    for key, about in (
+        ("max_cost", "of a turn, as the agent reports it"),
+        ("max_turns", "rounds of tools"),
+        ("max_time", "seconds of a turn"),
+    ):
+        shown.append(chat(key, about, (), limits.get(key), is_default=key not in limits))
+    return shown
+
+
+def _limits(app: ChatShell) -> dict[Any, float]:
+    budget = app.options.connection.budget
+    return {} if budget is None else budget.limits
+
+
+async def _change(app: ChatShell, setting: Setting) -> None:
+    """Have the user choose a value, keep it in their file, and let it hold."""
+    names = [setting._replace(now=it).shown for it in setting.choices] or [NO_LIMIT]
+    entries = [Entry(it, it, "", it == setting.shown) for it in names]
+    before, preview = app.theme, app.show_theme if setting.key == "theme" else None
+    picker = Picker(setting.title, entries, on_highlight=preview, takes_text=not setting.choices)
+    chosen = await app.ask_for(picker)
+    if chosen is None:
+        app.theme = before
+        return
+    value = setting.parse(chosen)
+    await asyncio.to_thread(set_value, user_file(), setting.section, setting.key, value)
+    _apply(app, setting, value)
+
+
+def _apply(app: ChatShell, setting: Setting, value: Any) -> None:
+    match setting.key:
+        case "theme":
+            app.theme = value
+            app.options = replace(app.options, theme=value)
+        case "sidebar":
+            app.sidebar = value
+        case "bell" | "images":
+            app.options = replace(app.options, **{setting.key: value})
+        case "max_cost" | "max_turns" | "max_time":
+            limits: dict[str, Any] = {**_limits(app), setting.key: value}
+            left = {name: most for name, most in limits.items() if most is not None}
+            connection = replace(app.options.connection, budget=Budget(**left) if left else None)
+            app.options = replace(app.options, connection=connection)
+            for one in app.connections:
+                one.options = replace(one.options, budget=connection.budget)
+        case "default":
+            pass
+        case _:
+            app.in_front.connection.consent.level = value
+    app.mark()

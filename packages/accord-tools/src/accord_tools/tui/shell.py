@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -44,7 +43,7 @@ class ChatShell(ChatScreen):
         self.theme_changed_signal.subscribe(self, lambda _: self._take_theme())
         self.app_resume_signal.subscribe(self, self._draw_images_again)  # pyright: ignore[reportUnknownMemberType]
         self._take_theme()
-        self.look_every_second()
+        self.set_interval(1.0, self._look)
         self.editor.focus()
         if self._choice is None:
             self.run_command("agents")
@@ -55,14 +54,16 @@ class ChatShell(ChatScreen):
 
     def begin(self, choice: AgentChoice, *, first: bool = False, session: LastSession | None = None) -> Conversation:
         """Start an agent, and a conversation with it: a new one, or an earlier session."""
+        folder, its_id = (self.options.folder, None) if session is None else (Path(session.folder), session.id)
+        return self.add(Conversation(self.started(choice), folder), opens=True, first=first, session_id=its_id)
+
+    def started(self, choice: AgentChoice) -> AgentConnection:
+        """Start an agent."""
         connection = AgentConnection(choice, self.options.connection)
         connection.on_news = self.mark
         self.connections.append(connection)
         connection.start()
-        if session is None:
-            return self.add(Conversation(connection, self.options.folder), opens=True, first=first)
-        conversation = Conversation(connection, Path(session.folder))
-        return self.add(conversation, opens=True, first=first, session_id=session.id)
+        return connection
 
     def add(
         self, conversation: Conversation, *, opens: bool, first: bool = False, session_id: str | None = None
@@ -97,13 +98,16 @@ class ChatShell(ChatScreen):
         if given is None and first and options.continues:
             given = await self.latest_session(conversation)
         await conversation.open(given, **self.setup(conversation))
-        if conversation.session is None:
+        if (session := conversation.session) is None:
             return
         self.opened(conversation)
-        mode = (options.mode if first else None) or choice.mode
-        config = {**choice.config, **(options.config if first else {})}
-        model = options.model if first else None
-        await self.set_all(conversation, mode, model, config)
+        if mode := (options.mode if first else None) or choice.mode:
+            await session.set_mode(mode)
+        if first and options.model:
+            await session.set_model(options.model)
+        for key, value in {**choice.config, **(options.config if first else {})}.items():
+            is_switch = isinstance(session.state.option(key), updates.SessionConfigBoolean)
+            await session.set_config(key, value in (True, "true") if is_switch else value)
 
     async def _index(self, folder: Path) -> None:
         self._paths[folder] = FileList(await asyncio.to_thread(files_of, folder, is_folder_trusted))
@@ -111,9 +115,8 @@ class ChatShell(ChatScreen):
     async def ask_trust(self, error: FolderNotTrusted) -> bool:
         """Ask whether git may run in a folder, and remember a yes."""
         repository = error.repository
-        entries = [Entry("no", False), Entry("yes", True, "remembered for this folder")]
-        sure = await self.ask_for(Picker(f"Git has to run here. Trust {label(str(repository.root), 60)}?", entries))
-        if not sure:
+        title = f"Git has to run here. Trust {label(str(repository.root), 60)}?"
+        if not await self.confirmed(title, yes="remembered for this folder"):
             return False
         await asyncio.to_thread(trust_folder, repository)
         for folder in self._paths:
@@ -182,6 +185,14 @@ class ChatShell(ChatScreen):
         self.push_screen(screen, lambda result: None if answer.done() else answer.set_result(result))
         return await answer
 
+    def show_theme(self, name: str) -> None:
+        """Show the colours of this theme."""
+        self.theme = name
+
+    async def confirmed(self, title: str, *, no: str = "", yes: str = "") -> bool:
+        """Whether the user says yes; `no` and `yes` stand beside the answers."""
+        return bool(await self.ask_for(Picker(title, [Entry("no", False, no), Entry("yes", True, yes)])))
+
     async def choose_from(self, title: str, entries: list[Entry], given: str) -> Any:
         """The value of the entry that the user named, or chooses from a list; None if they leave."""
         if not entries:
@@ -222,11 +233,9 @@ class ChatShell(ChatScreen):
 
     def setup(self, conversation: Conversation) -> dict[str, Any]:
         """What a session is opened with: the MCP servers that the agent supports."""
-        remote = conversation.connection.remote
-        if remote is None or not self.options.servers:
-            return {"mcp_servers": list(self.options.servers)} if self.options.servers else {}
-        usable = [it for it in self.options.servers if remote.peer.capabilities.allow(it)]
-        return {"mcp_servers": usable}
+        remote, servers = conversation.connection.remote, self.options.servers
+        usable = [it for it in servers if remote is None or remote.peer.capabilities.allow(it)]
+        return {"mcp_servers": usable} if servers else {}
 
     def opened(self, conversation: Conversation) -> None:
         """Remember a session that was opened."""
@@ -236,33 +245,14 @@ class ChatShell(ChatScreen):
 
     async def latest_session(self, conversation: Conversation) -> str | None:
         """The latest session of the folder; None if there is none."""
-        entries = await self.listed(conversation, str(conversation.folder))
+        entries = await session_entries(conversation, self.conversations, str(conversation.folder))
         return entries[0].value if entries else None
-
-    async def listed(self, conversation: Conversation, folder: str | None = None) -> list[Entry]:
-        """The sessions of this agent, the latest first."""
-        return await session_entries(conversation, self.conversations, folder)
 
     def _keep_words(self, conversation: Conversation) -> None:
         """Keep the first and last words of a session for the list of sessions."""
         words = words_of(conversation)
         if words is not None and self.options.keeps:
             self.work_on(asyncio.to_thread(chat_storage.keep_words, words))
-
-    async def set_all(
-        self, conversation: Conversation, mode: str | None, model: str | None, config: Mapping[str, str | bool]
-    ) -> None:
-        """Set what the user gave on the command line or for the agent's name."""
-        session = conversation.session
-        if session is None:
-            return
-        if mode is not None:
-            await session.set_mode(mode)
-        if model is not None:
-            await session.set_model(model)
-        for key, value in config.items():
-            is_switch = isinstance(session.state.option(key), updates.SessionConfigBoolean)
-            await session.set_config(key, value in (True, "true") if is_switch else value)
 
     # The end
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
 from rich.style import Style
@@ -38,9 +38,7 @@ from accord_tools.tui.bars import welcome
 from accord_tools.tui.block import (
     AgentBlock,
     Block,
-    CommandBlock,
     Look,
-    MessageBlock,
     PromptBlock,
     ThoughtBlock,
     ToolBlock,
@@ -52,22 +50,16 @@ from accord_tools.tui.widgets import Debounce, Redrawn
 if TYPE_CHECKING:
     from accord_tools.tui.chat_conversation import Conversation
 
-_SPEAKERS: dict[str, type[MessageBlock]] = {
+_SPEAKERS: dict[str, type[Block]] = {
     "user": PromptBlock,
     "agent": AgentBlock,
     "thought": ThoughtBlock,
 }
 
 
-def block_of(entry: Entry) -> Block:
-    """A block for this entry."""
-    return ToolBlock(entry) if isinstance(entry, ToolCallState) else _SPEAKERS[entry.speaker](entry)
-
-
-def is_same_kind(block: Block, entry: Entry) -> bool:
-    """Whether a block can show this entry."""
-    wanted = ToolBlock if isinstance(entry, ToolCallState) else _SPEAKERS[entry.speaker]
-    return isinstance(block, wanted)
+def _kind_of(entry: Entry) -> Any:
+    """The class of the block that shows an entry."""
+    return ToolBlock if isinstance(entry, ToolCallState) else _SPEAKERS[entry.speaker]
 
 
 class BlockList:
@@ -97,7 +89,7 @@ class BlockList:
                     self._update(place, new)
             for place in range(len(self._entries), len(entries)):
                 self._add_notes(forgotten + place)
-                block = block_of(entries[place])
+                block: Block = _kind_of(entries[place])(entries[place])
                 self.blocks.append(block)
                 self._of_entries.append(block)
             self._entries = entries
@@ -107,11 +99,11 @@ class BlockList:
 
     def _update(self, place: int, entry: Entry) -> None:
         block = self._of_entries[place]
-        if is_same_kind(block, entry):
+        if isinstance(block, _kind_of(entry)):
             block.update(entry)
-            return
-        other = block_of(entry)
-        self.blocks[self.blocks.index(block)] = self._of_entries[place] = other
+        else:
+            other = _kind_of(entry)(entry)
+            self.blocks[self.blocks.index(block)] = self._of_entries[place] = other
 
     def _add_notes(self, before: int | None) -> None:
         """Add the notes that came before an entry, or all."""
@@ -131,7 +123,7 @@ class BlockList:
 
     def _terminal_changed(self, terminal_id: str) -> None:
         for block in reversed(self.blocks):
-            if isinstance(block, ToolBlock | CommandBlock) and block.shows_terminal(terminal_id):
+            if terminal_id in block.terminal_ids:
                 block.changed()
                 return
 
@@ -149,9 +141,6 @@ class Transcript(Redrawn, ScrollView, can_focus=False):
     Transcript { overflow-y: scroll; overflow-x: hidden; scrollbar-size-vertical: 1; height: 1fr; }
     """
 
-    class Moved(Event):
-        """The block cursor has moved."""
-
     def __init__(self, conversation: Conversation, *, is_ascii: bool = False, graphics: Graphics = NO_GRAPHICS) -> None:
         super().__init__()
         self.conversation = conversation
@@ -163,8 +152,10 @@ class Transcript(Redrawn, ScrollView, can_focus=False):
         self._list = BlockList(conversation)
         self._starts: list[int] = [0]
         """The first row of each block, and at the end the number of all rows."""
-        self._follows = True
-        self._cursor: Block | None = None
+        self.follows = True
+        """Whether the end of the conversation is in sight and stays there."""
+        self.cursor: Block | None = None
+        """The block that the cursor is on."""
         self._sought = ""
         """What the user looks for."""
         self._hit = 0
@@ -172,18 +163,17 @@ class Transcript(Redrawn, ScrollView, can_focus=False):
         """Blocks of which only a part was drawn."""
         self._drawing = Debounce(self, self.flush)
         self._rest = FRAME
-        self._ends: list[Callable[[], None]] = []
+        self._end: Callable[[], None] = lambda: None
 
     # Life
 
     def on_mount(self) -> None:
         self._take_theme()
-        self._ends.append(self.conversation.on_change(self.mark))
+        self._end = self.conversation.on_change(self.mark)
         self.mark()
 
     def on_unmount(self) -> None:
-        for end in self._ends:
-            end()
+        self._end()
 
     def _take_theme(self) -> None:
         conversation = self.conversation
@@ -235,8 +225,8 @@ class Transcript(Redrawn, ScrollView, can_focus=False):
             block.changed()
         self._partial.clear()
         self._list.sync()
-        if self._cursor not in self._blocks:
-            self._cursor = None
+        if self.cursor not in self._blocks:
+            self.cursor = None
         self._place()
         self.refresh()
         self._rest = max(FRAME, SHARE * (perf_counter() - began))
@@ -246,7 +236,7 @@ class Transcript(Redrawn, ScrollView, can_focus=False):
     def _place(self) -> None:
         """Draw the blocks in sight, count the rows, and scroll to where the reader is."""
         height = self.size.height
-        if self._follows:
+        if self.follows:
             left, place = height, len(self._blocks)
             while place and left > 0:
                 place -= 1
@@ -291,21 +281,16 @@ class Transcript(Redrawn, ScrollView, can_focus=False):
         super().watch_scroll_y(old_value, new_value)
         if round(old_value) == round(new_value) or not self._blocks:
             return
-        self._follows = round(new_value) >= self._starts[-1] - self.size.height
+        self.follows = round(new_value) >= self._starts[-1] - self.size.height
         top, bottom = round(new_value), round(new_value) + self.size.height
         first = max(0, bisect_right(self._starts, top) - 1)
         last = bisect_right(self._starts, bottom)
         if any(not block.is_drawn for block in self._blocks[first:last]):
             self.call_later(self.flush)
 
-    @property
-    def follows(self) -> bool:
-        """Whether the end of the conversation is in sight and stays there."""
-        return self._follows
-
     def go_to_end(self) -> None:
         """Show the end of the conversation, and follow it."""
-        self._follows = True
+        self.follows = True
         self.flush()
 
     # Drawing
@@ -369,36 +354,20 @@ class Transcript(Redrawn, ScrollView, can_focus=False):
             block.resized()
         self.flush()
 
-    def toggle_tools(self) -> bool:
-        """Show all output of tool calls, or fold them; returns whether they are shown."""
-        self._look.tools_open = not self._look.tools_open
-        self._forget_choices()
-        return self._look.tools_open
-
-    def toggle_thoughts(self) -> bool:
-        """Show thoughts as a whole, or fold them; returns whether they are shown."""
-        self._look.thoughts_open = not self._look.thoughts_open
-        self._forget_choices()
-        return self._look.thoughts_open
-
-    def _forget_choices(self) -> None:
+    def toggle(self, kind: str) -> None:
+        """Open all blocks of a kind, by a member of `Look`, or fold them."""
+        setattr(self._look, kind, not getattr(self._look, kind))
         for block in self._blocks:
             block.is_open = None
         self._redraw()
-
-    @property
-    def cursor(self) -> Block | None:
-        """The block that the cursor is on."""
-        return self._cursor
 
     def move_cursor(self, by: int) -> None:
         """Move the block cursor up or down; the first time it goes to the last block."""
         if not self._blocks:
             return
-        if self._cursor is None or self._cursor not in self._blocks:
-            place = len(self._blocks) - 1
-        else:
-            place = max(0, min(len(self._blocks) - 1, self._blocks.index(self._cursor) + by))
+        place = last = len(self._blocks) - 1
+        if self.cursor in self._blocks:
+            place = max(0, min(last, self._blocks.index(self.cursor) + by))
         self.choose(self._blocks[place])
         start, end = self._starts[place], self._starts[place + 1]
         self.scroll_to_region(
@@ -407,19 +376,18 @@ class Transcript(Redrawn, ScrollView, can_focus=False):
 
     def choose(self, block: Block | None) -> None:
         """Set the block cursor, or take it away."""
-        for one in (self._cursor, block):
+        for one in (self.cursor, block):
             if one is not None:
                 one.is_chosen = one is block
                 one.changed()
-        self._cursor = block
-        self._follows = self._follows and block is None
+        self.cursor = block
+        self.follows = self.follows and block is None
         self.flush()
-        self.post_message(self.Moved())
 
     def toggle_block(self, block: Block) -> None:
         """Open a block, or fold it."""
         block.toggle(self._look)
-        self._follows = False if block is not self._blocks[-1] else self._follows
+        self.follows = False if block is not self._blocks[-1] else self.follows
         self.flush()
 
     def on_click(self, event: events.Click) -> None:
@@ -451,7 +419,7 @@ class Transcript(Redrawn, ScrollView, can_focus=False):
 
     def _go_to_hit(self, block: Block, number: int, wanted: str) -> None:
         """Scroll to a hit of a block; what is folded, or broken over two rows, is where its block begins."""
-        self._follows = False
+        self.follows = False
         strips = block.draw(self._look)
         self._count()
         rows = [row for row, strip in enumerate(strips) for _ in range(strip.text.casefold().count(wanted))]
