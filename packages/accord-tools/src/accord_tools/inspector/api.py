@@ -26,7 +26,6 @@ import asyncio
 import hashlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
-from itertools import pairwise
 from typing import Any
 
 from accord import AccordError
@@ -37,7 +36,7 @@ from accord_tools.inspector.message_rows import describe, detail_of, message_of,
 from accord_tools.inspector.spans import TurnSpans
 from accord_tools.inspector.trace_index import PROMPT, TraceIndex
 from accord_tools.inspector.trace_lines import ANSWER, ERROR
-from accord_tools.inspector.trace_search import Search, marks
+from accord_tools.inspector.trace_search import Search, counts
 
 MOST_BINS = 4_000
 
@@ -54,7 +53,6 @@ def strip_of(index: TraceIndex, bins: int, begin: float | None = None, end: floa
     end = last if end is None else end
     bins = max(1, min(bins, MOST_BINS))
     width = max(end - begin, 1e-9) / bins
-    edges = [bisect_left(times, begin + width * at) for at in range(bins)] + [bisect_left(times, end + 1e-9)]
     errors = [0] * bins
     for row in index.columns.errors:
         place = int((times[row] - begin) / width)
@@ -63,7 +61,7 @@ def strip_of(index: TraceIndex, bins: int, begin: float | None = None, end: floa
     return {
         "begin": begin,
         "end": end,
-        "counts": [max(after - before, 0) for before, after in pairwise(edges)],
+        "counts": counts(times, bins, begin, end),
         "errors": errors,
     }
 
@@ -227,7 +225,7 @@ def _turns(trace: OpenTrace, params: Params) -> Any:
     return {
         "generation": trace.generation,
         "total": len(trace.index.turns),
-        "turns": [turn.plain() for turn in trace.index.turns[first : first + count]],
+        "turns": trace.index.turns[first : first + count],
     }
 
 
@@ -244,7 +242,7 @@ def spans_of(index: TraceIndex, number: int) -> dict[str, Any]:
     after = index.sessions[turn.session].next_turn(turn)
     prompt = describe(PROMPT, "", message_of(index, turn.first), is_answer=False)[1] if turn.kind == "prompt" else ""
     return {
-        "turn": turn.plain(),
+        "turn": turn,
         "prompt": prompt,
         **TurnSpans(index, turn, len(index) if after is None else after.first).plain(),
     }
@@ -265,7 +263,7 @@ def conversation_at(index: TraceIndex, folds: Folds, row: int, session: int = 0)
         "session": number,
         "name": rows.name,
         "row": row,
-        "turn": None if turn is None else turn.plain(),
+        "turn": turn,
         "before": rows.turns[place - 1].number if place > 0 else None,
         "after": rows.turns[place + 1].number if place + 1 < len(rows.turns) else None,
         **folds.at(number, turn, row + 1).plain(),
@@ -284,7 +282,12 @@ def _strip(trace: OpenTrace, params: Params) -> Any:
     found = strip_of(trace.index, bins, params.seconds("from"), params.seconds("to"))
     view = params.text("view", "runs")
     if view not in ("runs", "all"):
-        found["marks"] = marks(_found(trace, view), bins, found["begin"], found["end"])
+        found["marks"] = counts(
+            sorted(trace.index.columns.time[row] for row in _found(trace, view).rows),
+            bins,
+            found["begin"],
+            found["end"],
+        )
     return found
 
 

@@ -105,7 +105,7 @@ def _answers(index: TraceIndex, source: Path) -> dict[str, Any]:
         "errors": list(index.columns.errors),
         "latency": latencies(index),
         "frames": [{**detail_of(index, row), "findings": findings.plain(row)} for row in range(count)],
-        "turns": [turn.plain() for turn in index.turns],
+        "turns": index.turns,
         "spans": [spans_of(index, number) for number in range(len(index.turns))],
         "conversations": [
             conversation_at(index, folds, _last_row(index, number)) for number in range(len(index.turns))

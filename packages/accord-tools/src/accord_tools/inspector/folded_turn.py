@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import copy
 from collections import OrderedDict
+from contextlib import suppress
 from typing import Any
 
 from accord import AccordError, DecodeError, Unknown, v1
@@ -37,6 +38,7 @@ MOST_ITEMS = 300
 ASKS = {"session/request_permission": "permission", "elicitation/create": "question"}
 HIDDEN = frozenset((POLL, PROMPT))
 WAIT = "terminal/wait_for_exit"
+_OPTION = ("optionId", "name", "kind")
 
 
 class TurnItem:
@@ -68,7 +70,6 @@ class FoldedTurn:
         self._version = index.version
         self._state = SessionState()
         self._items: list[TurnItem] = []
-        self._by_place: dict[int, TurnItem] = {}
         self._by_request: dict[int, TurnItem] = {}
         self._by_tool: dict[str, TurnItem] = {}
         self._by_message: dict[tuple[str, str], TurnItem] = {}
@@ -96,31 +97,29 @@ class FoldedTurn:
     def _add(self, row: int, kind: int) -> None:
         columns = self._index.columns
         if columns.size(row) > LARGE * 64:
-            self._append(TurnItem("large", row, data={"size": columns.size(row)}))
+            self._items.append(TurnItem("large", row, data={"size": columns.size(row)}))
             return
         message = message_of(self._index, row, most=LARGE * 64)
         method = self._index.methods[columns.method[row]]
         params = body_of(message.get("params"))
-        if kind == NOTIFICATION:
-            if columns.update[row]:
+        try:
+            if kind == NOTIFICATION and columns.update[row]:
                 self._add_update(row, params)
-            elif method == "session/cancel":
-                self._append(TurnItem("cancel", row))
+            elif kind == NOTIFICATION and method == "session/cancel":
+                self._items.append(TurnItem("cancel", row))
                 self._state.cancel_unfinished()
-        elif kind == REQUEST:
-            self._add_request(row, method, message, params)
-        else:
-            self._add_answer(row, method, message, is_error=kind == ERROR)
+            elif kind == REQUEST:
+                self._add_request(row, method, message, params)
+            elif kind != NOTIFICATION:
+                self._add_answer(row, method, message, is_error=kind == ERROR)
+        except AccordError as error:
+            self._items.append(TurnItem("broken", row, data={"problem": str(error)[:300]}))
 
     def _add_update(self, row: int, params: dict[str, Any]) -> None:
         before = len(self._state)
         update = body_of(params.get("update"))
         self._begin_earlier(update.get("toolCallId"))
-        try:
-            self._state.add(_read_update(params, self._version))
-        except AccordError as error:
-            self._append(TurnItem("broken", row, data={"problem": str(error)[:300]}))
-            return
+        self._state.add(_read_update(params, self._version))
         self._note_entry(row, before, update)
 
     def _note_entry(self, row: int, before: int, update: dict[str, Any]) -> None:
@@ -130,7 +129,7 @@ class FoldedTurn:
         named = (speaker, str(update.get("messageId") or ""))
         if len(self._state) > before:
             item = TurnItem("entry", row, before, self._beginning(tool, update.get("messageId")))
-            self._append(item)
+            self._items.append(item)
             if isinstance(tool, str):
                 self._by_tool[tool] = item
             else:
@@ -140,28 +139,15 @@ class FoldedTurn:
         if found is not None:
             found.touch(row)
         elif kind in ("plan", "plan_update", "current_mode_update", "session_info_update"):
-            self._append(
-                TurnItem(
-                    "setting",
-                    row,
-                    data={
-                        "what": kind,
-                        "detail": describe("", kind, {"params": {"update": update}}, is_answer=False)[1],
-                        "value": update,
-                    },
-                )
-            )
+            detail = describe("", kind, {"params": {"update": update}}, is_answer=False)[1]
+            self._items.append(TurnItem("setting", row, data={"what": kind, "detail": detail, "value": update}))
 
     def _begin_earlier(self, tool: object) -> None:
         """Fold the beginning of a tool call of an earlier turn: its later updates leave out its title."""
-        row = (
-            self._beginning(tool, None).get("beganAt") if isinstance(tool, str) and tool not in self._by_tool else None
-        )
-        if row is not None:
-            try:
-                self._state.add(_read_update(body_of(message_of(self._index, row).get("params")), self._version))
-            except AccordError:
-                return
+        known = {} if tool in self._by_tool or not isinstance(tool, str) else self._beginning(tool, None)
+        if known:
+            with suppress(AccordError):
+                _add_update_at(self._state, self._index, known["beganAt"])
 
     def _beginning(self, tool: object, message: object) -> dict[str, Any]:
         """Where an entry began, if that was in an earlier turn: what is shown here is a change of it."""
@@ -183,16 +169,12 @@ class FoldedTurn:
         item = TurnItem(kind, row, data={"method": method, "detail": describe(method, "", message, is_answer=False)[1]})
         if kind == "permission":
             item.data["options"] = [
-                {
-                    "id": short(body_of(option).get("optionId")),
-                    "name": short(body_of(option).get("name")),
-                    "kind": short(body_of(option).get("kind")),
-                }
+                {name.removeprefix("option").lower(): short(body_of(option).get(name)) for name in _OPTION}
                 for option in items_of(params.get("options"))[:50]
             ]
             item.data["tool"] = short(body_of(params.get("toolCall")).get("toolCallId"))
             self._add_told_call(row, params)
-        self._append(item)
+        self._items.append(item)
         self._by_request[row] = item
 
     def _add_told_call(self, row: int, params: dict[str, Any]) -> None:
@@ -207,15 +189,11 @@ class FoldedTurn:
 
     def _add_prompt(self, row: int, params: dict[str, Any]) -> None:
         before = len(self._state)
-        try:
-            self._state.add_prompt(convert(params.get("prompt"), list[v1.ContentBlock]))
-        except DecodeError as error:
-            self._append(TurnItem("broken", row, data={"problem": str(error)[:300]}))
-            return
+        self._state.add_prompt(convert(params.get("prompt"), list[v1.ContentBlock]))
         if len(self._state) > before:
             item = TurnItem("entry", row, before)
             self._by_message["user_message", ""] = item
-            self._append(item)
+            self._items.append(item)
 
     def _add_answer(self, row: int, method: str, message: dict[str, Any], *, is_error: bool) -> None:
         asked = self._index.columns.pair[row]
@@ -231,7 +209,9 @@ class FoldedTurn:
                 self._state.cancel_unfinished()
             if stop or is_error:
                 usage = body_of(body_of(message.get("result")).get("usage"))
-                self._append(TurnItem("error" if is_error else "end", row, data={"detail": detail, "usage": usage}))
+                self._items.append(
+                    TurnItem("error" if is_error else "end", row, data={"detail": detail, "usage": usage})
+                )
         elif item is not None:
             item.touch(row)
             outcome = body_of(body_of(message.get("result")).get("outcome"))
@@ -253,9 +233,6 @@ class FoldedTurn:
             if isinstance(value := ended.get(name), int | str):
                 known[name] = value
 
-    def _append(self, item: TurnItem) -> None:
-        self._items.append(item)
-
     # Reading
 
     def plain(self, most: int = MOST_ITEMS) -> dict[str, Any]:
@@ -263,13 +240,8 @@ class FoldedTurn:
         left_out = max(len(self._items) - most, 0)
         shown = self._items[left_out:]
         places = [item.place for item in shown if item.place is not None]
-        entries = dict(
-            zip(
-                range(min(places, default=0), len(self._state)),
-                self._state.between(min(places, default=0)),
-                strict=False,
-            )
-        )
+        first = min(places, default=0)
+        entries = dict(enumerate(self._state.between(first), first))
         return {"leftOut": left_out, "items": [self._plain_item(item, entries) for item in shown]}
 
     def _plain_item(self, item: TurnItem, entries: dict[int, Message | ToolCallState]) -> dict[str, Any]:
@@ -290,6 +262,10 @@ class FoldedTurn:
             terminals = {it: self._terminals[it] for it in ids if it in self._terminals}
             found |= {"type": "tool", "call": cut(plain(entry)), "terminals": terminals}
         return found
+
+
+def _add_update_at(state: SessionState, index: TraceIndex, row: int) -> None:
+    state.add(_read_update(body_of(message_of(index, row).get("params")), index.version))
 
 
 def _read_update(params: dict[str, Any], version: int) -> Any:
@@ -332,12 +308,9 @@ def settings_at(index: TraceIndex, session: int, end: int) -> dict[str, Any]:
     opening = max((row for row in rows.openings if row < end), default=None)
     if opening is not None:
         _open(state, body_of(message_of(index, opening).get("result")))
-    version = index.version
     for row in sorted(row for update in SETTINGS if (row := rows.setting_before(update, end)) is not None):
-        try:
-            state.add(_read_update(body_of(message_of(index, row).get("params")), version))
-        except AccordError:
-            continue
+        with suppress(AccordError):
+            _add_update_at(state, index, row)
     return {
         "title": state.title,
         "mode": state.mode,

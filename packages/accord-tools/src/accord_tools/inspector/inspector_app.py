@@ -19,7 +19,7 @@ import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager
 from importlib import resources
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import parse_qsl
 
 from accord import AccordError
@@ -115,7 +115,10 @@ class InspectorApp:
         if scope["method"] != "GET":
             raise Refusal(405, "method not allowed; use GET")
         if not path.startswith("/api/"):
-            await self._send_file(path, send)
+            found = static_file("index.html" if path == "/" else path.removeprefix("/"))
+            if found is None:
+                raise Refusal(404, "not found; the page is at /")
+            await _respond(send, 200, *found)
             return
         self._access.owner(headers)
         params = Params(dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)))
@@ -149,12 +152,6 @@ class InspectorApp:
             return 200, encode(await answer(self.library, path, params))
         except AccordError as error:
             return STATUS.get(type(error), 422), encode({"error": str(error)})
-
-    async def _send_file(self, path: str, send: Send) -> None:
-        found = static_file("index.html" if path == "/" else path.removeprefix("/"))
-        if found is None:
-            raise Refusal(404, "not found; the page is at /")
-        await _respond(send, 200, found[0], found[1])
 
     async def _tell_changes(self, trace: OpenTrace, receive: Receive, send: Send) -> None:
         """Send how far a trace is read, each time that it has grown, until the page leaves."""
@@ -191,10 +188,9 @@ def static_file(name: str) -> tuple[bytes, str] | None:
     folder = resources.files("accord_tools.inspector") / "static"
     if "/" in name or "\\" in name or name not in {entry.name for entry in folder.iterdir()}:
         return None
-    kind = {"js": "text/javascript", "svg": "image/svg+xml"}.get(name.rpartition(".")[2]) or mimetypes.guess_type(name)[
-        0
-    ]
-    return (folder / name).read_bytes(), f"{kind or 'application/octet-stream'}; charset=utf-8"
+    kind = {"js": "text/javascript", "svg": "image/svg+xml"}.get(name.rpartition(".")[2])
+    kind = kind or mimetypes.guess_type(name)[0] or "application/octet-stream"
+    return (folder / name).read_bytes(), f"{kind}; charset=utf-8"
 
 
 async def _respond(send: Send, status: int, body: bytes, media_type: str) -> None:
@@ -212,12 +208,11 @@ _SERVER_LIMITS = ServerLimits(sockets=256)
 """One user's browser needs few connections."""
 
 
-class Inspector:
+class Inspector(NamedTuple):
     """A running inspector: its `app`, and the `url` of its page, with the token."""
 
-    def __init__(self, app: InspectorApp, url: str) -> None:
-        self.app = app
-        self.url = f"{url}/#{app.token}"
+    app: InspectorApp
+    url: str
 
 
 @asynccontextmanager
@@ -231,6 +226,6 @@ async def inspecting(
     app = InspectorApp(library, host=HOST, token=token, agent=agent)
     async with serving_asgi(app, host=HOST, port=port, limits=_SERVER_LIMITS) as url:
         try:
-            yield Inspector(app, url)
+            yield Inspector(app, f"{url}/#{app.token}")
         finally:
             await asyncio.shield(app.close())

@@ -11,6 +11,7 @@ import hashlib
 import logging
 from collections import OrderedDict
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -104,11 +105,9 @@ class OpenTrace:
 
     async def changed(self, patience: float) -> None:
         """Wait until the index has grown, or for so many seconds."""
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(patience):
                 await self._changed.wait()
-        except TimeoutError:
-            pass
 
     async def first_lines(self) -> None:
         """Wait until the header is read."""
@@ -170,14 +169,11 @@ class Library:
     def _kept(self) -> list[KeptTrace]:
         return kept_traces()[:MOST_LISTED] if self._has_kept else []
 
-    def _path(self, key: str) -> Path | None:
-        paths = (*self._files, *(Path(trace.path) for trace in self._kept()))
-        return next((path for path in paths if trace_id(path) == key), None)
-
     async def open(self, key: str) -> OpenTrace:
         """The trace with this id; raises UnknownTrace."""
         if key not in self._open:
-            path = self._path(key)
+            paths = (*self._files, *(Path(trace.path) for trace in self._kept()))
+            path = next((it for it in paths if trace_id(it) == key), None)
             if path is None:
                 raise UnknownTrace("no such trace")
             self._open[key] = OpenTrace(path)

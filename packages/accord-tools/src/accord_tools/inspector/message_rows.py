@@ -31,12 +31,6 @@ def short(value: Any) -> str:
     return " ".join(text[: 4 * LONGEST].split())[:LONGEST]
 
 
-def raw_text_of(block: Any) -> str:
-    """The text of one content block, white space included."""
-    text = body_of(block).get("text")
-    return text if isinstance(text, str) else ""
-
-
 def describe(method: str, update: str, message: Members, *, is_answer: bool) -> tuple[str, str]:
     """What a message is, and what it says.
 
@@ -88,12 +82,7 @@ Worst: TypeAlias = Callable[[int, int], str]
 """The worst finding of a row and so many after it."""
 
 
-def nothing_found(_row: int, _count: int) -> str:
-    """No row shows a finding."""
-    return ""
-
-
-def row_of(index: TraceIndex, row: int, run: int = 1, worst: Worst = nothing_found) -> list[Any]:
+def row_of(index: TraceIndex, row: int, run: int = 1, worst: Worst = lambda *_: "") -> list[Any]:
     """A row of the table; `run` is how many messages it stands for."""
     columns = index.columns
     message = message_of(index, row)
@@ -117,7 +106,7 @@ def row_of(index: TraceIndex, row: int, run: int = 1, worst: Worst = nothing_fou
     ]
 
 
-def rows_of_runs(index: TraceIndex, place: int, count: int, worst: Worst = nothing_found) -> list[list[Any]]:
+def rows_of_runs(index: TraceIndex, place: int, count: int, worst: Worst = lambda *_: "") -> list[list[Any]]:
     """Rows of the collapsed table, one for each run, from this place on."""
     runs = index.columns.runs
     return [row_of(index, runs[at], index.run_length(at), worst) for at in range(place, min(place + count, len(runs)))]
@@ -127,8 +116,7 @@ def message_of(index: TraceIndex, row: int, most: int = LARGE) -> dict[str, Any]
     """The message of a row as plain values; empty if its line has more than `most` bytes, or it is not an object."""
     if index.columns.size(row) > most:
         return {}
-    frame = index.frame(row)
-    return {} if frame is None else _loaded(frame)
+    return _loaded(index.frame(row) or b"")
 
 
 def _loaded(frame: bytes) -> dict[str, Any]:
@@ -206,7 +194,8 @@ def _joined(index: TraceIndex, row: int, run: int) -> str:
     text = ""
     for at in range(row, row + min(run, JOINED)):
         update = body_of(body_of(message_of(index, at).get("params")).get("update"))
-        text += raw_text_of(update.get("content"))
+        said = body_of(update.get("content")).get("text")
+        text += said if isinstance(said, str) else ""
         if len(text) > 240:
             break
     return short(text)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import msgspec
+
 from accord.trace.meaning import body_of
 from accord_tools.inspector.message_rows import describe, message_of, short
 from accord_tools.inspector.trace_index import POLL, TraceIndex, Turn
@@ -44,19 +46,14 @@ class Span(NamedTuple):
     row: int
     status: str = ""
 
-    def plain(self) -> list[Any]:
-        """The span as the page gets it."""
-        return list(self)
 
-
-class _Tool:
-    def __init__(self, begin: float, row: int) -> None:
-        self.begin = begin
-        self.row = row
-        self.working: float | None = None
-        self.end: float | None = None
-        self.label = ""
-        self.status = "pending"
+class _Tool(msgspec.Struct):
+    begin: float
+    row: int
+    working: float | None = None
+    end: float | None = None
+    label: str = ""
+    status: str = "pending"
 
     def take(self, update: dict[str, Any], time: float) -> None:
         kind = short(update.get("kind"))
@@ -175,7 +172,7 @@ class TurnSpans:
         return {
             "begin": self.begin,
             "end": self.end,
-            "spans": [span.plain() for span in self.spans[:MOST_SPANS]],
+            "spans": self.spans[:MOST_SPANS],
             "leftOut": max(len(self.spans) - MOST_SPANS, 0),
             "shares": self.shares(),
             "firstUpdate": None if self.first_update is None else self.first_update - self.begin,

@@ -17,7 +17,7 @@ version 2. What comes before the first prompt, or with `session/load`, belongs t
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from typing import Any, Literal, cast
 
 import msgspec
@@ -143,47 +143,29 @@ class Columns:
 TurnKind = Literal["opening", "prompt", "replay"]
 
 
-class Turn:
+class Turn(msgspec.Struct, rename={"end": "last", "ended_at": "end"}):
     """The part of a session from one prompt to the next. People count those with a prompt: turn 1 is the first."""
 
-    __slots__ = ("begin", "end", "ended_at", "error", "first", "kind", "number", "prompt", "session", "stop")
-
-    def __init__(self, number: int, session: int, kind: TurnKind, first: int, begin: float, prompt: int) -> None:
-        self.number = number
-        """Its place among all parts of the trace."""
-        self.prompt = prompt
-        """Its number among the turns with a prompt, of all sessions, from 1 on; 0 without a prompt."""
-        self.session = session
-        self.kind: TurnKind = kind
-        self.first = first
-        """The row of its prompt, or of its first message."""
-        self.begin = begin
-        self.end: int | None = None
-        """The row that ends it; None while it goes on."""
-        self.ended_at: float | None = None
-        self.stop = ""
-        """Its stop reason."""
-        self.error = False
-        """Whether its prompt was answered with an error."""
+    number: int
+    """Its place among all parts of the trace."""
+    prompt: int
+    """Its number among the turns with a prompt, of all sessions, from 1 on; 0 without a prompt."""
+    session: int
+    kind: TurnKind
+    first: int
+    """The row of its prompt, or of its first message."""
+    begin: float
+    end: int | None = None
+    """The row that ends it; None while it goes on."""
+    ended_at: float | None = None
+    stop: str = ""
+    """Its stop reason."""
+    error: bool = False
+    """Whether its prompt was answered with an error."""
 
     def finish(self, row: int, time: float, stop: str, *, error: bool = False) -> None:
         """End the turn at this row."""
         self.end, self.ended_at, self.stop, self.error = row, time, stop, error
-
-    def plain(self) -> dict[str, Any]:
-        """The turn as the page gets it."""
-        return {
-            "number": self.number,
-            "prompt": self.prompt,
-            "session": self.session,
-            "kind": self.kind,
-            "first": self.first,
-            "last": self.end,
-            "begin": self.begin,
-            "end": self.ended_at,
-            "stop": self.stop,
-            "error": self.error,
-        }
 
 
 SETTINGS = (
@@ -195,6 +177,9 @@ SETTINGS = (
     "session_info_update",
 )
 """Updates that replace what was before as a whole, so that the last one before a turn is all that the turn needs."""
+
+
+_NO_ROWS = array("I")
 
 
 class SessionRows:
@@ -233,15 +218,13 @@ class SessionRows:
 
     def note_setting(self, update: str, row: int) -> None:
         """Note the row of an update that replaces a setting."""
-        if update not in self.settings:
-            self.settings[update] = array("I")
-        self.settings[update].append(row)
+        self.settings.setdefault(update, array("I")).append(row)
 
     def setting_before(self, update: str, row: int) -> int | None:
         """The last row before this one that replaces a setting."""
-        rows = self.settings.get(update)
-        place = bisect_right(rows, row - 1) - 1 if rows else -1
-        return rows[place] if rows and place >= 0 else None
+        rows = self.settings.get(update, _NO_ROWS)
+        place = bisect_left(rows, row)
+        return rows[place - 1] if place else None
 
     def plain(self) -> dict[str, Any]:
         """The session as the page gets it."""
@@ -511,7 +494,7 @@ class TraceIndex:
 
     def _begin_turn(self, session: SessionRows, kind: TurnKind, row: int, time: float) -> Turn:
         self.prompts += kind == "prompt"
-        turn = Turn(len(self.turns), session.number, kind, row, time, self.prompts if kind == "prompt" else 0)
+        turn = Turn(len(self.turns), self.prompts if kind == "prompt" else 0, session.number, kind, row, time)
         self.turns.append(turn)
         session.add_turn(turn)
         return turn

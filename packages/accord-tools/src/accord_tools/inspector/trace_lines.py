@@ -153,47 +153,30 @@ class DecodedLine(msgspec.Struct, gc=False, rename={"from_": "from"}):
     link: int | str = ""
 
 
-class Line:
+class Line(msgspec.Struct):
     """What the index keeps of one line."""
 
-    __slots__ = (
-        "dir",
-        "hop",
-        "id",
-        "kind",
-        "link",
-        "message",
-        "method",
-        "session",
-        "state",
-        "stop",
-        "time",
-        "tool",
-        "update",
-    )
-
-    def __init__(self, kind: int = BROKEN) -> None:
-        self.kind = kind
-        self.time = 0.0
-        self.dir = ""
-        self.id = b""
-        """The JSON of the message's id."""
-        self.method = ""
-        self.session = ""
-        self.update = ""
-        """The kind of a session update."""
-        self.message = ""
-        """The id of the message that an update is a chunk of."""
-        self.state = ""
-        """The state in a `state_update` of version 2."""
-        self.tool = ""
-        """The id of the tool call that an update is about."""
-        self.stop = ""
-        """The stop reason in an answer, or in a `state_update`."""
-        self.link = ""
-        """In a trace of several connections: the one of the message."""
-        self.hop: tuple[str, str] = ("", "")
-        """In a trace of several links: the component that sent the message, and the one that gets it."""
+    kind: int = BROKEN
+    time: float = 0.0
+    dir: str = ""
+    id: bytes = b""
+    """The JSON of the message's id."""
+    method: str = ""
+    session: str = ""
+    update: str = ""
+    """The kind of a session update."""
+    message: str = ""
+    """The id of the message that an update is a chunk of."""
+    state: str = ""
+    """The state in a `state_update` of version 2."""
+    tool: str = ""
+    """The id of the tool call that an update is about."""
+    stop: str = ""
+    """The stop reason in an answer, or in a `state_update`."""
+    link: str = ""
+    """In a trace of several connections: the one of the message."""
+    hop: tuple[str, str] = ("", "")
+    """In a trace of several links: the component that sent the message, and the one that gets it."""
 
 
 decode = msgspec.json.Decoder(DecodedLine).decode
@@ -221,13 +204,11 @@ def line_of(found: DecodedLine, data: bytes) -> Line:
     frame = found.frame
     if frame is None:
         return _tolerantly(data)
-    line = Line()
-    line.time, line.dir = found.t, found.dir
+    line = Line(time=found.t, dir=found.dir, id=bytes(frame.id))
     if found.from_:
         line.hop = (found.from_[:LONGEST_NAME], found.to[:LONGEST_NAME])
     if found.link != "":
         line.link = str(found.link)[:LONGEST_NAME]
-    line.id = bytes(frame.id)
     if frame.method:
         line.kind = REQUEST if line.id else NOTIFICATION
         line.method = frame.method[:LONGEST_NAME]
@@ -251,8 +232,7 @@ def _tolerantly(data: bytes) -> Line:
         found = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
     except REFUSALS:
         return Line()
-    line = Line(EVENT)
-    line.time, line.dir = _number(found.get("t")), _word(found.get("dir"))
+    line = Line(EVENT, _number(found.get("t")), _word(found.get("dir")))
     line.hop = (_word(found.get("from")), _word(found.get("to")))
     line.link = _word(found.get("link")) or bytes(found.get("link", EMPTY)).decode("ascii", "replace")[:20]
     if "frame" in found or "text" in found:

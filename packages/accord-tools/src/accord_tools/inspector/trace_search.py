@@ -53,7 +53,8 @@ class TraceFindings:
         self._next = 0
         self._taken = 0
         self._by_row: dict[int, list[Finding]] = {}
-        self._rows: list[int] = []
+        self.rows: list[int] = []
+        """The rows that show a finding of the checks, in order."""
         self._is_judged = True
 
     def __len__(self) -> int:
@@ -63,11 +64,6 @@ class TraceFindings:
     def is_behind(self) -> bool:
         """Whether messages wait to be judged."""
         return self._is_judged and self._next < min(len(self._index), MOST)
-
-    @property
-    def rows(self) -> list[int]:
-        """The rows that show a finding of the checks, in order."""
-        return self._rows
 
     def shows(self, row: int) -> bool:
         """Whether a row shows a finding, or is a request without an answer."""
@@ -110,30 +106,29 @@ class TraceFindings:
         for finding in judge.findings[self._taken :]:
             for row in finding.events:
                 if row not in self._by_row:
-                    insort(self._rows, row)
+                    insort(self.rows, row)
                 self._by_row.setdefault(row, []).append(finding)
         self._taken = len(judge.findings)
 
     def worst(self, row: int, count: int = 1) -> str:
         """The worst severity that this row and those after it show; empty if they show nothing."""
         found: set[str] = {"note"} if count == 1 and self._is_open(row) else set()
-        for place in range(bisect_left(self._rows, row), len(self._rows)):
-            if self._rows[place] >= row + count:
+        for place in range(bisect_left(self.rows, row), len(self.rows)):
+            if self.rows[place] >= row + count:
                 break
-            found.update(finding.severity for finding in self._by_row[self._rows[place]])
+            found.update(finding.severity for finding in self._by_row[self.rows[place]])
         return next((severity for severity in ORDER if severity in found), "")
 
     def plain(self, row: int) -> list[dict[str, Any]]:
         """What a row shows, as the page gets it."""
-        return [*self._found(row), *self._open_request(row)]
+        found = [{name: getattr(finding, name) for name in _FINDING} for finding in self._by_row.get(row, ())]
+        return [*found, *([self._open_request(row)] if self._is_open(row) else [])]
 
     def _is_open(self, row: int) -> bool:
         columns = self._index.columns
         return columns.kind[row] == REQUEST and columns.pair[row] < 0
 
-    def _open_request(self, row: int) -> list[dict[str, Any]]:
-        if not self._is_open(row):
-            return []
+    def _open_request(self, row: int) -> dict[str, Any]:
         index, columns = self._index, self._index.columns
         asked_by, waits_for = ("client", "agent") if columns.to_agent[row] else ("agent", "client")
         found = Unanswered(
@@ -144,23 +139,12 @@ class TraceFindings:
             since=columns.time[row],
             waited=max(columns.time[-1] - columns.time[row], 0.0),
         )
-        plain = {"id": "open request", "severity": "note", "side": waits_for, "message": found.text}
-        return [{**plain, "clause": "", "fix": found.advice, "url": "", "count": 1}]
+        said = ("open request", "note", waits_for, found.text, "", found.advice, "", 1)
+        return dict(zip(_FINDING, said, strict=True))
 
-    def _found(self, row: int) -> list[dict[str, Any]]:
-        return [
-            {
-                "id": finding.id,
-                "severity": finding.severity,
-                "side": finding.side,
-                "message": finding.message,
-                "clause": finding.clause,
-                "fix": finding.fix,
-                "url": finding.url,
-                "count": finding.count,
-            }
-            for finding in self._by_row.get(row, ())
-        ]
+
+_FINDING = ("id", "severity", "side", "message", "clause", "fix", "url", "count")
+"""What the page gets of a finding."""
 
 
 def _judge(recorder_reads: Direction) -> Judge | None:
@@ -330,20 +314,19 @@ class _Lines:
 
     def rows_with(self, needle: bytes) -> set[int]:
         """The rows whose lines contain these bytes, which are in lower case."""
-        return set(self._rows_with(needle))
-
-    def _rows_with(self, needle: bytes) -> Iterator[int]:
+        found = set[int]()
         data, offset, last = self._data, self._index.columns.offset, self._last
         begin = offset[self._first]
         at = data.find(needle)
         row = self._first
         while at >= 0:
             row = bisect_right(offset, begin + at, row, last) - 1
-            yield row
+            found.add(row)
             if row + 1 >= last:
-                return
+                break
             row += 1
             at = data.find(needle, offset[row] - begin)
+        return found
 
 
 def _marks_of(term: Term) -> Iterator[bytes]:
@@ -354,11 +337,8 @@ def _marks_of(term: Term) -> Iterator[bytes]:
         yield plain.lower().encode()
 
 
-def marks(search: Search, bins: int, begin: float, end: float) -> list[int]:
-    """How many rows that were found each part of the time has."""
-    times = search.index.columns.time
-    found = [times[row] for row in search.rows]
-    found.sort()
+def counts(times: Sequence[float], bins: int, begin: float, end: float) -> list[int]:
+    """How many of these times, which grow, each of `bins` equal parts of the time from `begin` to `end` has."""
     width = max(end - begin, 1e-9) / bins
-    edges = [bisect_left(found, begin + width * at) for at in range(bins)] + [len(found)]
-    return [after - before for before, after in pairwise(edges)]
+    edges = [bisect_left(times, begin + width * at) for at in range(bins)] + [bisect_left(times, end + 1e-9)]
+    return [max(after - before, 0) for before, after in pairwise(edges)]
