@@ -82,7 +82,7 @@ Worst: TypeAlias = Callable[[int, int], str]
 """The worst finding of a row and so many after it."""
 
 
-def row_of(index: TraceIndex, row: int, run: int = 1, worst: Worst = lambda *_: "") -> list[Any]:
+def row_of(index: TraceIndex, row: int, run: int = 1, worst: Worst | None = None) -> list[Any]:
     """A row of the table; `run` is how many messages it stands for."""
     columns = index.columns
     message = message_of(index, row)
@@ -102,11 +102,11 @@ def row_of(index: TraceIndex, row: int, run: int = 1, worst: Worst = lambda *_: 
         run,
         index.hops[columns.hop[row]],
         short(message.get("id")),
-        worst(row, run),
+        "" if worst is None else worst(row, run),
     ]
 
 
-def rows_of_runs(index: TraceIndex, place: int, count: int, worst: Worst = lambda *_: "") -> list[list[Any]]:
+def rows_of_runs(index: TraceIndex, place: int, count: int, worst: Worst | None = None) -> list[list[Any]]:
     """Rows of the collapsed table, one for each run, from this place on."""
     runs = index.columns.runs
     return [row_of(index, runs[at], index.run_length(at), worst) for at in range(place, min(place + count, len(runs)))]

@@ -34,7 +34,7 @@ _CODES = {
     "word": "1",
 }
 """The code of each style. Which colour a terminal shows for it is the user's choice."""
-_COLOURS = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
+COLOURS = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 """The pictures of a spinner."""
@@ -111,8 +111,8 @@ def _colour(name: str) -> str:
     if first is None or not value:
         return ""
     colour = value.removeprefix("bright_")
-    if colour in _COLOURS:
-        return str(first + _COLOURS.index(colour) + (60 if value != colour else 0))
+    if colour in COLOURS:
+        return str(first + COLOURS.index(colour) + (60 if value != colour else 0))
     parts = value.split(",")
     return ";".join([str(first + 8), "2" if len(parts) == 3 else "5", *parts])
 

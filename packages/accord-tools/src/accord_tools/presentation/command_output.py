@@ -14,6 +14,7 @@ from itertools import groupby
 from operator import itemgetter
 
 from accord.printable import CUT, printable
+from accord_tools.presentation.appearance import COLOURS
 from accord_tools.presentation.styled_text import LATER, LONGEST_LINE, TAB, Paragraph, Span, plain, printed
 
 _PIECE = re.compile(
@@ -22,7 +23,17 @@ _PIECE = re.compile(
 _SEQUENCE = re.compile(r"\x1b\[[0-9;:?]*[A-Za-z]|[\r\b]")
 _SGR = re.compile(r"\x1b\[([0-9;:]*)m")
 
-_COLOURS = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
+_BEGINS = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "reverse", 9: "strike"} | {
+    first + number: f"{name}{colour}"
+    for first, name in ((30, "fg:"), (40, "bg:"), (90, "fg:bright_"), (100, "bg:bright_"))
+    for number, colour in enumerate(COLOURS)
+}
+"""The style that begins with each number of an SGR sequence."""
+_ENDS = {22: ("bold", "dim"), 23: ("italic",), 24: ("underline",), 27: ("reverse",), 29: ("strike",)} | {
+    39: ("fg:",),
+    49: ("bg:",),
+}
+"""The styles that end with it."""
 LONGEST = 4_000
 """Characters of a line with sequences that are obeyed; the rest of the line is left out, and counted."""
 MOST = 40_000
@@ -128,21 +139,9 @@ def _changed(style: str, codes: str) -> str:
                 names.append(f"{prefix}:{','.join(map(str, colour))}")
             place += size - 1
         else:
-            names = _with(names, number)
+            begun = _BEGINS.get(number, "")
+            ended = _ENDS.get(number, (begun[:3] if ":" in begun else begun,))
+            names = [it for it in names if not it.startswith(ended)] if begun or number in _ENDS else names
+            names += [begun] if begun else []
         place += 1
     return " ".join(names)
-
-
-def _with(names: list[str], number: int) -> list[str]:
-    if number in (1, 2, 3, 4, 7, 9):
-        name = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "reverse", 9: "strike"}[number]
-        return names if name in names else [*names, name]
-    if number in (22, 23, 24, 27, 29):
-        gone = {22: ("bold", "dim"), 23: ("italic",), 24: ("underline",), 27: ("reverse",), 29: ("strike",)}[number]
-        return [it for it in names if it not in gone]
-    for first, prefix, bright in ((30, "fg", ""), (40, "bg", ""), (90, "fg", "bright_"), (100, "bg", "bright_")):
-        if first <= number < first + 8:
-            return [*(it for it in names if not it.startswith(prefix)), f"{prefix}:{bright}{_COLOURS[number - first]}"]
-    if number in (39, 49):
-        return [it for it in names if not it.startswith("fg" if number == 39 else "bg")]
-    return names

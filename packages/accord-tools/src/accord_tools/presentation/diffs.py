@@ -15,6 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import zip_longest
 from typing import NamedTuple
 
 from accord.printable import columns
@@ -182,14 +183,11 @@ def _middle(
             continue
         removed, added = list(old[old_from:old_to]), list(new[new_from:new_to])
         marked, words = _marked(removed, added, words)
-        for offset, spans in enumerate(marked[0]):
-            yield DiffLine("-", start + old_from + offset + 1, None, spans)
-        if (more := len(removed) - SHOWN) > 0:
-            yield DiffLine("-", None, None, [(f"⋯ {more:,} more lines", "dim")], more)
-        for offset, spans in enumerate(marked[1]):
-            yield DiffLine("+", None, start + new_from + offset + 1, spans)
-        if (more := len(added) - SHOWN) > 0:
-            yield DiffLine("+", None, None, [(f"⋯ {more:,} more lines", "dim")], more)
+        for sign, lines, shown, first in (("-", removed, marked[0], old_from), ("+", added, marked[1], new_from)):
+            for number, spans in enumerate(shown, start + first + 1):
+                yield DiffLine(sign, number if sign == "-" else None, number if sign == "+" else None, spans)
+            if (more := len(lines) - SHOWN) > 0:
+                yield DiffLine(sign, None, None, [(f"⋯ {more:,} more lines", "dim")], more)
 
 
 def _kept(count: int) -> Iterator[int | DiffLine]:
@@ -229,17 +227,11 @@ def _marked(
         matcher = difflib.SequenceMatcher(None, ours, theirs, autojunk=False)
         if matcher.real_quick_ratio() < ALIKE or matcher.ratio() < ALIKE:
             continue
-        codes = matcher.get_opcodes()
-        old[place] = [
-            (printed("".join(ours[a:b])), "removed" if kind == "equal" else "removed word")
-            for kind, a, b, _, _ in codes
-            if b > a
-        ]
-        new[place] = [
-            (printed("".join(theirs[c:d])), "added" if kind == "equal" else "added word")
-            for kind, _, _, c, d in codes
-            if d > c
-        ]
+        old[place], new[place] = [], []
+        for kind, *places in matcher.get_opcodes():
+            for spans, words, style, at in ((old, ours, "removed", 0), (new, theirs, "added", 2)):
+                if text := printed("".join(words[places[at] : places[at + 1]])):
+                    spans[place].append((text, style if kind == "equal" else f"{style} word"))
     return (old, new), most
 
 
@@ -259,24 +251,17 @@ def _pairs(lines: Sequence[DiffLine]) -> Iterator[tuple[DiffLine | None, DiffLin
     """The lines that stand beside each other."""
     removed: list[DiffLine] = []
     added: list[DiffLine] = []
-
-    def flush() -> Iterator[tuple[DiffLine | None, DiffLine | None]]:
-        for place in range(max(len(removed), len(added))):
-            yield removed[place] if place < len(removed) else None, added[place] if place < len(added) else None
-        removed.clear()
-        added.clear()
-
     for line in lines:
-        if line.sign == "-":
-            if added:
-                yield from flush()
-            removed.append(line)
-        elif line.sign == "+":
+        if line.sign == "+":
             added.append(line)
+        elif line.sign == "-" and not added:
+            removed.append(line)
         else:
-            yield from flush()
-            yield line, line
-    yield from flush()
+            yield from zip_longest(removed, added)
+            removed, added = [line] if line.sign == "-" else [], []
+            if line.sign != "-":
+                yield line, line
+    yield from zip_longest(removed, added)
 
 
 def _half(line: DiffLine | None, size: int, width: int, measure: Measure, *, is_old: bool) -> list[Span]:

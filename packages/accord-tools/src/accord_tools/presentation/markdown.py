@@ -38,10 +38,6 @@ class CodeFence:
         self._language = language
         self._lines: list[str] = []
 
-    @classmethod
-    def of(cls, token: Token) -> CodeFence:
-        return cls(token.markup, token.info.split()[0] if token.info.split() else "")
-
     def is_closed_by(self, line: str) -> bool:
         found = _FENCE.match(line.rstrip())
         return found is not None and not found[2] and found[1][0] == self._mark[0] and len(found[1]) >= len(self._mark)
@@ -51,18 +47,18 @@ class CodeFence:
         return self.shown(line)
 
     def shown(self, line: str) -> Paragraph:
-        return code_line(highlighted_line(code_text(line), self._language))
+        return code_line(highlighted_line(printed(line), self._language))
 
     def whole(self) -> list[Paragraph] | None:
         """All lines, highlighted as one text; None if that would not differ or cost too much."""
         if len(self._lines) > MOST_LINES:
             return None
-        lines = highlighted([code_text(line) for line in self._lines], self._language)
+        lines = highlighted([printed(line) for line in self._lines], self._language)
         return None if lines is None else [code_line(line) for line in lines]
 
 
-def code_text(line: str) -> str:
-    return printed(line)
+def _language(token: Token) -> str:
+    return next(iter(token.info.split()), "")
 
 
 def code_line(spans: Sequence[Span]) -> Paragraph:
@@ -176,8 +172,8 @@ def _raised(tokens: Sequence[Token]) -> Sequence[Token]:
 
 
 def _code(token: Token) -> list[Paragraph]:
-    lines = [code_text(line) for line in token.content.removesuffix("\n").split("\n")]
-    language = token.info.split()[0] if token.info.split() else ""
+    lines = [printed(line) for line in token.content.removesuffix("\n").split("\n")]
+    language = _language(token)
     spans = highlighted(lines, language) or [highlighted_line(line, language) for line in lines]
     return [code_line(line) for line in spans]
 
@@ -206,8 +202,7 @@ def _list(opening: Token, inside: Sequence[Token]) -> list[Paragraph]:
 
 # Text within a block
 
-_OPENS = {"strong_open": "bold", "em_open": "italic", "s_open": "strike", "link_open": "link"}
-_CLOSES = {"strong_close": "bold", "em_close": "italic", "s_close": "strike", "link_close": "link"}
+_STYLES = {"strong": "bold", "em": "italic", "s": "strike", "link": "link"}
 
 
 def _inline(token: Token, style: str = "") -> list[Paragraph]:
@@ -216,13 +211,14 @@ def _inline(token: Token, style: str = "") -> list[Paragraph]:
     styles = [style] if style else []
     links: list[tuple[str, int]] = []
     for child in token.children or ():
-        if child.type in _OPENS:
-            styles.append(_OPENS[child.type])
-            if child.type == "link_open":
+        name, _, end = child.type.partition("_")
+        if name in _STYLES and end == "open":
+            styles.append(_STYLES[name])
+            if name == "link":
                 links.append((str(child.attrs.get("href", "")), len(lines[-1])))
-        elif child.type in _CLOSES:
-            styles.remove(_CLOSES[child.type])
-            if child.type == "link_close" and links:
+        elif name in _STYLES and end == "close":
+            styles.remove(_STYLES[name])
+            if name == "link" and links:
                 _show_target(lines[-1], *links.pop())
         elif child.type == "softbreak" or child.type == "hardbreak":
             lines.append([])
@@ -382,10 +378,8 @@ class GrowingMarkdown:
         self.tail = []
         self._spent = 0
         self.is_behind = True
-        while self._spent <= WORK:
-            if not self._step():
-                self.is_behind = False
-                break
+        while self._spent <= WORK and self.is_behind:
+            self.is_behind = self._step()
         return has_grown
 
     def _continues(self, text: str) -> bool:
@@ -426,7 +420,7 @@ class GrowingMarkdown:
         """Show the last block as it is, or cut it."""
         token = block[0]
         if token.type == "fence" and (end := window.find("\n", _line_start(window, token))) >= 0:
-            self._fence = CodeFence.of(token)
+            self._fence = CodeFence(token.markup, _language(token))
             self._gap()
             self._place += end + 1
             return True
@@ -459,7 +453,7 @@ class GrowingMarkdown:
         """Rows of a table that was cut."""
         head = len(table.header)
         window, lines = _first_lines(
-            self._source[self._place : self._place + 2 * TAIL], max(map(_bars, table.header.split("\n")))
+            self._source[self._place : self._place + 2 * TAIL], max(it.count("|") for it in table.header.split("\n"))
         )
         is_all = self._place + len(window) == len(self._source)
         self._spent += head + len(window) + int(LINE * lines)
@@ -514,10 +508,6 @@ class GrowingMarkdown:
 
     def _gapped(self, paragraphs: list[Paragraph]) -> list[Paragraph]:
         return [Paragraph(), *paragraphs] if self._needs_gap else paragraphs
-
-
-def _bars(line: str) -> int:
-    return line.count("|")
 
 
 def _first_lines(window: str, widest: int = 0) -> tuple[str, float]:

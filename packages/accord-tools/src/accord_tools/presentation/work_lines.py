@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
@@ -54,12 +54,23 @@ LARGEST = 1024 * 1024
 """Bytes of an unfinished tool call; of a larger one only the title is kept."""
 
 
+KeyT = TypeVar("KeyT")
+ValueT = TypeVar("ValueT")
+
 MARGIN: Row = (("  ", ""),)
 
 
 def line_of(*spans: Span, wrap: Wrap = "words", is_passing: bool = False) -> Paragraph:
     """A line for people; the rows after its first are indented."""
     return Paragraph(spans, (), MARGIN, wrap, is_passing=is_passing)
+
+
+def _keep(kept: dict[KeyT, ValueT], key: KeyT, value: ValueT, most: int) -> None:
+    """Keep a value as the newest, and at most so many."""
+    kept.pop(key, None)
+    kept[key] = value
+    if len(kept) > most:
+        del kept[next(iter(kept))]
 
 
 class Work:
@@ -136,21 +147,14 @@ class Work:
         if call.is_finished:
             if self._is_cancelled(call.id):
                 call = replace(call, status="cancelled")
-            self._shown[call.id] = None
-            if len(self._shown) > FINISHED:
-                del self._shown[next(iter(self._shown))]
+            _keep(self._shown, call.id, None, FINISHED)
             yield from self._finished(call)
             return
-        self._keep(call)
-        if known is None:
-            yield self._titled(STEP_SIGNS["in_progress"], call, is_passing=True)
-
-    def _keep(self, call: ToolCallState) -> None:
         if size_of(call) > LARGEST:
             call = ToolCallState(call.id, call.title[:TITLE], call.kind, call.status)
-        self._calls[call.id] = call
-        if len(self._calls) > OPEN:
-            del self._calls[next(iter(self._calls))]
+        _keep(self._calls, call.id, call, OPEN)
+        if known is None:
+            yield self._titled(STEP_SIGNS["in_progress"], call, is_passing=True)
 
     def _finished(self, call: ToolCallState) -> Iterator[Paragraph]:
         changes = [(shortened_path(it.path, self._folder), FileDiff(it.old_text, it.new_text)) for it in call.diffs]
@@ -201,10 +205,8 @@ class Work:
 
     def _plan(self, plan_id: str, entries: Sequence[updates.PlanEntry]) -> Iterator[Paragraph]:
         """A plan as a whole when its steps change; afterwards each step that is begun or done."""
-        before = self._plans.pop(plan_id, None)
-        self._plans[plan_id] = list(entries[:STEPS])
-        if len(self._plans) > OPEN:
-            del self._plans[next(iter(self._plans))]
+        before = self._plans.get(plan_id)
+        _keep(self._plans, plan_id, list(entries[:STEPS]), OPEN)
         if before is None or [it.content for it in before] != [it.content for it in entries[:STEPS]]:
             yield from self._whole_plan(entries)
             return
@@ -244,13 +246,10 @@ class Work:
 
     def _subagent(self, update: updates.SubagentUpdate) -> Iterator[Paragraph]:
         """A subagent when it begins or has another title, and how it ended; what is between passes."""
-        known = self._subagents.pop(update.session_id, "")
-        title = label(update.title if isinstance(update.title, str) else known, TITLE) or label(
-            update.session_id, TITLE
-        )
-        self._subagents[update.session_id] = title
-        if len(self._subagents) > OPEN:
-            del self._subagents[next(iter(self._subagents))]
+        known = self._subagents.get(update.session_id, "")
+        title = label(update.title if isinstance(update.title, str) else known, TITLE)
+        title = title or label(update.session_id, TITLE)
+        _keep(self._subagents, update.session_id, title, OPEN)
         state = update.state
         if isinstance(state, updates.IdleStateUpdate):
             yield self._noted(f"subagent {title}: {_ending(state)}")
@@ -316,7 +315,9 @@ class SubagentWork:
             self._said[subagent.id] = (self._said.get(subagent.id, "") + text)[-WORDS:]
             return
         name = label(subagent.title or subagent.id, NAME)
-        for line in self._work_of(subagent.id).lines(update):
+        work = self._work.get(subagent.id) or self._new_work()
+        _keep(self._work, subagent.id, work, KEPT)
+        for line in work.lines(update):
             yield line._replace(spans=[(f"{name}: ", "dim"), *line.spans]).under(MARGIN)
 
     def ended(self, update: updates.Update) -> Iterator[Paragraph]:
@@ -330,13 +331,6 @@ class SubagentWork:
             yield line_of((line.expandtabs(4)[:COLUMNS], "dim")).under((*MARGIN, *MARGIN))
         if len(lines) > self._most:
             yield line_of((f"and {len(lines) - self._most:,} more lines", "dim")).under((*MARGIN, *MARGIN))
-
-    def _work_of(self, subagent: str) -> Work:
-        if subagent not in self._work:
-            self._work[subagent] = self._new_work()
-            if len(self._work) > KEPT:
-                del self._work[next(iter(self._work))]
-        return self._work[subagent]
 
 
 def usage_lines(turn: v1.Usage | None, context: updates.UsageUpdate | None) -> Iterator[Paragraph]:
