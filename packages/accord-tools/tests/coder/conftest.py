@@ -65,7 +65,7 @@ def project(tmp_path):
 @pytest.fixture
 def settings(api, model):
     return ModelSettings(
-        api=api, model="fake", url=model.url + ("" if api == "anthropic" else "/v1"), price=(3.0, 15.0)
+        api=api, model="fake", base_url=model.url + ("" if api == "anthropic" else "/v1"), price=(3.0, 15.0)
     )
 
 

@@ -72,7 +72,7 @@ async def test_in_the_pause_before_a_refused_request_is_repeated(opened, setting
 
     async with Provider() as provider:
         provider.answers = [status(429, SAID, "retry-after: 50")]
-        async with opened(changed=msgspec.structs.replace(settings, url=provider.url)) as session:
+        async with opened(changed=msgspec.structs.replace(settings, base_url=provider.url)) as session:
             reply = session.prompt("Go")
             await eventually(lambda: provider.requests == 1)
             await cancelled(session, reply)

@@ -111,7 +111,7 @@ async def provider():
 
 @pytest.fixture
 def settings(api, provider):
-    return ModelSettings(api=api, model="m", url=provider.url, patience=30.0)
+    return ModelSettings(api=api, model="m", base_url=provider.url, patience=30.0)
 
 
 async def failed(opened, **more):
@@ -209,13 +209,13 @@ async def test_after_a_failure_the_conversation_goes_on(opened, provider, api):
 
 
 async def test_a_provider_that_is_not_there_is_told(opened, settings):
-    error = await failed(opened, changed=msgspec.structs.replace(settings, url="http://127.0.0.1:9", retries=0))
+    error = await failed(opened, changed=msgspec.structs.replace(settings, base_url="http://127.0.0.1:9", retries=0))
     assert "cannot reach" in str(error)
     assert error.data["reason"] == "broken"
 
 
 async def test_a_failure_of_the_summary_is_told_as_well(opened, provider, settings, script, model, api):
-    working = msgspec.structs.replace(settings, url=model.url + ("" if api == "anthropic" else "/v1"))
+    working = msgspec.structs.replace(settings, base_url=model.url + ("" if api == "anthropic" else "/v1"))
     script.say("Done.")
     async with opened(changed=working) as session:
         await session.prompt("Go")

@@ -165,7 +165,7 @@ async def test_a_missing_extra_is_named_to_the_client_with_the_command_that_inst
 
 async def test_an_agent_makes_one_client_for_each_address_and_key(monkeypatch):
     monkeypatch.setenv("OWN_KEY", "first")
-    models = OpenModels(ModelSettings(api="openai", url="http://127.0.0.1:9", key_variable="OWN_KEY"))
+    models = OpenModels(ModelSettings(api="openai", base_url="http://127.0.0.1:9", key_variable="OWN_KEY"))
     first, gateway = await models.get(), accord.Endpoint("openai", "http://127.0.0.1:9", {"x-key": "theirs"})
     foreign = await models.get(gateway)
     assert await models.get() is first

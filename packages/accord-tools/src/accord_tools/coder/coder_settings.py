@@ -35,7 +35,7 @@ from typing import Any, Literal, NamedTuple, cast
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict
 
 from accord import ConfigurationError, PermissionPolicy, v1
 from accord.agent.model_messages import Api
@@ -199,22 +199,12 @@ class CoderSettings:
         if name is not None and name not in known:
             more = nearest(name, known) or f"; there are: {', '.join(known) or 'none'}"
             raise ConfigurationError(f"{source}: there is no [providers.{name}]{more}")
-        chosen = known[name] if name is not None else None
-        given = {key: self.value(key)[0] for key in ("api", "base_url", "key_variable", "model")}
-        if chosen is not None:
-            given = {key: getattr(chosen, key) if value is None else value for key, value in given.items()}
-        settings = ModelSettings(
-            api=given["api"],
-            url=given["base_url"],
-            key_variable=given["key_variable"],
-            model=given["model"],
-            effort=self.value("effort")[0],
-            context=self.value("context")[0],
-            price=self.value("price")[0],
-            models=self._tables("models"),
-        )
+        given = {key: self.value(key)[0] for key in (*Provider.__struct_fields__, "effort", "context", "price")}
+        if name is not None:
+            given |= {key: it for key, it in asdict(known[name]).items() if given[key] is None}
         rules = [rule for layer in self.layers for rule in _policy(layer.said, layer.source).rules]
-        return replace(settings, policy=PermissionPolicy(rules)) if rules else settings
+        policy = PermissionPolicy(rules) if rules else None
+        return ModelSettings(**given, models=self._tables("models"), policy=policy)
 
     @property
     def mcp_servers(self) -> list[v1.McpServer]:

@@ -9,23 +9,19 @@ import asyncio
 import base64
 import mimetypes
 import os
-import re
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import PurePath
 from typing import Annotated, Any, Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
-import msgspec
 from msgspec import Meta, Struct
 
 from accord import AccordError, AgentSkill, CommandResult, PeerError, RemoteTerminal, Session, Tool, Turn, updates, v1
-from accord.agent.model_messages import ImagePart, ModelCall, ResultPart
-from accord.mcp import McpTool
+from accord.agent.model_messages import ImagePart
 from accord.project.search import MOST_RESULTS, Found, find_files, find_lines
-from accord_tools.coder.model import ModelConversation, ToolSpec
-from accord_tools.coder.open_model import ModelSettings
-from accord_tools.coder.tool_definition import REFUSED, Mode, ToolDefinition, ToolOutput, ToolUse, tool
+from accord_tools.coder.model import ModelConversation
+from accord_tools.coder.tool_definition import REFUSED, ToolDefinition, ToolOutput, ToolUse, tool
 
 MOST_OUTPUT = 30_000
 SHELL = ["cmd.exe", "/d", "/c"] if os.name == "nt" else ["sh", "-c"]
@@ -376,65 +372,3 @@ TOOLS: Sequence[ToolDefinition] = (
     *(list_files, search_files, run_command, read_command, stop_command, show_plan),
 )
 """Our own tools; each turn adds `delegate`, those of MCP servers, and `use_skill` in a session that has skills."""
-
-LONGEST_NAME = 64
-"""Characters of a tool's name that all providers take."""
-
-
-class ToolSet:
-    """The tools of one turn."""
-
-    def __init__(
-        self,
-        turn: Turn[ModelConversation],
-        mode: Mode,
-        settings: ModelSettings,
-        more: Sequence[ToolDefinition] = (),
-        mcp: Sequence[McpTool] = (),
-    ) -> None:
-        self._turn = turn
-        self._use = ToolUse(turn, mode, settings)
-        self._ours = {it.name: it for it in (*TOOLS, *more) if it.changes == "nothing" or not mode.only_reads}
-        self._mcp = _named(it for it in mcp if it.kind == "read" or not mode.only_reads)
-
-    @property
-    def specs(self) -> list[ToolSpec]:
-        """The tools as a model knows them."""
-        theirs = [ToolSpec(name, it.description, dict(it.input_schema)) for name, it in self._mcp.items()]
-        return [*(it.spec for it in self._ours.values()), *theirs]
-
-    async def use(self, call: ModelCall) -> ResultPart:
-        """Do what the model wants; what goes wrong is told to the model, which may try something else."""
-        try:
-            given = await self._used(call)
-        except (msgspec.DecodeError, msgspec.ValidationError) as error:
-            given = ToolOutput(f"The arguments do not fit: {error}", failed=True)
-        except (AccordError, OSError, ValueError, TimeoutError) as error:
-            given = ToolOutput(f"It failed: {error or type(error).__name__}", failed=True)
-        return ResultPart(call.id, given.text, given.failed, given.images)
-
-    async def _used(self, call: ModelCall) -> ToolOutput:
-        if ours := self._ours.get(call.name):
-            given = msgspec.json.decode(call.arguments or "{}", type=ours.arguments)
-            return await ours.run(self._use, **msgspec.structs.asdict(given))
-        if theirs := self._mcp.get(call.name):
-            arguments = msgspec.json.decode(call.arguments or "{}", type=dict[str, Any])
-            asks = self._use.mode.asks_before("anything") and theirs.kind != "read"
-            result = await self._turn.session.mcp.call(self._turn, theirs, arguments, ask=asks)
-            images = [ImagePart(it.data, it.mime_type) for it in result.content if isinstance(it, v1.ImageContent)]
-            return ToolOutput(result.text or "(nothing)", result.failed, images)
-        known = ", ".join([*self._ours, *self._mcp])
-        return ToolOutput(f"There is no tool {call.name!r} in this mode; there are: {known}", failed=True)
-
-
-def _named(tools: Iterable[McpTool]) -> dict[str, McpTool]:
-    """Tools of MCP servers by names that providers allow, each once."""
-    named: dict[str, McpTool] = {}
-    for it in tools:
-        plain = re.sub(r"[^a-zA-Z0-9_-]", "_", f"{it.server}__{it.name}")[:LONGEST_NAME]
-        name, number = plain, 1
-        while name in named:
-            number += 1
-            name = f"{plain[: LONGEST_NAME - 4]}_{number}"
-        named[name] = it
-    return named

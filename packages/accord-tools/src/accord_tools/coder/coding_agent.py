@@ -253,7 +253,7 @@ def _own_endpoint(settings: ModelSettings) -> Endpoint:
 def _has_key(settings: ModelSettings) -> bool:
     """Whether there is a key, or the models are somewhere that may need none."""
     api = api_of(settings)
-    needs_none = settings.url is not None and settings.key_variable is None
+    needs_none = settings.base_url is not None and settings.key_variable is None
     return key_of(api, settings) is not None or needs_none or bool(os.environ.get(FACTS[api].url_variable))
 
 

@@ -21,11 +21,11 @@ from accord.agent.model_messages import ModelMessage, TextPart, prompt_parts
 from accord.printable import label
 from accord.project.git import Git, top_folder
 from accord.project.project import Project
-from accord_tools.coder.coder_tools import ToolSet, delegate_tool, skill_text, use_skill
+from accord_tools.coder.coder_tools import TOOLS, delegate_tool, skill_text, use_skill
 from accord_tools.coder.model import ModelConversation, ModelError, ModelRequest
 from accord_tools.coder.open_model import ModelSettings, context_of, price_of
 from accord_tools.coder.provider_client import Model
-from accord_tools.coder.tool_definition import Mode, ToolDefinition, mode_of
+from accord_tools.coder.tool_definition import Mode, ToolUse, mode_of
 from accord_tools.configuration.trust import is_folder_trusted
 
 FULL = 0.8
@@ -36,11 +36,6 @@ WISH = (
     "decided, what was found out, which files were read and changed and how, what failed, and what is left to do. "
     "Write no more than 800 words, and nothing but the summary."
 )
-
-
-def is_full(conversation: ModelConversation, context: int) -> bool:
-    """Whether the next request may not fit into the context."""
-    return len(conversation.messages) > 1 and conversation.used > FULL * context
 
 
 async def compact(
@@ -234,7 +229,7 @@ class ModelTurn:
         for _ in range(MOST_ROUNDS):
             if delegate:
                 await self._take_more(conversation)
-            if is_full(conversation, self._context):
+            if len(conversation.messages) > 1 and conversation.used > FULL * self._context:
                 await compact(turn.session, self._model, self._name, conversation)
             tools = await self._tools(turn, delegate=delegate)
             finished = await self._ask(turn, conversation, tools)
@@ -266,11 +261,11 @@ class ModelTurn:
             taken = True
         return taken
 
-    async def _tools(self, turn: Turn[ModelConversation], *, delegate: bool) -> ToolSet:
-        more: Sequence[ToolDefinition] = [delegate_tool(self._delegated)] if delegate else []
-        more = [*more, use_skill] if turn.session.skills else more
+    async def _tools(self, turn: Turn[ModelConversation], *, delegate: bool) -> ToolUse:
+        more = [delegate_tool(self._delegated)] if delegate else []
+        more += [use_skill] if turn.session.skills else []
         mcp = await turn.session.mcp.tools() if turn.session.mcp_servers else []
-        return ToolSet(turn, self._mode, self._settings, more, mcp)
+        return ToolUse(turn, self._mode, self._settings, [*TOOLS, *more], mcp)
 
     async def _delegated(self, subagent: Turn[ModelConversation], task: str) -> str:
         """Do a task as a subagent, in a conversation of its own; returns its last words."""
@@ -279,7 +274,7 @@ class ModelTurn:
         await self._rounds(subagent, conversation, delegate=False)
         return conversation.messages[-1].text
 
-    async def _ask(self, turn: Turn[ModelConversation], conversation: ModelConversation, tools: ToolSet) -> ModelAnswer:
+    async def _ask(self, turn: Turn[ModelConversation], conversation: ModelConversation, tools: ToolUse) -> ModelAnswer:
         """One answer of the model, told as it streams."""
         question = ModelRequest(
             model=self._name,

@@ -83,7 +83,7 @@ class ModelSettings(Struct, frozen=True, kw_only=True):
 
     api: Api | None = None
     model: str | None = None
-    url: str | None = None
+    base_url: str | None = None
     effort: str | None = None
     key_variable: str | None = None
     """The variable that holds the key, where it is not the provider's own."""
@@ -105,7 +105,7 @@ def api_of(settings: ModelSettings, environment: Mapping[str, str] = os.environ)
     for api in known:
         if environment.get(FACTS[api].key_variable) or stored_key(api):
             return api
-    if environment.get("OPENAI_BASE_URL") or settings.url:
+    if environment.get("OPENAI_BASE_URL") or settings.base_url:
         return "openai"
     return "anthropic"
 
@@ -119,7 +119,7 @@ def key_of(api: Api, settings: ModelSettings, environment: Mapping[str, str] = o
 
 def url_of(api: Api, settings: ModelSettings, environment: Mapping[str, str] = os.environ) -> str | None:
     """The address, where it is not the provider's own."""
-    return settings.url or environment.get(FACTS[api].url_variable) or None
+    return settings.base_url or environment.get(FACTS[api].url_variable) or None
 
 
 def model_name(settings: ModelSettings, api: Api) -> str:

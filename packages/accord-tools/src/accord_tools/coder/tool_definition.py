@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Collection, Sequence
+import re
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from typing import Any, Literal, TypeAlias, cast, get_type_hints
 
 import msgspec
 from msgspec import Struct
 
-from accord import Tool, Turn, updates
-from accord.agent.model_messages import ImagePart
+from accord import AccordError, Tool, Turn, updates, v1
+from accord.agent.model_messages import ImagePart, ModelCall, ResultPart
+from accord.mcp import McpTool
 from accord.project.project import Project
 from accord.session import ToolCallState
 from accord_tools.coder.api_keys import without_secrets
@@ -103,12 +105,24 @@ def fields_of(function: Callable[..., Any]) -> list[tuple[str, Any] | tuple[str,
 
 
 class ToolUse:
-    """What a running tool works with: the turn, the mode that the user has chosen, and the user's settings."""
+    """What a running tool works with: the turn, the mode that the user has chosen, and the user's settings.
 
-    def __init__(self, turn: Turn[ModelConversation], mode: Mode, settings: ModelSettings) -> None:
+    It also has the tools of the turn: ours, and those of MCP servers.
+    """
+
+    def __init__(
+        self,
+        turn: Turn[ModelConversation],
+        mode: Mode,
+        settings: ModelSettings,
+        ours: Iterable[ToolDefinition],
+        mcp: Iterable[McpTool] = (),
+    ) -> None:
         self.turn = turn
         self.mode = mode
         self.settings = settings
+        self._ours = {it.name: it for it in ours if it.changes == "nothing" or not mode.only_reads}
+        self._mcp = _named(it for it in mcp if it.kind == "read" or not mode.only_reads)
 
     @property
     def project(self) -> Project:
@@ -139,6 +153,35 @@ class ToolUse:
         """
         return without_secrets(self.settings.key_variable)
 
+    @property
+    def specs(self) -> list[ToolSpec]:
+        """The tools as a model knows them."""
+        theirs = [ToolSpec(name, it.description, dict(it.input_schema)) for name, it in self._mcp.items()]
+        return [*(it.spec for it in self._ours.values()), *theirs]
+
+    async def use(self, call: ModelCall) -> ResultPart:
+        """Do what the model wants; what goes wrong is told to the model, which may try something else."""
+        try:
+            given = await self._used(call)
+        except (msgspec.DecodeError, msgspec.ValidationError) as error:
+            given = ToolOutput(f"The arguments do not fit: {error}", failed=True)
+        except (AccordError, OSError, ValueError, TimeoutError) as error:
+            given = ToolOutput(f"It failed: {error or type(error).__name__}", failed=True)
+        return ResultPart(call.id, given.text, given.failed, given.images)
+
+    async def _used(self, call: ModelCall) -> ToolOutput:
+        if ours := self._ours.get(call.name):
+            given = msgspec.json.decode(call.arguments or "{}", type=ours.arguments)
+            return await ours.run(self, **msgspec.structs.asdict(given))
+        if theirs := self._mcp.get(call.name):
+            arguments = msgspec.json.decode(call.arguments or "{}", type=dict[str, Any])
+            asks = self.mode.asks_before("anything") and theirs.kind != "read"
+            result = await self.turn.session.mcp.call(self.turn, theirs, arguments, ask=asks)
+            images = [ImagePart(it.data, it.mime_type) for it in result.content if isinstance(it, v1.ImageContent)]
+            return ToolOutput(result.text or "(nothing)", result.failed, images)
+        known = ", ".join([*self._ours, *self._mcp])
+        return ToolOutput(f"There is no tool {call.name!r} in this mode; there are: {known}", failed=True)
+
 
 def schema_of(arguments: type[msgspec.Struct]) -> Json:
     """The JSON Schema of a tool's arguments, whole and without references."""
@@ -156,3 +199,20 @@ def _resolved(schema: Any, components: dict[str, Any]) -> Any:
     if isinstance(schema, list):
         return [_resolved(value, components) for value in cast("list[Any]", schema)]
     return schema
+
+
+LONGEST_NAME = 64
+"""Characters of a tool's name that all providers take."""
+
+
+def _named(tools: Iterable[McpTool]) -> dict[str, McpTool]:
+    """Tools of MCP servers by names that providers allow, each once."""
+    named: dict[str, McpTool] = {}
+    for it in tools:
+        plain = re.sub(r"[^a-zA-Z0-9_-]", "_", f"{it.server}__{it.name}")[:LONGEST_NAME]
+        name, number = plain, 1
+        while name in named:
+            number += 1
+            name = f"{plain[: LONGEST_NAME - 4]}_{number}"
+        named[name] = it
+    return named
