@@ -24,7 +24,7 @@ from accord_tools.tui.block import CommandBlock, ToolBlock
 from accord_tools.tui.chat_settings import ChatOptions
 from accord_tools.tui.chat_storage import export
 from accord_tools.tui.connection import AgentChoice, AgentConnection
-from accord_tools.tui.editor import NOTHING, Completions, Editor, FileList, completions
+from accord_tools.tui.editor import Editor
 from accord_tools.tui.pickers import Entry, FormScreen, Picker
 from accord_tools.tui.question_bar import QuestionBar
 from accord_tools.tui.questions import FormAsked, LinkAsked, Question
@@ -338,14 +338,6 @@ class ChatApp(SessionActions):
     def action_leave(self) -> None:
         """Leave the chat."""
         self.exit(0)
-
-    def complete(self, before: str) -> Completions:
-        """What can be completed after this text."""
-        conversation = self.front
-        if conversation is None:
-            return NOTHING
-        commands = slash.offered_commands(slash.typed(conversation.state))
-        return completions(before, commands, self._paths.get(conversation.folder, FileList()))
 
     @on(Editor.Completing)
     def _on_completing(self) -> None:
