@@ -144,7 +144,7 @@ class FoldedTurn:
 
     def _begin_earlier(self, tool: object) -> None:
         """Fold the beginning of a tool call of an earlier turn: its later updates leave out its title."""
-        known = {} if tool in self._by_tool or not isinstance(tool, str) else self._beginning(tool, None)
+        known = {} if not isinstance(tool, str) or tool in self._by_tool else self._beginning(tool, None)
         if known:
             with suppress(AccordError):
                 _add_update_at(self._state, self._index, known["beganAt"])

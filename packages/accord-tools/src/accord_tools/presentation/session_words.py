@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 from accord import updates, v1
 from accord.printable import label
@@ -21,6 +22,8 @@ TOOL_SIGNS = {
 
 STEP_SIGNS = {"completed": ("✓", "good"), "in_progress": ("▸", "accent"), "pending": ("○", "dim")}
 """The sign of each status of a step of a plan, and its style."""
+
+_MENTION = re.compile(r"(?<![\w@])@(?:\"([^\"\n]+)\"|([^\s\"@]+))")
 
 SEVERITIES = {"error": "bad", "warning": "warning"}
 """The styles of notices; others are of the style `accent`."""
@@ -46,6 +49,16 @@ def usage_words(turn: v1.Usage | None, context: updates.UsageUpdate | None) -> l
 def tool_title(call: ToolCallState, most: int = 300) -> str:
     """The title of a tool call, or what stands for it."""
     return label(call.title, most) or label(call.name or call.kind, most)
+
+
+def prompt_title(text: str) -> str:
+    """The title of a session that its agent gives none: the first line of its first prompt, with the names of files.
+
+    >>> prompt_title("\\nMend @src/lanes.py and @\\"my notes.txt\\", please\\nIt loses ...")
+    'Mend lanes.py and my notes.txt, please'
+    """
+    line = text.strip().partition("\n")[0]
+    return label(_MENTION.sub(lambda found: (found[1] or found[2]).rstrip("/").rpartition("/")[2], line), 60)
 
 
 def change_numbers(added: int, removed: int) -> list[Span]:

@@ -14,7 +14,7 @@ from accord.session import SessionState, choices_of
 from accord_tools.presentation.appearance import FRAMES
 from accord_tools.presentation.quantities import minutes
 from accord_tools.presentation.session_words import STEP_SIGNS, change_numbers, shortened_path, usage_words
-from accord_tools.presentation.styled_text import Paragraph, Row, Span
+from accord_tools.presentation.styled_text import Cell, Paragraph, Row, Span, text_of
 from accord_tools.tui import key_bindings
 from accord_tools.tui.attachments import described
 from accord_tools.tui.palette import rows_of
@@ -161,20 +161,23 @@ def completions(entries: Sequence[Completion], chosen: int, width: int) -> list[
     names = min(max((cell_len(it.label) for it in part), default=0), max(20, width // 2))
     lines: list[Paragraph] = []
     for number, entry in enumerate(part, first):
-        name = rows_of(Paragraph([(entry.label, "")], wrap="cut"), names)[0]
-        used = sum(cell_len(text) for text, _ in name)
-        style = "chosen" if number == chosen else ""
-        left: list[Span] = [(" ", ""), (f" {''.join(text for text, _ in name)}{' ' * (names - used)} ", style)]
         more = ""
         if number == first and first:
             more = f"↑ {first} more"
         elif number == first + len(part) - 1 and (after := len(entries) - first - len(part)):
             more = f"↓ {after} more"
-        room = width - names - len(more) - 6
-        about = rows_of(Paragraph([(entry.about, "dim")], wrap="cut"), max(4, room))[0] if entry.about else ()
-        gap = width - 4 - names - sum(cell_len(text) for text, _ in about) - len(more) - 2
-        lines.append(Paragraph([*left, (" ", ""), *about, (" " * max(1, gap), ""), (more, "dim")], wrap="cut"))
+        name = f" {text_of(_column(entry.label, '', names))} "
+        about = _column(entry.about, "dim", max(4, width - names - len(more) - 6))
+        style = "chosen" if number == chosen else ""
+        row: list[Span] = [(" ", ""), (name, style), (" ", ""), *about, (" ", ""), (more, "dim")]
+        lines.append(Paragraph(row, wrap="cut"))
     return lines
+
+
+def _column(text: str, style: str, width: int) -> Row:
+    """A text in so many columns."""
+    row = _cut([(text, style)], width)
+    return Cell(row).padded(row, width, cell_len)
 
 
 WIDE, TEXT = 120, 102

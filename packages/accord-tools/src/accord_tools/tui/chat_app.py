@@ -52,7 +52,7 @@ class ChatApp(SessionActions):
         """Write the conversation to a file."""
         conversation = self.in_front
         path = export(conversation, conversation.folder / (file or "conversation.md"))
-        conversation.note(f"Written: {path}", "", "good", "✓")
+        conversation.note(f"Written: {path}", style="good")
 
     def action_usage(self) -> None:
         """Show tokens and cost."""
@@ -106,7 +106,7 @@ class ChatApp(SessionActions):
         for event in list(conversation.connection.frames):
             trace(event)
         trace.close()
-        conversation.note(f"Written: {path}", "", "good", "✓")
+        conversation.note(f"Written: {path}", style="good")
 
     def action_help(self) -> None:
         """Show the keys and commands."""
@@ -255,7 +255,7 @@ class ChatApp(SessionActions):
         if not changes:
             raise ValueError("there is no change that can be undone: the agent has written no file through the chat")
         await conversation.connection.files.undo(changes[-1])
-        conversation.note(f"Undone: {changes[-1].path}", "", "good", "✓")
+        conversation.note(f"Undone: {changes[-1].path}", style="good")
 
     # Writing
 
@@ -390,7 +390,7 @@ class ChatApp(SessionActions):
             return
         if why := slash.mistyped(text, slash.typed(conversation.state)):
             self.editor.set_text(text)
-            conversation.note(why, "", "warning")
+            conversation.note(why, style="warning")
             return
         conversation.submit(text)
         transcript = self.transcript

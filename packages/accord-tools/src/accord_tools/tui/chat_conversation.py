@@ -25,7 +25,7 @@ from accord.project.project import Project
 from accord.services import AgentWrite, ending_of
 from accord.session import Message, SessionState
 from accord_tools.configuration.trust import is_folder_trusted
-from accord_tools.presentation.session_words import SEVERITIES
+from accord_tools.presentation.session_words import SEVERITIES, prompt_title
 from accord_tools.tui.attachments import mentioned, mentions_parts, sent_as
 from accord_tools.tui.block import Block, CommandBlock, NoteBlock, TerminalView
 from accord_tools.tui.connection import AgentConnection, explained
@@ -162,9 +162,9 @@ class Conversation:
             self._show_notice(notice)
         self._notices = len(self.state.notices)
 
-    def note(self, title: str, text: str = "", style: str = "dim", symbol: str = "•") -> None:
+    def note(self, title: str, text: str = "", style: str = "dim", symbol: str = "") -> None:
         """Say something in the conversation."""
-        self._add(NoteBlock(title, text, style, symbol))
+        self._add(NoteBlock(title, text, style, symbol or _SYMBOLS.get(style, "•")))
 
     def _add(self, block: Block) -> None:
         self.notes.append(Note(len(self.state), block))
@@ -174,8 +174,9 @@ class Conversation:
 
     @property
     def title(self) -> str:
-        """The session's title, or what stands for it."""
-        return self.state.title or self.folder.name or str(self.folder)
+        """The session's title, or what stands for it: what the user asked for first, or the folder."""
+        asked = next((it.text for it in self.state.messages if it.speaker == "user"), "")
+        return self.state.title or prompt_title(asked) or self.folder.name or str(self.folder)
 
     @property
     def status(self) -> Status:
@@ -279,7 +280,7 @@ class Conversation:
             self.attached.append(path)
         remote = self.connection.remote
         if remote is not None and (said := sent_as(path, Project([self.folder]), remote.capabilities.prompt)):
-            self.note(f"{path.name}: {said}", "", "warning")
+            self.note(f"{path.name}: {said}", style="warning")
         self.tell()
 
     def _next(self) -> None:
@@ -310,13 +311,13 @@ class Conversation:
                 most = budget.limits[limit]
                 self.note(f"Stopped by {limit} = {most:g}", "A prompt goes on; /settings changes the limit.", "warning")
             elif (said := _ENDINGS.get(outcome.stop_reason)) is not None:
-                self.note(said, "", "warning")
+                self.note(said, style="warning")
             elif outcome.stop_reason not in ("end_turn", "unknown"):
-                self.note(f"The turn ended: {outcome.stop_reason}", "", "warning")
+                self.note(f"The turn ended: {outcome.stop_reason}", style="warning")
         except AccordError as error:
             self._failed(error, prompt)
         except ValueError as error:
-            self.note("The prompt could not be sent.", str(error), "bad", "✗")
+            self.note("The prompt could not be sent.", str(error), "bad")
             self.returned = prompt.text
             self.attached += prompt.files
         finally:
@@ -349,7 +350,7 @@ class Conversation:
             self.error = error
         else:
             title, about = explained(error, self.connection)
-            self.note(title, about, "bad", "✗")
+            self.note(title, about, "bad")
             self._return_queue()
 
     def _return_queue(self) -> None:
@@ -364,7 +365,7 @@ class Conversation:
         self._return_queue()
         if self._reply is not None and self._reply.cancelled:
             reply = self._reply
-            self.note("The agent has ten seconds to stop; then it is restarted.", "", "warning")
+            self.note("The agent has ten seconds to stop; then it is restarted.", style="warning")
             with suppress(AccordError):
                 await reply.cancel(within=STOP_WITHIN)
             return
@@ -483,6 +484,7 @@ def _terminal_view(text: str, status: Any, command: str | None) -> TerminalView:
     return TerminalView(text, ending, code in (None, 0) and not signal, command)
 
 
+_SYMBOLS = {"good": "✓", "bad": "✗"}
 _NO_PROMPT = updates.PromptSuggestion([])
 
 

@@ -97,7 +97,7 @@ def parse(given: Any, source: str) -> ChatSettings:
         settings.budget()
     except (TypeError, ValueError) as error:
         raise ConfigurationError(f"{source}: {error}") from None
-    actions = [key.action for key in KEYS if key.action and "(" not in key.action]
+    actions = [key.action for key in KEYS if key.action]
     for action in settings.keys:
         if action not in actions:
             raise ConfigurationError(f"{source}: keys has no action {action!r}{nearest(action, actions)}")

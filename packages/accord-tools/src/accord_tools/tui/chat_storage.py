@@ -35,6 +35,7 @@ from accord.session import Message
 from accord_tools.configuration.last_sessions import KnownSession, known_sessions, latest_opened
 from accord_tools.configuration.trust import trust_folder
 from accord_tools.presentation.quantities import counted, minute_of
+from accord_tools.presentation.session_words import prompt_title
 from accord_tools.state_file import StateFile
 from accord_tools.tui.chat_conversation import Conversation
 from accord_tools.tui.pickers import Entry
@@ -59,6 +60,8 @@ class SessionWords(msgspec.Struct, frozen=True):
     session_id: str
     first: str
     last: str
+    title: str = ""
+    """What stands for the session's title in lists."""
 
     @property
     def preview(self) -> str:
@@ -118,7 +121,7 @@ MOST_LAST = 6
 def last_entries(agents: Sequence[AgentChoice]) -> list[Entry]:
     """The last sessions of these agents as entries of a list, the latest first."""
     names = {it.program: it.name for it in agents if it.program}
-    words = {(it.program, it.session_id): it.first for it in _WORDS.read()}
+    words = {(it.program, it.session_id): it.title or it.first for it in _WORDS.read()}
     last = [it for it in latest_opened(5 * MOST_LAST) if it.program in names][:MOST_LAST]
     return [
         Entry(
@@ -212,7 +215,7 @@ def words_of(conversation: Conversation) -> SessionWords | None:
     last = next((it.text for it in reversed(said) if it.speaker == "agent"), "")
     if not first:
         return None
-    shown = (label(first, PREVIEWED), label(last[-4 * PREVIEWED :], PREVIEWED))
+    shown = (label(first, PREVIEWED), label(last[-4 * PREVIEWED :], PREVIEWED), prompt_title(first))
     return SessionWords(program_of(conversation), conversation.session.id, *shown)
 
 
@@ -229,7 +232,7 @@ async def session_entries(
 
     def entry(session: KnownSession) -> Entry:
         words = kept.get(session.id)
-        title = session.title or (words.first if words is not None else "") or session.id
+        title = session.title or (words.title or words.first if words is not None else "") or session.id
         where = "" if session.folder == str(conversation.folder) else f"{session.folder}  "
         about = f"{minute_of(session.updated)}  {where}{session.id}"
         return Entry(title, session.id, about, preview="" if words is None else words.preview)

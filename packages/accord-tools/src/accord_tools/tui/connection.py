@@ -292,19 +292,15 @@ DATA = 2_000
 
 def explained(error: AccordError, connection: AgentConnection) -> tuple[str, str]:
     """The title of an error, and the lines below it; secrets in URLs are masked."""
-    lines = [*_said(error), *_tail(error, connection), *_advice(error, connection)]
-    return mask_urls(_title(error, connection)), mask_urls("\n".join(lines))
-
-
-def _title(error: AccordError, connection: AgentConnection) -> str:
+    title, *more = str(error).split("\n")
     if isinstance(error, PeerError):
-        return f"{connection.name} answered with an error: {error.message} ({error.code})"
-    return str(error).partition("\n")[0]
+        title, more = f"{connection.name} answered with an error: {error.message} ({error.code})", []
+    lines = [*more, *_data(error), *_tail(error, connection), *_advice(error, connection)]
+    return mask_urls(title), mask_urls("\n".join(lines))
 
 
-def _said(error: AccordError) -> Iterator[str]:
+def _data(error: AccordError) -> Iterator[str]:
     """What the agent adds to its error."""
-    yield from str(error).partition("\n")[2].splitlines() if not isinstance(error, PeerError) else ()
     data = getattr(error, "data", None)
     if not data:
         return

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Literal, NamedTuple, cast
 
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
@@ -72,27 +72,18 @@ KEYS: tuple[Key, ...] = (
     Key("ctrl+w", "close_session", "close the session", "Sessions"),
     Key("alt+right", "next_session", "next session", "Sessions"),
     Key("alt+left", "previous_session", "previous session", "Sessions"),
-    *(Key(f"alt+{number}", f"go_to({number})", f"session {number}", "Sessions") for number in range(1, 10)),
+    Key("alt+1 to alt+9", "", "go to a session", "Sessions"),
     Key("ctrl+x", "wire", "messages on the wire", "The chat"),
     Key("f1", "help", "keys and commands", "The chat", "help"),
     Key("ctrl+q", "leave", "quit", "The chat"),
 )
 
 
-def bindings(remapped: Mapping[str, str] | None = None) -> list[Binding]:
-    """The bindings of the app; `remapped` gives an action other keys."""
-    other = remapped or {}
-    return [
-        Binding(
-            other.get(key.action, key.key),
-            key.action if "(" in key.action else f"do('{key.action}')",
-            key.does,
-            show=False,
-            priority=key.key != "escape",
-        )
-        for key in KEYS
-        if key.action
-    ]
+def bindings() -> list[Binding]:
+    """The bindings of the app."""
+    named = [(it.key, f"do('{it.action}')", it.does) for it in KEYS if it.action]
+    numbered = [(f"alt+{number}", f"go_to({number})", f"session {number}") for number in range(1, 10)]
+    return [Binding(*it, show=False, priority=it[0] != "escape") for it in (*named, *numbered)]
 
 
 def keep_alt_digits() -> None:
@@ -136,12 +127,8 @@ def table(keys: Iterable[Key] = KEYS) -> str:
     lines: list[str] = ["| key | what it does |", "|---|---|"]
     group = ""
     for key in keys:
-        if key.action.startswith("go_to(") and key.action != "go_to(1)":
-            continue
         if key.group != group:
             group = key.group
             lines.append(f"| **{group}** | |")
-        name = "alt+1 to alt+9" if key.action == "go_to(1)" else shown(key.key)
-        does = "go to a session" if key.action == "go_to(1)" else key.does
-        lines.append(f"| `{name}` | {does} |")
+        lines.append(f"| `{shown(key.key)}` | {key.does} |")
     return "\n".join(lines)

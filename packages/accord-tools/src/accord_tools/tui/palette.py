@@ -57,31 +57,31 @@ class Palette:
             return variables.get(name) or fallback
 
         self._background = colour("background", "#121212")
-        accent, good = colour("accent", "#5fafff"), colour("text-success", "#8ad4a1")
-        bad, warning = colour("text-error", "#d17e92"), colour("text-warning", "#ffc473")
-        dim = colour("foreground-muted", "#8a8a8a")
-        shade = colour("surface", "#1e1e1e")
+        accent, shade = colour("accent", "#5fafff"), colour("surface", "#1e1e1e")
+        dim = self._style(colour("foreground-muted", "#8a8a8a"))
+        primary, named = self._style(colour("text-primary", accent)), self._style(colour("text-accent", accent))
+        good, warning = self._style(colour("text-success", "#8ad4a1")), self._style(colour("text-warning", "#ffc473"))
         self._styles: dict[str, Style] = {
             **_BASE,
-            "dim": self._style(dim),
-            "heading": self._style(colour("text-primary", accent)) + _BASE["bold"],
-            "accent": self._style(colour("text-accent", accent)),
-            "good": self._style(good),
-            "bad": self._style(bad),
-            "warning": self._style(warning),
-            "link": self._style(colour("text-primary", accent)) + _BASE["underline"],
-            "inline": self._style(warning),
+            "dim": dim,
+            "heading": primary + _BASE["bold"],
+            "accent": named,
+            "good": good,
+            "bad": self._style(colour("text-error", "#d17e92")),
+            "warning": warning,
+            "link": primary + _BASE["underline"],
+            "inline": warning,
             "code": self._style(None, shade),
             "user": self._style(None, colour("panel", shade)),
-            "comment": self._style(dim) + _BASE["italic"],
-            "keyword": self._style(colour("text-primary", accent)),
-            "string": self._style(good),
-            "number": self._style(warning),
-            "name": self._style(colour("text-accent", accent)),
+            "comment": dim + _BASE["italic"],
+            "keyword": primary,
+            "string": good,
+            "number": warning,
+            "name": named,
             "builtin": self._style(colour("text-secondary", accent)),
             "added": self._style(None, colour("success-muted", "#143d24")),
             "removed": self._style(None, colour("error-muted", "#4a1a22")),
-            "word": Style(bold=True, underline=True),
+            "word": _BASE["bold"] + _BASE["underline"],
             "chosen": self._style(self._background, accent) + _BASE["bold"],
         }
         self.is_coloured = is_coloured

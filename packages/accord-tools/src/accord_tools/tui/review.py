@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -95,6 +95,11 @@ class ReviewScreen(ModalScreen[None]):
         """The changed files, in the order of their first change."""
         return list(dict.fromkeys(change.path for change in self._changes()))
 
+    @property
+    def _path(self) -> Path | None:
+        """The file that is shown; None if none is left."""
+        return next(iter(self.files[self._place : self._place + 1]), None)
+
     def _changes(self, path: Path | None = None) -> list[AgentWrite]:
         return [
             it
@@ -117,16 +122,14 @@ class ReviewScreen(ModalScreen[None]):
         page.scroll_home(animate=False)
 
     def _diff(self, look: Look) -> Sequence[Paragraph]:
-        files = self.files
-        if not files:
+        if (path := self._path) is None:
             return [Paragraph([(_NOTHING_LEFT if self._conversation.connection.files.changes else _NOTHING, "dim")])]
-        path = files[min(self._place, len(files) - 1)]
         change = self._whole(path)
         try:
             shown = [
                 paragraph
                 for number, hunk in enumerate(change.hunks)
-                for paragraph in self._part(change, number, hunk, look)
+                for paragraph in self._part(path, change, number, hunk, look)
             ]
         except NotText:
             return [Paragraph([("   not text", "dim")])]
@@ -149,12 +152,11 @@ class ReviewScreen(ModalScreen[None]):
         old, new = lines_of(before or b""), lines_of(changes[-1].after)
         return ReviewedFile(old, new, hunks(old, new), before is None)
 
-    def _part(self, change: ReviewedFile, number: int, hunk: Hunk, look: Look) -> list[Paragraph]:
+    def _part(self, path: Path, change: ReviewedFile, number: int, hunk: Hunk, look: Look) -> list[Paragraph]:
         """One part of a change, with its heading."""
         is_chosen = number == min(self._hunk, len(change.hunks) - 1)
         sign = "▸" if is_chosen else " "
         title = f"{sign} part {number + 1} of {len(change.hunks)}"
-        path = str(self.files[min(self._place, len(self.files) - 1)])
         start, new_start = max(0, hunk.old_from - AROUND), max(0, hunk.new_from - AROUND)
         old = decode(b"".join(change.old[start : hunk.old_to + AROUND]))
         new = decode(b"".join(change.new[new_start : hunk.new_to + AROUND]))
@@ -162,15 +164,13 @@ class ReviewScreen(ModalScreen[None]):
         return [
             Paragraph(),
             Paragraph([(title, "bold accent" if is_chosen else "dim")], ((" ", ""),)),
-            *drawn_diff(lines, path, look.width - 1),
+            *drawn_diff(lines, str(path), look.width - 1),
         ]
 
     def action_choose(self, by: int) -> None:
         """Choose another part of the change."""
-        files = self.files
-        if files:
-            most = len(self._whole(files[self._place]).hunks) - 1
-            self._hunk = max(0, min(most, self._hunk + by))
+        if (path := self._path) is not None:
+            self._hunk = max(0, min(len(self._whole(path).hunks) - 1, self._hunk + by))
             page = self.query_one(Page)
             page.draw()
             chosen = f"part {self._hunk + 1} of"
@@ -179,22 +179,26 @@ class ReviewScreen(ModalScreen[None]):
 
     async def action_undo_part(self) -> None:
         """Undo the chosen part of the change."""
-        files = self.files
-        if not files:
+        if (path := self._path) is None:
             return
-        path = files[self._place]
         change = self._whole(path)
         if len(change.hunks) <= 1:
             await self.action_undo()
             return
         place = min(self._hunk, len(change.hunks) - 1)
         content = without(change.old, change.new, change.hunks[place])
+        files = self._conversation.connection.files
+        await self._undo(f"part {place + 1} of {path.name}", [files.undo_part(self._changes(path)[-1], content)])
+
+    async def _undo(self, what: str, steps: Iterable[Awaitable[object]]) -> None:
+        """Undo something in steps, up to the first that fails, and show what is left."""
         try:
-            await self._conversation.connection.files.undo_part(self._changes(path)[-1], content)
+            for step in steps:
+                await step
         except (AccordError, ValueError, OSError) as error:
             self._problem = label(str(error), 300)
         else:
-            self._conversation.note(f"Undone: part {place + 1} of {path.name}", "", "good", "✓")
+            self._conversation.note(f"Undone: {what}", style="good")
         self._show()
 
     def action_step(self, by: int) -> None:
@@ -205,23 +209,12 @@ class ReviewScreen(ModalScreen[None]):
 
     def action_accept(self) -> None:
         """Keep the changes of this file."""
-        files = self.files
-        if files:
-            self._accepted |= {id(change) for change in self._changes(files[self._place])}
+        if (path := self._path) is not None:
+            self._accepted |= {id(change) for change in self._changes(path)}
             self._show()
 
     async def action_undo(self) -> None:
         """Undo the changes of this file, the newest first."""
-        files = self.files
-        if not files:
-            return
-        path = files[self._place]
-        for change in reversed(self._changes(path)):
-            try:
-                await self._conversation.connection.files.undo(change)
-            except (AccordError, ValueError, OSError) as error:
-                self._problem = label(str(error), 300)
-                break
-        else:
-            self._conversation.note(f"Undone: {path.name}", "", "good", "✓")
-        self._show()
+        if (path := self._path) is not None:
+            files = self._conversation.connection.files
+            await self._undo(path.name, (files.undo(change) for change in reversed(self._changes(path))))

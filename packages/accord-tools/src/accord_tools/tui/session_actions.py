@@ -382,7 +382,7 @@ class SessionActions(ChatShell):
                 await remote.login(method.id)
         else:
             await remote.login(method.id, env=env)
-        conversation.note("Logged in", "", "good", "✓")
+        conversation.note("Logged in", style="good")
         if conversation.session is not None:
             conversation.adopt(conversation.session)
             return
@@ -426,14 +426,14 @@ class SessionActions(ChatShell):
                 return
             case HeldAnswer() | RememberedAnswer():
                 await asyncio.to_thread(connection.answers.forget, chosen)
-                conversation.note(f"Forgotten: {chosen.what}", "", "good", "✓")
+                conversation.note(f"Forgotten: {chosen.what}", style="good")
             case PermissionPolicy():
                 conversation.note("Change this rule in its file", chosen.source, "accent")
             case str() if chosen in LEVELS:
                 await self.action_set_level()
             case _:
                 connection.consent.revoke(session_id, chosen)
-                conversation.note(f"You are asked again: {_allowance(chosen)}", "", "good", "✓")
+                conversation.note(f"You are asked again: {_allowance(chosen)}", style="good")
 
     async def action_answer_always(self, asked: PermissionAsked) -> None:
         """Have the user choose where the answer to a question holds."""

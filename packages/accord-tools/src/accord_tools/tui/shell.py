@@ -447,9 +447,9 @@ class ChatShell(App[int]):
         if conversation is None:
             self.notify(str(error), severity="error", markup=False)
         elif isinstance(error, AccordError):
-            conversation.note(*explained(error, conversation.connection), "bad", "✗")
+            conversation.note(*explained(error, conversation.connection), "bad")
         else:
-            conversation.note(str(error), "", "bad", "✗")
+            conversation.note(str(error), style="bad")
 
     def could_not_open(self, conversation: Conversation) -> None:
         """Say why a session could not be opened, or have the user log in."""
