@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
+from typing import NamedTuple
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
@@ -30,31 +31,20 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*([^`\n]*)$")
 _CODE: Row = (("  ", "code"),)
 
 
-class CodeFence:
+class CodeFence(NamedTuple):
     """A code fence that is open."""
 
-    def __init__(self, mark: str, language: str) -> None:
-        self._mark = mark
-        self._language = language
-        self._lines: list[str] = []
+    mark: str
+    language: str
+    start: int
+    """Where its lines begin in the source."""
 
     def is_closed_by(self, line: str) -> bool:
         found = _FENCE.match(line.rstrip())
-        return found is not None and not found[2] and found[1][0] == self._mark[0] and len(found[1]) >= len(self._mark)
-
-    def add(self, line: str) -> Paragraph:
-        self._lines.append(line)
-        return self.shown(line)
+        return found is not None and not found[2] and found[1][0] == self.mark[0] and len(found[1]) >= len(self.mark)
 
     def shown(self, line: str) -> Paragraph:
-        return code_line(highlighted_line(printed(line), self._language))
-
-    def whole(self) -> list[Paragraph] | None:
-        """All lines, highlighted as one text; None if that would not differ or cost too much."""
-        if len(self._lines) > MOST_LINES:
-            return None
-        lines = highlighted([printed(line) for line in self._lines], self._language)
-        return None if lines is None else [code_line(line) for line in lines]
+        return code_line(highlighted_line(printed(line), self.language))
 
 
 def _language(token: Token) -> str:
@@ -420,9 +410,9 @@ class GrowingMarkdown:
         """Show the last block as it is, or cut it."""
         token = block[0]
         if token.type == "fence" and (end := window.find("\n", _line_start(window, token))) >= 0:
-            self._fence = CodeFence(token.markup, _language(token))
             self._gap()
             self._place += end + 1
+            self._fence = CodeFence(token.markup, _language(token), self._place)
             return True
         if token.type in ("bullet_list_open", "ordered_list_open") and len(window) > LIST_TAIL:
             places = [it.start() for it in _ITEM.finditer(window)]
@@ -483,18 +473,20 @@ class GrowingMarkdown:
             line = source[self._place : end]
             self._place = end + 1
             if fence.is_closed_by(line):
-                self._end_fence()
+                self._end_fence(fence, end - len(line))
                 return True
-            self.final.append(fence.add(line))
+            self.final.append(fence.shown(line))
         rest = source[self._place :]
         self.tail = [] if not rest or fence.is_closed_by(rest) else [fence.shown(rest)]
         return False
 
-    def _end_fence(self) -> None:
-        fence, self._fence = self._fence, None
-        if fence is not None and (again := fence.whole()) is not None:
-            self.final[len(self.final) - len(again) :] = again
-        self._needs_gap = True
+    def _end_fence(self, fence: CodeFence, end: int) -> None:
+        """Colour the lines of a fence, which end here, as one text, unless that would cost too much."""
+        lines = self._source[fence.start : end].split("\n")[:-1]
+        whole = highlighted(list(map(printed, lines)), fence.language) if len(lines) <= MOST_LINES else None
+        if whole is not None:
+            self.final[len(self.final) - len(whole) :] = map(code_line, whole)
+        self._fence, self._needs_gap = None, True
 
     def _finish(self, paragraphs: list[Paragraph]) -> None:
         self._gap()

@@ -23,7 +23,8 @@ TOOL_SIGNS = {
 STEP_SIGNS = {"completed": ("✓", "good"), "in_progress": ("▸", "accent"), "pending": ("○", "dim")}
 """The sign of each status of a step of a plan, and its style."""
 
-_MENTION = re.compile(r"(?<![\w@])@(?:\"([^\"\n]+)\"|([^\s\"@]+))")
+MENTION = re.compile(r"(?<![\w@])@(?:\"([^\"\n]+)\"|([^\s\"@]+))")
+"""A mention, in the syntax of `session.prompt(mentions=True)`."""
 
 SEVERITIES = {"error": "bad", "warning": "warning"}
 """The styles of notices; others are of the style `accent`."""
@@ -58,7 +59,7 @@ def prompt_title(text: str) -> str:
     'Mend lanes.py and my notes.txt, please'
     """
     line = text.strip().partition("\n")[0]
-    return label(_MENTION.sub(lambda found: (found[1] or found[2]).rstrip("/").rpartition("/")[2], line), 60)
+    return label(MENTION.sub(lambda found: (found[1] or found[2]).rstrip("/").rpartition("/")[2], line), 60)
 
 
 def change_numbers(added: int, removed: int) -> list[Span]:

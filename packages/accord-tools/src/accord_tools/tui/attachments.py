@@ -33,6 +33,7 @@ from accord.project.git import FolderNotTrusted, Git, Repository
 from accord.project.project import CHUNK, SKIPPED, Project, read_named
 from accord.services import LineRange, NotText, texts
 from accord.session.placeholders import png_size
+from accord_tools.presentation.session_words import MENTION
 
 MOST_FILES = 100_000
 _SKIPPED = SKIPPED | {"target", "dist", "build", "venv"}
@@ -164,8 +165,6 @@ MOST = 256 * 1024
 NAMED = 200
 """New files that a diff names."""
 
-MENTION = re.compile(r"(?<![\w@])@(?:\"([^\"\n]+)\"|([^\s\"@]+))")
-"""A mention, in the syntax of `session.prompt(mentions=True)`."""
 _LINES = re.compile(r"(.+?):(\d{1,7})(?:-(\d{1,7}))?")
 _URL = re.compile(r"https?://[^\s/]+\S*")
 _AFTER = ".,;:!?)]}'"
