@@ -40,7 +40,7 @@ def asking(answers):
 async def test_what_was_allowed_always_is_listed_and_asked_about_again_when_it_is_revoked(chat):
     async with chat(writing()) as it:
         await it.send("a.txt")
-        await it.sees("? write a.txt", "y Allow")
+        await it.sees("… write a.txt", "y Allow")
         await it.press("a")
         await it.sees("written")
         await it.send("/permissions ")
@@ -48,7 +48,7 @@ async def test_what_was_allowed_always_is_listed_and_asked_about_again_when_it_i
         await it.press("enter")
         await it.sees("You are asked again")
         await it.send("b.txt")
-        await it.sees("? write b.txt", "y Allow")
+        await it.sees("… write b.txt", "y Allow")
         await it.press("n")
 
 

@@ -43,7 +43,7 @@ def editing(answers):
 async def test_a_key_answers_a_question(chat, answers, key, allowed):
     async with chat(editing(answers)) as it:
         await it.send("go")
-        await it.sees("? Edit the file", "y Allow", "buy milk", "buy bread")
+        await it.sees("… Edit the file", "y Allow", "buy milk", "buy bread")
         await it.press(key)
         await it.sees("on I go")
         assert answers == [allowed]
@@ -159,7 +159,7 @@ async def test_each_question_takes_keys_only_half_a_second_after_it_appeared(cha
     async with chat(agent) as it:
         await it.send("go")
         for question in ("Delete it", "Who are you?", "Log in"):
-            await it.sees(f"? {question}", " n ")
+            await it.sees(f"… {question}", " n ")
             await it.type("n")
             assert it.app.editor.text == "n"
             await it.press("backspace")
@@ -276,7 +276,7 @@ async def test_a_use_of_a_file_is_asked_about_and_can_be_undone(chat, tmp_path):
 async def test_a_text_that_is_typed_right_after_an_answer_is_for_the_editor(chat, answers):
     async with chat(editing(answers)) as it:
         await it.send("go")
-        await it.sees("? Edit the file", "y Allow")
+        await it.sees("… Edit the file", "y Allow")
         await it.quiet()
         it.app.bar.question.press("y")  # the bar is still there: nothing has been drawn since
         await it.type("read")
