@@ -11,6 +11,7 @@ import mimetypes
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Annotated, Any, Literal, NamedTuple
 from weakref import WeakKeyDictionary
@@ -72,18 +73,19 @@ _OVERLAP = 200
 """Characters by which the end of what was read is found again, once the beginning of the output was dropped."""
 
 
+@dataclass
 class BackgroundCommand:
     """A command that runs on while the model does other things: in a terminal of the session, which ends it.
 
     The terminal is the client's where it lends terminals, else one of this machine.
     """
 
-    def __init__(self, session: Session[ModelConversation], number: int, line: str, terminal: RemoteTerminal) -> None:
-        self._session = session
-        self.number = number
-        self.line = line
-        self.terminal = terminal
-        self._read = ""
+    session: Session[ModelConversation]
+    number: int
+    line: str
+    terminal: RemoteTerminal
+    read: str = ""
+    """What was read of its output."""
 
     @classmethod
     async def start(cls, use: ToolUse, line: str) -> BackgroundCommand:
@@ -106,8 +108,8 @@ class BackgroundCommand:
                 async with asyncio.timeout(within):
                     await self.terminal.wait()
         output = await self.terminal.output()
-        text, known = output.output, self._read
-        self._read = text
+        text, known = output.output, self.read
+        self.read = text
         if text.startswith(known):
             new = text[len(known) :]
         else:
@@ -117,7 +119,7 @@ class BackgroundCommand:
             state = "It runs on."
         else:
             state = how_ended(output.exit_status)
-            _background[self._session].pop(self.number, None)
+            _background[self.session].pop(self.number, None)
             await self.terminal.__aexit__(None, None, None)
         return f"{shortened(new)}\n{state}".lstrip()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from weakref import WeakKeyDictionary
@@ -87,30 +88,25 @@ def skill_folders(session: Session[ModelConversation]) -> list[Path]:
     return [*projects, config_folder() / "skills"]
 
 
+@dataclass
 class _Sessions:
     """What sessions offer and what their turns do."""
 
-    def __init__(
-        self,
-        agent: Agent[ModelConversation],
-        settings: ModelSettings,
-        mode: str,
-        own: Endpoint,
-        files: CoderSettings | None,
-    ) -> None:
-        self._agent = agent
-        self._own = own
-        """The endpoint while the client has set no other."""
-        self._settings = settings
-        self._open = OpenModels(settings)
-        self._count = 0
-        """How many sessions are open."""
-        self._mode = mode
-        self._files = files
-        self._of_sessions: WeakKeyDictionary[Session[ModelConversation], ModelSettings] = WeakKeyDictionary()
+    agent: Agent[ModelConversation]
+    settings: ModelSettings
+    mode: str
+    own: Endpoint
+    """The endpoint while the client has set no other."""
+    files: CoderSettings | None
+    count: int = 0
+    """How many sessions are open."""
+
+    def __post_init__(self) -> None:
+        self.models = OpenModels(self.settings)
+        self.of_sessions: WeakKeyDictionary[Session[ModelConversation], ModelSettings] = WeakKeyDictionary()
 
     def register(self) -> None:
-        agent = self._agent
+        agent = self.agent
         agent.on_session(self.opened)
         agent.on_rewind(self.rewound)
         agent.on_prompt(self.answer_prompt)
@@ -120,19 +116,19 @@ class _Sessions:
         agent.command("init", "Write AGENTS.md for this project")(self.init)
 
     async def opened(self, session: Session[ModelConversation]) -> None:
-        self._count += 1
+        self.count += 1
         session.resources.push_async_callback(self._closed)
-        if self._files is not None:
+        if self.files is not None:
             try:
-                files = await asyncio.to_thread(self._files.with_project, session.cwd)
-                self._of_sessions[session] = files.model_settings
+                files = await asyncio.to_thread(self.files.with_project, session.cwd)
+                self.of_sessions[session] = files.model_settings
             except ConfigurationError as error:
                 raise RequestError.invalid_request(str(error)) from None
             given = {getattr(it, "name", "") for it in session.mcp_servers}
             session.mcp_servers += tuple(it for it in files.mcp_servers if getattr(it, "name", "") not in given)
         settings = self._settings_of(session)
         modes = [(mode.id, mode.name, mode.description) for mode in MODES]
-        await session.modes.offer(modes, current=self._mode)
+        await session.modes.offer(modes, current=self.mode)
         first = self._first_model(session)
         await session.models.offer(await self._models(session, first), current=first)
         await session.config.select(
@@ -142,9 +138,9 @@ class _Sessions:
             session.mcp.start()
 
     async def _closed(self) -> None:
-        self._count -= 1
-        if self._count == 0:
-            await self._open.close()
+        self.count -= 1
+        if self.count == 0:
+            await self.models.close()
 
     async def rewound(self, session: Session[ModelConversation]) -> None:
         session.state.follow(await session.history())
@@ -155,7 +151,7 @@ class _Sessions:
         if endpoint is None:
             return [first]
         known = list(self._settings_of(session).models)
-        model = await self._open.get(self._set_by_client(endpoint))  # takes its time on a busy machine
+        model = await self.models.get(self._set_by_client(endpoint))  # takes its time on a busy machine
         try:
             async with asyncio.timeout(LISTING):
                 names = await model.names()
@@ -164,7 +160,7 @@ class _Sessions:
         return list(dict.fromkeys([first, *known, *names]))
 
     def _settings_of(self, session: Session[ModelConversation]) -> ModelSettings:
-        return self._of_sessions.get(session, self._settings)
+        return self.of_sessions.get(session, self.settings)
 
     async def answer_prompt(self, turn: Turn[ModelConversation]) -> str | None:
         return await self.answer(turn, turn.prompt)
@@ -184,23 +180,23 @@ class _Sessions:
         endpoint = self._set_by_client(used)
         if endpoint is None:
             self._check_key()
-        return await self._open.get(endpoint), str if endpoint is None else endpoint.hidden
+        return await self.models.get(endpoint), str if endpoint is None else endpoint.hidden
 
     def _set_by_client(self, endpoint: Endpoint) -> Endpoint | None:
         """This endpoint if the client has set it; None for our own, which has a key and settings of the user."""
-        return None if endpoint is self._own else endpoint
+        return None if endpoint is self.own else endpoint
 
     def _first_model(self, session: Session[ModelConversation]) -> str:
         """The model that a session begins with; the user's choice counts where the same kind of API is spoken."""
         endpoint, settings = session.provider(MODELS), self._settings_of(session)
-        if endpoint is None or endpoint.api_type == self._own.api_type:
+        if endpoint is None or endpoint.api_type == self.own.api_type:
             return model_name(settings, api_of(settings))
         return FACTS[api_at(endpoint)].default_model
 
     def _check_key(self) -> None:
-        api = api_of(self._settings)
-        if not _has_key(self._settings):
-            named, usual = self._settings.key_variable, FACTS[api].key_variable
+        api = api_of(self.settings)
+        if not _has_key(self.settings):
+            named, usual = self.settings.key_variable, FACTS[api].key_variable
             raise RequestError.auth_required(
                 f"there is no API key: set {named}"
                 if named

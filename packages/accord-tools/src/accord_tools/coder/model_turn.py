@@ -12,6 +12,7 @@ import platform
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import aclosing, suppress
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
@@ -174,54 +175,48 @@ CHANGING = {"write_file", "edit_file"}
 LOST = "The agent ended while this ran; it may have been done or not."
 
 
+@dataclass
 class ModelTurn:
     """The conversation of one turn with the model."""
 
-    def __init__(
-        self,
-        turn: Turn[ModelConversation],
-        model: Model,
-        settings: ModelSettings,
-        name: str,
-        hidden: Callable[[str], str] = str,
-    ) -> None:
-        self._turn = turn
-        self._model = model
-        self._settings = settings
-        self._name = name
-        self._hidden = hidden
-        """Masks secrets in a text for the user."""
-        self._total = ModelUsage()
-        self._used: set[str] = set()
-        """The names of the tools that have done what the model wanted."""
+    turn: Turn[ModelConversation]
+    model: Model
+    settings: ModelSettings
+    name: str
+    """The model's name."""
+    hidden: Callable[[str], str] = str
+    """Masks secrets in a text for the user."""
+    total: ModelUsage = field(default_factory=ModelUsage)
+    used: set[str] = field(default_factory=set[str])
+    """The names of the tools that have done what the model wanted."""
 
     def suggestions(self, stop_reason: str | None) -> list[str]:
         """What the user may want to send after this turn. Without the model, which would cost as much as a turn."""
         if stop_reason in ("max_tokens", "max_turn_requests"):
             return ["Go on"]
-        if not self._used & CHANGING:
+        if not self.used & CHANGING:
             return []
-        return [*([] if "run_command" in self._used else ["Run the tests"]), "Review what you have changed"]
+        return [*([] if "run_command" in self.used else ["Run the tests"]), "Review what you have changed"]
 
     @property
     def _mode(self) -> Mode:
-        return mode_of(self._turn.session.modes.current)
+        return mode_of(self.turn.session.modes.current)
 
     async def answer(self, prompt: Sequence[v1.ContentBlock]) -> str | None:
         """Answer the prompt; returns why it stopped, if not because all is done."""
-        conversation = self._turn.session.state
+        conversation = self.turn.session.state
         conversation.close_calls(LOST)  # of a turn that a crash has ended
-        skills = [TextPart(await skill_text(skill)) for skill in self._turn.skills]
+        skills = [TextPart(await skill_text(skill)) for skill in self.turn.skills]
         conversation.add("user", *skills, *prompt_parts(prompt))
         try:
-            return await self._rounds(self._turn, conversation, delegate=True)
+            return await self._rounds(self.turn, conversation, delegate=True)
         except asyncio.CancelledError:
             conversation.close_calls(CANCELLED)
             raise
         except ModelError as error:
-            raise public_error(error, self._hidden) from error
+            raise public_error(error, self.hidden) from error
         finally:
-            self._turn.tokens(self._total.input, self._total.output, thought=self._total.thought)
+            self.turn.tokens(self.total.input, self.total.output, thought=self.total.thought)
 
     async def _rounds(
         self, turn: Turn[ModelConversation], conversation: ModelConversation, *, delegate: bool
@@ -230,7 +225,7 @@ class ModelTurn:
             if delegate:
                 await self._take_more(conversation)
             if len(conversation.messages) > 1 and conversation.used > FULL * self._context:
-                await compact(turn.session, self._model, self._name, conversation)
+                await compact(turn.session, self.model, self.name, conversation)
             tools = await self._tools(turn, delegate=delegate)
             finished = await self._ask(turn, conversation, tools)
             conversation.add("assistant", *finished.parts)
@@ -241,7 +236,7 @@ class ModelTurn:
                 await turn.session.save()  # a crash loses no more than the round that runs
             for call in calls:
                 result = await tools.use(call)
-                self._used |= set() if result.failed else {call.name}
+                self.used |= set() if result.failed else {call.name}
                 conversation.add("user", result)
                 if delegate:
                     await turn.session.save()
@@ -251,12 +246,12 @@ class ModelTurn:
 
     @property
     def _context(self) -> int:
-        return context_of(self._settings, self._name)
+        return context_of(self.settings, self.name)
 
     async def _take_more(self, conversation: ModelConversation) -> bool:
         """Take the prompts that the user has sent meanwhile."""
         taken = False
-        async for more in self._turn.prompts():
+        async for more in self.turn.prompts():
             conversation.add("user", *prompt_parts(more.prompt))
             taken = True
         return taken
@@ -265,7 +260,7 @@ class ModelTurn:
         more = [delegate_tool(self._delegated)] if delegate else []
         more += [use_skill] if turn.session.skills else []
         mcp = await turn.session.mcp.tools() if turn.session.mcp_servers else []
-        return ToolUse(turn, self._mode, self._settings, [*TOOLS, *more], mcp)
+        return ToolUse(turn, self._mode, self.settings, [*TOOLS, *more], mcp)
 
     async def _delegated(self, subagent: Turn[ModelConversation], task: str) -> str:
         """Do a task as a subagent, in a conversation of its own; returns its last words."""
@@ -277,7 +272,7 @@ class ModelTurn:
     async def _ask(self, turn: Turn[ModelConversation], conversation: ModelConversation, tools: ToolUse) -> ModelAnswer:
         """One answer of the model, told as it streams."""
         question = ModelRequest(
-            model=self._name,
+            model=self.name,
             system=await instructions(turn.session, self._mode),
             messages=conversation.messages,
             tools=tools.specs,
@@ -285,7 +280,7 @@ class ModelTurn:
         )
         said = ""
         try:
-            async with aclosing(self._model.answer(question)) as events:
+            async with aclosing(self.model.answer(question)) as events:
                 async for event in events:
                     match event:
                         case TextDelta(text):
@@ -304,14 +299,14 @@ class ModelTurn:
         raise RequestError.internal("the model gave no answer")
 
     async def _count(self, turn: Turn[ModelConversation], conversation: ModelConversation, usage: ModelUsage) -> None:
-        total = self._total
+        total = self.total
         thought = (total.thought or 0) + usage.thought if usage.thought is not None else total.thought
-        self._total = ModelUsage(total.input + usage.input, total.output + usage.output, thought)
+        self.total = ModelUsage(total.input + usage.input, total.output + usage.output, thought)
         conversation.used = usage.input + usage.output
         conversation.read += usage.input
         conversation.written += usage.output
         cost = None
-        if (price := price_of(self._settings, self._name)) is not None:
+        if (price := price_of(self.settings, self.name)) is not None:
             read, written = price
             conversation.cost += (usage.input * read + usage.output * written) / 1_000_000
             cost = conversation.cost

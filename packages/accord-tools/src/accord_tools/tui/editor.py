@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -141,22 +142,20 @@ class Editor(TextArea):
     Editor .text-area--cursor-line { background: $surface; }
     """
 
+    @dataclass
     class Submitted(Message):
         """A prompt is to be sent."""
 
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
+        text: str
 
     class Completing(Message):
         """The list of completions has changed."""
 
+    @dataclass
     class Dropped(Message):
         """A file was dropped: its path was pasted."""
 
-        def __init__(self, path: Path) -> None:
-            super().__init__()
-            self.path = path
+        path: Path
 
     class Edited(Message):
         """The text has changed."""

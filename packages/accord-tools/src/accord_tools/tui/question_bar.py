@@ -13,6 +13,7 @@ a key of before for an answer.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from rich.cells import cell_len
@@ -110,13 +111,12 @@ class QuestionBar(Lines):
     QuestionBar { height: auto; max-height: 8; }
     """
 
+    @dataclass
     class Wanted(Message):
         """An answer needs more than a key: this action of the chat."""
 
-        def __init__(self, action: str, question: Question) -> None:
-            super().__init__()
-            self.action = action
-            self.question = question
+        action: str
+        question: Question
 
     def __init__(self, clock: Clock) -> None:
         super().__init__(id="question")

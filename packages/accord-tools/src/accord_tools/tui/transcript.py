@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable
+from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -448,13 +449,12 @@ class FindBar(Horizontal):
     FindBar Label { padding: 0 1; }
     """
 
+    @dataclass
     class Sought(Event):
         """Another text or hit is wanted; no text ends it."""
 
-        def __init__(self, text: str, by: int) -> None:
-            super().__init__()
-            self.text = text
-            self.by = by
+        text: str
+        by: int
 
     def compose(self) -> ComposeResult:
         yield Label("Find", id="find-label")
