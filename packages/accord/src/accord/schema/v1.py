@@ -42,24 +42,7 @@ from accord.schema.base import (
     with_unknown_members,
     words,
 )
-from accord.schema.content import (
-    Annotations as Annotations,
-    AudioContent as AudioContent,
-    BlobResourceContents as BlobResourceContents,
-    ContentBlock as ContentBlock,
-    EmbeddedResource as EmbeddedResource,
-    EmbeddedResourceResource as EmbeddedResourceResource,
-    Icon as Icon,
-    IconTheme as IconTheme,
-    ImageContent as ImageContent,
-    MediaType as MediaType,
-    ResourceLink as ResourceLink,
-    Role as Role,
-    SkillReference as SkillReference,
-    TextContent as TextContent,
-    TextResourceContents as TextResourceContents,
-    as_block as as_block,
-)
+from accord.schema.content import *
 from accord.schema.shared_updates import (
     AgentMessageAnchor as AgentMessageAnchor,
     AgentMessageChunk as AgentMessageChunk,
