@@ -415,7 +415,9 @@ class Spelled(ast.NodeTransformer):
         if not home.startswith("accord") or home.startswith("accord.schema.v"):
             return node
         value: Any = getattr(importlib.import_module(home), name, None)
-        if value is not None and (id(value) in public_ids() or getattr(accord.updates, name, None) is value):
+        if value is not None and (
+            id(value) in public_ids() or (name in accord.updates.__all__ and getattr(accord.updates, name) is value)
+        ):
             return node
         if isinstance(value, bool | int | float | str | bytes) or type(value) is tuple:
             return ast.parse(literal(cast("Any", value)), mode="eval").body

@@ -318,7 +318,7 @@ def _place_to_edit(place: str, version: int) -> str:
         return "schema/methods.py"
     found = re.match(r"types: \w+ has (\w+)|types\.(\w+)", place)
     name = "" if found is None else found[1] or found[2]
-    for module in ("content", "v1_nes", f"v{version}", "v1"):
+    for module in ("content", "v1_nes", f"v{version}", "v1_and_v2"):
         path = f"schema/{module}.py"
         text = (HERE.parent / "packages/accord/src/accord" / path).read_text()
         if found := re.search(rf"^(class )?{name}\b(?! as)", text, re.MULTILINE):

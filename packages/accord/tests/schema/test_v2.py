@@ -42,7 +42,7 @@ SAME_IN_THE_FACTS_BUT_NOT_HERE = {
 }
 ONE_FOR_BOTH = "read as version 2 has it in both versions"
 DIFFERENT_IN_THE_FACTS_BUT_NOT_HERE = {
-    **dict.fromkeys((*vars(content), "CompactionSummaryChunk", "Content"), ONE_FOR_BOTH),
+    **dict.fromkeys((*vars(content), "CompactionSummaryChunk", "Content", "SystemPrompt"), ONE_FOR_BOTH),
     **dict.fromkeys(("SessionMessageChunk", "PromptSuggestion", "PromptSuggestionsUpdate"), ONE_FOR_BOTH),
     "ErrorCode": "any int32 is a code",
     "MessageMcpResponse": "its variant Error is no type",

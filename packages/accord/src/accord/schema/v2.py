@@ -1,6 +1,6 @@
 """Version 2 of the protocol: its messages and their parts, by topic, as the specification has them.
 
-Each topic begins with what differs from version 1; what does not differ comes from there.
+Each topic begins with what differs from version 1; what does not differ is in `v1_and_v2`.
 
 Upserts: updates that create what they name, or change the fields that they carry.
 
@@ -121,6 +121,7 @@ from accord.schema.shared_updates import (
     SessionConfigSelectOption as SessionConfigSelectOption,
     SessionConfigSelectOptions as SessionConfigSelectOptions,
     SessionConfigValueId as SessionConfigValueId,
+    SessionId as SessionId,
     SessionInfoUpdate as SessionInfoUpdate,
     SessionMessage as SessionMessage,
     SessionMessageAnchor as SessionMessageAnchor,
@@ -153,88 +154,7 @@ from accord.schema.shared_updates import (
     UserMessage as UserMessage,
     UserMessageAnchor as UserMessageAnchor,
 )
-from accord.schema.v1 import (
-    ArchiveSessionRequest as ArchiveSessionRequest,
-    ArchiveSessionResponse as ArchiveSessionResponse,
-    AuthAccount as AuthAccount,
-    AuthMethodId as AuthMethodId,
-    AuthState as AuthState,
-    AuthStatusCapabilities as AuthStatusCapabilities,
-    AuthStatusRequest as AuthStatusRequest,
-    AuthStatusResponse as AuthStatusResponse,
-    AuthStatusUpdateNotification as AuthStatusUpdateNotification,
-    BooleanPropertySchema as BooleanPropertySchema,
-    CloseSessionRequest as CloseSessionRequest,
-    CloseSessionResponse as CloseSessionResponse,
-    CompleteElicitationNotification as CompleteElicitationNotification,
-    DeleteSessionRequest as DeleteSessionRequest,
-    DeleteSessionResponse as DeleteSessionResponse,
-    DisableProviderRequest as DisableProviderRequest,
-    DisableProviderResponse as DisableProviderResponse,
-    ElicitationCancelAction as ElicitationCancelAction,
-    ElicitationCapabilities as ElicitationCapabilities,
-    ElicitationDeclineAction as ElicitationDeclineAction,
-    ElicitationFormCapabilities as ElicitationFormCapabilities,
-    ElicitationId as ElicitationId,
-    ElicitationUrlCapabilities as ElicitationUrlCapabilities,
-    EnumOption as EnumOption,
-    EnvVariable as EnvVariable,
-    ExtNotification as ExtNotification,
-    ExtRequest as ExtRequest,
-    ExtResponse as ExtResponse,
-    HttpHeader as HttpHeader,
-    Implementation as Implementation,
-    IntegerPropertySchema as IntegerPropertySchema,
-    ListProvidersRequest as ListProvidersRequest,
-    ListProvidersResponse as ListProvidersResponse,
-    LlmProtocol as LlmProtocol,
-    McpError as McpError,
-    McpRequestId as McpRequestId,
-    McpServerAcp as McpServerAcp,
-    McpServerAcpId as McpServerAcpId,
-    MessageMcpNotification as MessageMcpNotification,
-    MessageMcpRequest as MessageMcpRequest,
-    MessageMcpResponse as MessageMcpResponse,
-    MultiSelectItems as MultiSelectItems,
-    MultiSelectPropertySchema as MultiSelectPropertySchema,
-    NumberPropertySchema as NumberPropertySchema,
-    PermissionOptionId as PermissionOptionId,
-    PromptSuggestionsAudioCapabilities as PromptSuggestionsAudioCapabilities,
-    PromptSuggestionsCapabilities as PromptSuggestionsCapabilities,
-    PromptSuggestionsEmbeddedContextCapabilities as PromptSuggestionsEmbeddedContextCapabilities,
-    PromptSuggestionsImageCapabilities as PromptSuggestionsImageCapabilities,
-    ProtocolVersion as ProtocolVersion,
-    ProviderCurrentConfig as ProviderCurrentConfig,
-    ProviderId as ProviderId,
-    ProviderInfo as ProviderInfo,
-    ProvidersCapabilities as ProvidersCapabilities,
-    ProxySuccessorNotification as ProxySuccessorNotification,
-    ProxySuccessorRequest as ProxySuccessorRequest,
-    ProxySuccessorResponse as ProxySuccessorResponse,
-    SelectedPermissionOutcome as SelectedPermissionOutcome,
-    SessionAdditionalDirectoriesCapabilities as SessionAdditionalDirectoriesCapabilities,
-    SessionArchiveCapabilities as SessionArchiveCapabilities,
-    SessionArchiveFilter as SessionArchiveFilter,
-    SessionDeleteCapabilities as SessionDeleteCapabilities,
-    SessionForkCapabilities as SessionForkCapabilities,
-    SessionId as SessionId,
-    SessionOptionsCapabilities as SessionOptionsCapabilities,
-    SessionStatus as SessionStatus,
-    SessionStatusCapabilities as SessionStatusCapabilities,
-    SessionSystemPromptCapabilities as SessionSystemPromptCapabilities,
-    SessionSystemPromptModeCapabilities as SessionSystemPromptModeCapabilities,
-    SessionSystemPromptOverrideCapabilities as SessionSystemPromptOverrideCapabilities,
-    SessionTitleCapabilities as SessionTitleCapabilities,
-    SetProviderRequest as SetProviderRequest,
-    SetProviderResponse as SetProviderResponse,
-    SetSessionTitleRequest as SetSessionTitleRequest,
-    SetSessionTitleResponse as SetSessionTitleResponse,
-    StringMultiSelectItems as StringMultiSelectItems,
-    SystemPromptMode as SystemPromptMode,
-    TitledMultiSelectItems as TitledMultiSelectItems,
-    UnarchiveSessionRequest as UnarchiveSessionRequest,
-    UnarchiveSessionResponse as UnarchiveSessionResponse,
-)
+from accord.schema.v1_and_v2 import *
 
 # What belongs to the protocol itself rather than to a topic: request ids, absolute paths, errors and their data.
 #
@@ -344,14 +264,6 @@ class InitialSessionConfigValue(Model, tag_field="type", tag="id"):
 
     config_id: SessionConfigId
     value: SessionConfigValueId
-
-
-@unstable
-class InitialSessionConfigBoolean(Model, tag_field="type", tag="boolean"):
-    """The value that an on-off option has from the start of a session."""
-
-    config_id: SessionConfigId
-    value: bool
 
 
 InitialSessionConfigOption: TypeAlias = Annotated[
@@ -679,13 +591,6 @@ class CancelToolCallRequest(Request[CancelToolCallResponse], method="tool_call/c
 
 
 SessionListCursor = NewType("SessionListCursor", str)
-
-
-class SystemPrompt(Model):
-    """Text of the client that extends or replaces the agent's system prompt."""
-
-    mode: SystemPromptMode
-    content: list[ContentBlock]
 
 
 class NewSessionResponse(Model):
