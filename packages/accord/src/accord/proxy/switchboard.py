@@ -67,7 +67,6 @@ from accord.proxy.link import (
     OLDER,
     PROXY_METHODS,
     TODAY,
-    AwaitedRequest,
     BadEnvelope,
     ComponentFailure,
     Envelope,
@@ -291,7 +290,7 @@ class Switchboard:
             self.recorder.record(port, to, wire_messages.encode_request(our_id, method, params))
         return passed
 
-    def ask(self, to: Port, method: str, params: bytes | Raw | None, awaited: AwaitedRequest) -> int:
+    def ask(self, to: Port, method: str, params: bytes | Raw | None, awaited: OwnRequest) -> int:
         """Send a request of our own by this port; returns its id."""
         our_id = self.new_id()
         to.link.awaited[our_id] = awaited

@@ -350,30 +350,25 @@ class Files(Service):
 
         A file that the change created is removed; folders that were created for it stay.
         """
-        if change.place is None or change not in tuple(self.changes):
-            raise ValueError("change is not in `changes`, so it cannot be undone")
-        place, roots = change.place, Roots([change.place.root])
-        with _explained(change.path):
-            await asyncio.to_thread(_take_back, change, place, roots, sync=self._sync)
+        await self._undo(change, "it")
         self.changes.discard(change)
-        if change.path in self.unsaved:
-            self.unsaved.pop(change.path)
 
     async def undo_part(self, change: AgentWrite, content: bytes) -> AgentWrite:
         """Write what the file is after a part of a change was undone; returns the change that is left.
 
         Raises ValueError if the file has changed since, or the change is not in `changes`.
         """
-        if change.place is None or change not in tuple(self.changes):
-            raise ValueError("change is not in `changes`, so a part of it cannot be undone")
-        place, roots = change.place, Roots([change.place.root])
-        with _explained(change.path):
-            await asyncio.to_thread(_take_back, change, place, roots, sync=self._sync, content=content)
+        await self._undo(change, "a part of it", content)
         left = dataclasses.replace(change, after=content)
         self.changes.replace(change, left)
-        if change.path in self.unsaved:
-            self.unsaved.pop(change.path)
         return left
+
+    async def _undo(self, change: AgentWrite, what: str, content: bytes | None = None) -> None:
+        if change.place is None or change not in tuple(self.changes):
+            raise ValueError(f"change is not in `changes`, so {what} cannot be undone")
+        with _explained(change.path):
+            await asyncio.to_thread(_take_back, change, change.place, content, sync=self._sync)
+        self.unsaved.pop(change.path, None)
 
     async def rewind(self, changes: Iterable[AgentWrite], *, overwrite: bool = False) -> list[Path]:
         """Bring files back to what they were before these changes; returns the files that are left as they are.
@@ -498,20 +493,16 @@ def _all_of(fd: int) -> bytes:
     return b"".join(iter(lambda: os.read(fd, CHUNK), b""))
 
 
-def _take_back(
-    change: AgentWrite, place: RootedPath, roots: Roots, *, sync: bool, content: bytes | None = None
-) -> None:
+def _take_back(change: AgentWrite, place: RootedPath, content: bytes | None, *, sync: bool) -> None:
     """Restore what was there before a change, or write other content in its place."""
-    with folder_of(place, roots) as folder:
+    with folder_of(place, Roots([place.root])) as folder:
         with _opened(folder) as fd:
             if _all_of(fd) != change.after:
                 raise ValueError(f"{change.path} has changed since, so the write cannot be undone")
-        if content is not None:
-            replace(folder, content, sync=sync)
-        elif change.before is None:
+        if (content := change.before if content is None else content) is None:
             folder.remove(folder.name)
         else:
-            replace(folder, change.before, sync=sync)
+            replace(folder, content, sync=sync)
 
 
 def _bring_back(change: AgentWrite, *, sync: bool, overwrite: bool) -> bool:

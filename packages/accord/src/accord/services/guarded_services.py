@@ -86,26 +86,11 @@ class UsePermissions(Permissions):
         self._while_deciding = while_deciding
         self._memories: MutableMapping[ServedSession, _Memory] = WeakKeyDictionary()
 
-    def register(self, handlers: Handlers, session_of: SessionOf) -> None:
-        """Handle `session/request_permission`."""
-
-        # Not `async`: it is called where the request arrives, before anything that comes after it.
-        @handlers.on(v1.RequestPermissionRequest)
-        def answer(request: v1.RequestPermissionRequest) -> Awaitable[v1.RequestPermissionResponse]:
-            return self._answered(request, session_of, self.deciding())
-
     def deciding(self) -> ExitStack:
         """What is to be closed when the decision is made."""
         stack = ExitStack()
         stack.enter_context(self._while_deciding())
         return stack
-
-    async def _answered(
-        self, request: v1.RequestPermissionRequest, session_of: SessionOf, deciding: ExitStack
-    ) -> v1.RequestPermissionResponse:
-        with deciding:
-            session = session_of(request.session_id)
-            return await self.answer(PermissionQuestion(session, session.fold(request.tool_call), request.options))
 
     async def answer(self, question: PermissionQuestion) -> v1.RequestPermissionResponse:
         """Decide, and remember what exactly was allowed."""

@@ -237,24 +237,29 @@ class Permissions(Service):
     def register(self, handlers: Handlers, session_of: SessionOf) -> None:
         """Handle `session/request_permission`."""
 
+        # Not `async`: `deciding` begins where the request arrives, before anything that comes after it.
         @handlers.on(v1.RequestPermissionRequest)
-        async def answer(request: v1.RequestPermissionRequest) -> v1.RequestPermissionResponse:
-            session = session_of(request.session_id)
-            question = PermissionQuestion(session, session.fold(request.tool_call), request.options)
-            return await self.answer(question)
+        def answer(request: v1.RequestPermissionRequest) -> Awaitable[v1.RequestPermissionResponse]:
+            return self._answered(request, session_of, self.deciding())
 
     def register_v2(self, handlers: Handlers, session_of: SessionOf) -> None:
         """Handle `session/request_permission` of version 2."""
         from accord.schema import v2
 
-        # Not `async`: `deciding` begins where the request arrives, before anything that comes after it.
         @handlers.on(v2.RequestPermissionRequest)
         def answer(request: v2.RequestPermissionRequest) -> Awaitable[v2.RequestPermissionResponse]:
             return self._answered_v2(request, session_of, self.deciding())
 
     def deciding(self) -> AbstractContextManager[Any]:
-        """A context for one decision, entered by the caller of `answer` in version 2."""
+        """What is to be left when a decision is made; made, and entered, where its request arrives."""
         return nullcontext()
+
+    async def _answered(
+        self, request: v1.RequestPermissionRequest, session_of: SessionOf, deciding: AbstractContextManager[Any]
+    ) -> v1.RequestPermissionResponse:
+        with deciding:
+            session = session_of(request.session_id)
+            return await self.answer(PermissionQuestion(session, session.fold(request.tool_call), request.options))
 
     async def _answered_v2(
         self, request: v2.RequestPermissionRequest, session_of: SessionOf, deciding: AbstractContextManager[Any]

@@ -209,20 +209,14 @@ class Terminal:
 
         A slow reader misses output that was dropped meanwhile; the command never waits for a reader.
         """
-        position, decoder = 0, codecs.getincrementaldecoder("utf-8")("replace")
-        while True:
-            self._changed.clear()
-            data, begins = self._tail.read_from(position)
-            if begins > position:
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        async for data, is_whole in self.follow_bytes():
+            if is_whole:
                 decoder.reset()
-                data = data[rest_of_character(data) :]
-            position = self._tail.total
-            if text := decoder.decode(data, self._tail.ended):
+            if text := decoder.decode(data[rest_of_character(data) :] if is_whole else data):
                 yield text
-            if self._tail.ended and position == self._tail.total:
-                await self._exited.wait()  # a pipe may close a moment before its process ends
-                return
-            await self._changed.wait()
+        if text := decoder.decode(b"", final=True):
+            yield text
 
     async def follow_bytes(self) -> AsyncIterator[tuple[bytes, bool]]:
         """The output as bytes, as it arrives, until the command has ended and its pipe is closed.
