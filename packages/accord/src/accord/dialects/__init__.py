@@ -20,6 +20,7 @@ import msgspec
 
 from accord.schema import v1
 from accord.schema.base import Json
+from accord.session import SessionState
 from accord.session.replay_scan import Version
 
 Activity = Literal["running", "requires_action", "idle"]
@@ -60,6 +61,23 @@ class Background(msgspec.Struct, frozen=True):
 
     kind: Kind
     id: str
+
+
+FOLDED = {
+    "compaction": "compactions",
+    "subagent": "subagents",
+    "session_message": "session_messages",
+    "terminal": "terminals",
+}
+"""Where a session's state has what is replayed by its id, by the kinds of `replay_scan`."""
+
+
+def folded_fields(key: tuple[str, str], state: SessionState, update: type[Any]) -> dict[str, Any]:
+    """The fields of the update that says what something is now, of which an update's first field is the id."""
+    found = getattr(state, FOLDED[key[0]])[key[1]]
+    named, *others = update.__struct_fields__
+    values = {name: getattr(found, name) for name in others}
+    return {named: key[1]} | {name: list(it) if isinstance(it, tuple) else it for name, it in values.items()}
 
 
 class Dialect(ABC):

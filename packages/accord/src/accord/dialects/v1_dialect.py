@@ -24,14 +24,14 @@ from typing import Any, cast, get_args
 
 from msgspec import UNSET
 
-from accord.dialects import ENDED, Dialect
+from accord.dialects import ENDED, Dialect, folded_fields
 from accord.errors import ConversionError
 from accord.printable import fenced
 from accord.schema import v1
 from accord.schema.base import Unknown, unknown_members, with_unknown_members
 from accord.schema.capabilities import updates_of, updates_that_need
 from accord.schema.shared_updates import MAIN_PLAN
-from accord.session import Compaction, Message, SessionMessageState, SessionState, SubagentState, ToolCallState, updates
+from accord.session import Message, SessionState, ToolCallState, updates
 from accord.session.replay_scan import FoldedRecord, Key
 
 REMEMBERED = 10_000
@@ -327,50 +327,27 @@ def _terminal(state: SessionState, terminal_id: v1.TerminalId) -> str:
 # What else has an id
 
 
+_UPDATES = {
+    "compaction": v1.CompactionUpdate,
+    "subagent": v1.SubagentUpdate,
+    "session_message": v1.SessionMessage,
+}
+
+
 def thing(key: Key, state: SessionState) -> list[Any]:
     """Something else that has an id."""
-    kind, name = key
-    if kind == "compaction":
-        return [_compaction(state.compactions[v1.CompactionId(name)])]
-    if kind == "subagent":
-        return [_subagent(state.subagents[v1.SessionId(name)])]
-    if kind == "session_message":
-        return [_session_message(state.session_messages[v1.MessageId(name)])]
-    return []  # a terminal: the tool calls that show it have its text
+    if (kind := _UPDATES.get(key[0])) is None:
+        return []  # a terminal: the tool calls that show it have its text
+    fields = folded_fields(key, state, kind)
+    if kind is v1.SubagentUpdate:
+        fields["state"] = subagent_state(fields["state"])
+    for name in {"summary", "content"} & fields.keys():
+        fields[name] = fields[name] or None
+    return [kind(**{name: _given(value) for name, value in fields.items()})]
 
 
 def _given(value: Any) -> Any:
     return UNSET if value is None else value
-
-
-def _compaction(it: Compaction) -> v1.CompactionUpdate:
-    summary = list(it.summary) or UNSET
-    return v1.CompactionUpdate(it.id, it.status, summary, _given(it.error), meta=_given(it.meta))
-
-
-def _subagent(it: SubagentState) -> v1.SubagentUpdate:
-    return v1.SubagentUpdate(
-        it.session_id,
-        _given(it.title),
-        _given(it.description),
-        _given(it.capabilities),
-        _given(subagent_state(it.state)),
-        _given(it.cwd),
-        _given(it.additional_directories),
-        meta=_given(it.meta),
-    )
-
-
-def _session_message(it: SessionMessageState) -> v1.SessionMessage:
-    return v1.SessionMessage(
-        it.id,
-        _given(it.sender_session_id),
-        _given(it.recipient_session_id),
-        _given(it.sender_message_id),
-        _given(it.recipient_message_id),
-        list(it.content) or UNSET,
-        meta=_given(it.meta),
-    )
 
 
 # The session

@@ -15,15 +15,14 @@ from typing import Any, cast
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from accord.dialects import ENDED, Activity, Background, Dialect, End, Kind
+from accord.dialects import ENDED, Activity, Background, Dialect, End, Kind, folded_fields
 from accord.errors import ConversionError
 from accord.schema import codec, v1, v2
 from accord.schema.base import Unknown
 from accord.schema.capabilities import updates_of, updates_that_need
 from accord.schema.conversion import to_v2
-from accord.session import Compaction, Message, SessionMessageState, SessionState, SubagentState, ToolCallState, updates
+from accord.session import Message, SessionState, ToolCallState, updates
 from accord.session.replay_scan import FoldedRecord, Key
-from accord.session.terminal_state import TerminalState
 
 CHUNKS = (v1.AgentMessageChunk, v1.AgentThoughtChunk, v1.UserMessageChunk)
 
@@ -242,50 +241,21 @@ def _item(item: Any) -> v2.ToolCallContent | None:
 # What else has an id
 
 
+_UPDATES = {
+    "terminal": v2.TerminalUpdate,
+    "compaction": v2.CompactionUpdate,
+    "subagent": v2.SubagentUpdate,
+    "session_message": v2.SessionMessage,
+}
+
+
 def thing(key: Key, state: SessionState) -> list[Any]:
     """Something else that has an id."""
-    kind, name = key
-    if kind == "terminal":
-        return [_terminal(state.terminals[v1.TerminalId(name)])]
-    if kind == "compaction":
-        return [_compaction(state.compactions[v1.CompactionId(name)])]
-    if kind == "subagent":
-        return [_subagent(state.subagents[v1.SessionId(name)])]
-    return [_session_message(state.session_messages[v1.MessageId(name)])]
-
-
-def _terminal(it: TerminalState) -> v2.TerminalUpdate:
-    output = v2.TerminalOutput.of(it.output) if it.output else None
-    return v2.TerminalUpdate(it.id, it.command, it.cwd, output, it.exit_status, it.size, it.capabilities, meta=it.meta)
-
-
-def _compaction(it: Compaction) -> v2.CompactionUpdate:
-    return v2.CompactionUpdate(it.id, it.status, list(it.summary), it.error, meta=it.meta)
-
-
-def _subagent(it: SubagentState) -> v2.SubagentUpdate:
-    return v2.SubagentUpdate(
-        it.session_id,
-        it.title,
-        it.description,
-        it.capabilities,
-        cast("Any", it.state),
-        it.cwd,
-        it.additional_directories,
-        meta=it.meta,
-    )
-
-
-def _session_message(it: SessionMessageState) -> v2.SessionMessage:
-    return v2.SessionMessage(
-        it.id,
-        it.sender_session_id,
-        it.recipient_session_id,
-        it.sender_message_id,
-        it.recipient_message_id,
-        list(it.content),
-        meta=it.meta,
-    )
+    kind = _UPDATES[key[0]]
+    fields = folded_fields(key, state, kind)
+    if kind is v2.TerminalUpdate:
+        fields["output"] = v2.TerminalOutput.of(fields["output"]) if fields["output"] else None
+    return [kind(**fields)]
 
 
 # The session

@@ -69,6 +69,7 @@ _RENAMED: _Classes = {
     v1.SessionNotification: v2.UpdateSessionNotification,
     v1.AvailableCommand: v2.Command,
     v1.UnstructuredCommandInput: v2.TextCommandInput,
+    v1.AuthCapabilities: v2.ClientAuthCapabilities,
 }
 """Types that have another name in version 2. All others are paired by their name."""
 
@@ -166,16 +167,6 @@ for _cls, _names in _RENAMED_FIELDS.items():
 # Capabilities: booleans in version 1, marker objects in version 2. One that the target version lacks is dropped.
 
 
-def _marker(cls: type[Shape], offered: bool) -> Any:
-    return cls() if offered else None
-
-
-def _offered(marker: Any) -> bool:
-    if marker is not None and marker.meta is not None:
-        DOWN.refuse(f"{type(marker).__name__}._meta", "the capability is a boolean there, which has no _meta")
-    return marker is not None
-
-
 def _refuse_meta(marker: Any) -> None:
     if marker is not None and marker.meta is not None:
         UP.refuse(f"{type(marker).__name__}._meta", "every agent has the capability there, without a marker")
@@ -185,51 +176,22 @@ def _unless_empty(capabilities: Any) -> Any:
     return None if capabilities == type(capabilities)() else capabilities
 
 
-@UP.step(v1.PromptCapabilities)
-def _prompt_capabilities_up(value: v1.PromptCapabilities) -> v2.PromptCapabilities:
-    return v2.PromptCapabilities(
-        image=_marker(v2.PromptImageCapabilities, value.image),
-        audio=_marker(v2.PromptAudioCapabilities, value.audio),
-        embedded_context=_marker(v2.PromptEmbeddedContextCapabilities, value.embedded_context),
-        meta=value.meta,
-    )
-
-
 @DOWN.step(v2.PromptCapabilities)
-def _prompt_capabilities_down(value: v2.PromptCapabilities) -> v1.PromptCapabilities:
-    return v1.PromptCapabilities(
-        image=_offered(value.image),
-        audio=_offered(value.audio),
-        embedded_context=_offered(value.embedded_context),
-        meta=value.meta,
-    )
+def _prompt_capabilities_down(value: v2.PromptCapabilities) -> Any:
+    return DOWN.carry(value, v1.PromptCapabilities, used=("skill",))
 
 
 @UP.step(v1.McpCapabilities)
-def _mcp_capabilities_up(value: v1.McpCapabilities) -> v2.McpCapabilities:
-    return v2.McpCapabilities(
-        stdio=v2.McpStdioCapabilities(),  # in version 1 every agent can start MCP servers
-        http=_marker(v2.McpHttpCapabilities, value.http),
-        acp=_marker(v2.McpAcpCapabilities, value.acp),
-        meta=value.meta,
-    )
+def _mcp_capabilities_up(value: v1.McpCapabilities) -> Any:
+    stdio = v2.McpStdioCapabilities()  # in version 1 every agent can start MCP servers
+    return UP.carry(value, v2.McpCapabilities, used=("sse",), stdio=stdio)
 
 
 @DOWN.step(v2.McpCapabilities)
-def _mcp_capabilities_down(value: v2.McpCapabilities) -> v1.McpCapabilities:
-    if not _offered(value.stdio):
+def _mcp_capabilities_down(value: v2.McpCapabilities) -> Any:
+    if not DOWN.offered(value.stdio):
         DOWN.refuse("McpCapabilities without stdio", "every agent must be able to start MCP servers")
-    return v1.McpCapabilities(http=_offered(value.http), acp=_offered(value.acp), meta=value.meta)
-
-
-@UP.step(v1.AuthCapabilities)
-def _client_auth_up(value: v1.AuthCapabilities) -> v2.ClientAuthCapabilities:
-    return v2.ClientAuthCapabilities(terminal=_marker(v2.TerminalAuthCapabilities, value.terminal), meta=value.meta)
-
-
-@DOWN.step(v2.ClientAuthCapabilities)
-def _client_auth_down(value: v2.ClientAuthCapabilities) -> v1.AuthCapabilities:
-    return v1.AuthCapabilities(terminal=_offered(value.terminal), meta=value.meta)
+    return DOWN.carry(value, v1.McpCapabilities, used=("stdio",))
 
 
 @UP.step(v1.AgentAuthCapabilities)

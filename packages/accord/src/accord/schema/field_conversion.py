@@ -19,7 +19,7 @@ import msgspec
 from msgspec import UNSET
 
 from accord.errors import ConversionError
-from accord.schema.base import Unknown, tag_of, unknown_members, with_unknown_members
+from accord.schema.base import Model, Unknown, tag_of, unknown_members, with_unknown_members
 from accord.schema.type_tree import (
     NULL,
     AnyOf,
@@ -125,6 +125,13 @@ class Way:
         else:
             made[field.name] = self._inside(field.node, said)
 
+    def offered(self, marker: Model | None) -> bool:
+        """Whether a capability, an object here and a boolean there, is offered."""
+        if marker is not None and marker.meta is not None:
+            what = f"{type(marker).__name__}._meta"
+            self.refuse(what, "the capability is a boolean there, which has no _meta")
+        return marker is not None
+
     def _check(self, what: str, field: Field, said: Any) -> None:
         if not fits(field.node, said):
             self.refuse(what, f"{said!r:.60} does not fit the type of the field")
@@ -138,6 +145,10 @@ class Way:
 
     def _inside(self, node: Node, said: Any) -> Any:
         match _bare(node):
+            case Object(cls) if isinstance(said, bool):  # a capability, which is an object there
+                return cls() if said else None
+            case Scalar(type) if type is bool and isinstance(said, Model):
+                return self.offered(said)
             case Anything() | MapOf(Anything()):
                 return said
             case MapOf() if isinstance(said, dict):
