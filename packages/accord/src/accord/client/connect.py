@@ -17,6 +17,7 @@ import inspect
 import os
 import shlex
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from pathlib import Path
@@ -296,30 +297,52 @@ def find_agent(word: str, **options: Any) -> Target | None:
     return None
 
 
-class AgentTarget(Target):
-    """An agent of this program, reached in memory."""
+class MemoryTarget(Target):
+    """What this program serves itself, reached in memory."""
 
-    def __init__(self, agent: Agent, owner: str = "") -> None:
-        self.name = agent.info.name
-        self._agent = agent
-        self._owner = owner
+    ends_within = 5.0
+    """Seconds for the end of a connection."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
         self._serving: set[asyncio.Task[Any]] = set()
         self._failure: Exception | None = None
-
-    @property
-    def program(self) -> str:
-        return self._agent.program
 
     @property
     def failure(self) -> Exception | None:
         return self._failure
 
+    @abstractmethod
+    async def _serve(self, transport: Transport) -> None:
+        """Serve one connection."""
+
     def dial(self) -> Transport:
         here, there = pair()
-        task = asyncio.create_task(self._serve(there), name=f"accord agent {self.name}")
+        task = asyncio.create_task(self._serve(there), name=f"accord serves {self.name}")
         self._serving.add(task)
         task.add_done_callback(self._serving.discard)
         return here
+
+    async def release(self) -> None:
+        """Wait for the end of the connections, which the end of their links has begun; a stuck one is cancelled."""
+        for task in list(self._serving):
+            with suppress(Exception):
+                if not await within(self.ends_within, asyncio.shield(task)):
+                    task.cancel()
+                    await asyncio.wait([task], timeout=1.0)
+
+
+class AgentTarget(MemoryTarget):
+    """An agent of this program."""
+
+    def __init__(self, agent: Agent, owner: str = "") -> None:
+        super().__init__(agent.info.name)
+        self._agent = agent
+        self._owner = owner
+
+    @property
+    def program(self) -> str:
+        return self._agent.program
 
     async def _serve(self, transport: Transport) -> None:
         """Serve one connection. An agent that cannot serve must not leave its client waiting for an answer."""
@@ -330,11 +353,3 @@ class AgentTarget(Target):
         except Exception as error:
             self._failure = error
             await transport.close()
-
-    async def release(self) -> None:
-        """Wait for the agent's end, which the end of its link has begun; a stuck one is cancelled."""
-        for task in list(self._serving):
-            with suppress(Exception):
-                if not await within(5.0, asyncio.shield(task)):
-                    task.cancel()
-                    await asyncio.wait([task], timeout=1.0)

@@ -76,8 +76,8 @@ def folded_fields(key: tuple[str, str], state: SessionState, update: type[Any]) 
     """The fields of the update that says what something is now, of which an update's first field is the id."""
     found = getattr(state, FOLDED[key[0]])[key[1]]
     named, *others = update.__struct_fields__
-    values = {name: getattr(found, name) for name in others}
-    return {named: key[1]} | {name: list(it) if isinstance(it, tuple) else it for name, it in values.items()}
+    values: dict[str, Any] = {name: getattr(found, name) for name in others}
+    return {named: key[1]} | {name: [*it] if it.__class__ is tuple else it for name, it in values.items()}
 
 
 class Dialect(ABC):

@@ -120,15 +120,15 @@ def _result_as_v1(request: Request[Any], result: Any) -> Any:
     if request.__class__.__module__.startswith("accord.schema.v2"):
         return result
     match result:
-        case v2.NewSessionResponse() | v2.ForkSessionResponse():
+        case v2.NewSessionResponse():
             kind = getattr(v1, type(result).__name__)
             return kind(result.session_id, config_options=options_as_v1(result.config_options), meta=result.meta)
+        case v2.SessionOptionsResponse():  # its commands come again when the session is opened
+            return v1.SessionOptionsResponse(config_options=options_as_v1(result.config_options), meta=result.meta)
         case v2.ResumeSessionResponse():
             loads = isinstance(request, v1.LoadSessionRequest)
             answer = v1.LoadSessionResponse if loads else v1.ResumeSessionResponse
             return answer(config_options=options_as_v1(result.config_options), meta=result.meta)
-        case v2.SessionOptionsResponse():  # its commands come again when the session is opened
-            return v1.SessionOptionsResponse(config_options=options_as_v1(result.config_options), meta=result.meta)
         case v2.SetSessionConfigOptionResponse():
             return v1.SetSessionConfigOptionResponse(options_as_v1(result.config_options) or [], meta=result.meta)
         case _:

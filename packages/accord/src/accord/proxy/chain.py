@@ -42,15 +42,14 @@ import logging
 import os
 import shlex
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import msgspec
 
-from accord._internal.tasks import LightEvent, Tasks, first_of, to_the_end, within
+from accord._internal.tasks import LightEvent, Tasks, first_of, to_the_end
 from accord.agent.agent_capabilities import initialize_in_version_1
 from accord.agent_file import startable
-from accord.client.connect import target_of
+from accord.client.connect import MemoryTarget, target_of
 from accord.errors import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -71,7 +70,6 @@ from accord.schema import codec, v1
 from accord.trace import Observer
 from accord.transports import CommandTarget, End, Target, Transport
 from accord.transports.launch import program_file
-from accord.transports.memory_transport import pair
 from accord.transports.stdio_transport import StdioTransport
 
 if TYPE_CHECKING:
@@ -386,8 +384,10 @@ def chain(
     return Chain(components, as_proxy=as_proxy, trace=trace, bridge=bridge)
 
 
-class Chain(Target):
+class Chain(MemoryTarget):
     """Proxies and an agent, used like one agent; `accord.chain` makes it."""
+
+    ends_within = 10.0
 
     def __init__(
         self, components: Sequence[Component | Chooser], *, as_proxy: bool, trace: Observer | None, bridge: bool = True
@@ -399,14 +399,12 @@ class Chain(Target):
         self._bridge = bridge
         targets = [] if self._chooser is not None else self._new_targets()
         if self._chooser is None:
-            self.name = " | ".join(target.name for target in targets) or "empty chain"
+            super().__init__(" | ".join(target.name for target in targets) or "empty chain")
             self._program = " | ".join(target.program for target in targets)
         else:
-            self.name = getattr(self._chooser, "__name__", "chain").replace("_", " ")
+            super().__init__(getattr(self._chooser, "__name__", "chain").replace("_", " "))
             self._program = f"chosen by {place_of(self._chooser)}"
         self.is_here = bool(targets) and all(target.is_here for target in targets)
-        self._serving: set[asyncio.Task[Any]] = set()
-        self._failure: Exception | None = None
 
     def _new_targets(self) -> list[Target]:
         return [_target(component, place) for place, component in enumerate(self._components, 1)]
@@ -436,14 +434,9 @@ class Chain(Target):
         """What all components are, as one text: a remembered answer holds for this chain only."""
         return self._program
 
-    @property
-    def failure(self) -> Exception | None:
-        """The component that ended the last connection; None if none has."""
-        return self._failure
-
     async def serve(self, transport: Transport, *, owner: str = "") -> None:  # noqa: ARG002
         """Serve one client over this transport, until either side ends."""
-        await self._conduct(transport)
+        await self._serve(transport)
 
     def run(self, *, uvloop: bool | None = None) -> None:
         """Serve the client that started this program, over standard input and output.
@@ -460,28 +453,13 @@ class Chain(Target):
         if failure is not None:
             raise SystemExit(f"{self.name}: {failure}")
 
-    def dial(self) -> Transport:
-        here, there = pair()
-        task = asyncio.create_task(self._conduct(there), name=f"accord chain {self.name}")
-        self._serving.add(task)
-        task.add_done_callback(self._serving.discard)
-        return here
-
-    async def _conduct(self, transport: Transport) -> None:
+    async def _serve(self, transport: Transport) -> None:
         self._failure = None
         failure = await conduct(
             self._conducted, transport, as_proxy=self._as_proxy, observer=self._trace, bridge=self._bridge
         )
         if failure is not None:
             self._failure = ConnectionClosed("failed", str(failure))
-
-    async def release(self) -> None:
-        """Wait for the end of the chain's connections, which the end of their links has begun."""
-        for task in list(self._serving):
-            with suppress(Exception):
-                if not await within(10.0, asyncio.shield(task)):
-                    task.cancel()
-                    await asyncio.wait([task], timeout=1.0)
 
 
 async def conduct(

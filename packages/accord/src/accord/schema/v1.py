@@ -773,12 +773,8 @@ class LoadSessionRequest(Request[LoadSessionResponse], method="session/load", ne
     config_options: Unstable[NullAsDefault[list[InitialSessionConfigOption]]] = []
 
 
-class ResumeSessionResponse(Model):
+class ResumeSessionResponse(LoadSessionResponse):
     """The result of `session/resume`: the session is open again; nothing was replayed."""
-
-    modes: Tolerant[SessionModeState | None] = None
-    config_options: Tolerant[ValidItems[SessionConfigOption] | None] = None
-    models: Unstable[Tolerant[SessionModelState | None]] = None
 
 
 class ResumeSessionRequest(
@@ -795,13 +791,8 @@ class ResumeSessionRequest(
 
 
 @unstable
-class ForkSessionResponse(Model):
+class ForkSessionResponse(NewSessionResponse):
     """The result of `session/fork`: the id of the copy."""
-
-    session_id: SessionId
-    modes: Tolerant[SessionModeState | None] = None
-    config_options: Tolerant[ValidItems[SessionConfigOption] | None] = None
-    models: Unstable[Tolerant[SessionModelState | None]] = None
 
 
 class ForkSessionRequest(
@@ -1052,11 +1043,8 @@ class TerminalOutputRequest(Request[TerminalOutputResponse], method="terminal/ou
     terminal_id: TerminalId
 
 
-class WaitForTerminalExitResponse(Model):
+class WaitForTerminalExitResponse(TerminalExitStatus):
     """The result of `terminal/wait_for_exit`: how the command ended."""
-
-    exit_code: Tolerant[Uint32 | None] = None
-    signal: Tolerant[str | None] = None
 
 
 class WaitForTerminalExitRequest(Request[WaitForTerminalExitResponse], method="terminal/wait_for_exit"):

@@ -639,12 +639,8 @@ class ResumeSessionRequest(Request[ResumeSessionResponse], method="session/resum
 
 
 @unstable
-class ForkSessionResponse(Model):
+class ForkSessionResponse(NewSessionResponse):
     """The result of `session/fork`: the id of the copy."""
-
-    session_id: SessionId
-    config_options: Tolerant[ValidItems[SessionConfigOption]] = []
-    available_commands: Tolerant[ValidItems[AvailableCommand]] = []
 
 
 class ForkSessionRequest(Request[ForkSessionResponse], method="session/fork", unstable=True):
@@ -660,11 +656,8 @@ class ForkSessionRequest(Request[ForkSessionResponse], method="session/fork", un
 
 
 @unstable
-class SessionOptionsResponse(Model):
+class SessionOptionsResponse(ResumeSessionResponse):
     """The result of `session/options`: the options and commands with which the session would start."""
-
-    config_options: Tolerant[ValidItems[SessionConfigOption]] = []
-    available_commands: Tolerant[ValidItems[AvailableCommand]] = []
 
 
 class SessionOptionsRequest(Request[SessionOptionsResponse], method="session/options", unstable=True):
