@@ -220,8 +220,7 @@ class RemoteAgent:
 
     async def logout(self, *, meta: dict[str, Json] | None = None) -> None:
         """Log out; raises `CapabilityMissing` if the agent does not support it. `meta` is the request's `_meta`."""
-        check_meta("remote.logout(meta=...)", meta)
-        await self.request(v1.LogoutRequest(meta=meta))
+        await self._ask("logout", v1.LogoutRequest(meta=meta))
 
     async def auth_status(self, *, meta: dict[str, Json] | None = None) -> v1.AuthStatusResponse:
         """Ask whether the user is logged in, and to which accounts; raises `CapabilityMissing` without support for it.
@@ -229,8 +228,7 @@ class RemoteAgent:
         `state` is `authenticated`, `unauthenticated`, `not_required`, `unknown` or another word. The agent reports
         changes to a handler of `remote.on(v1.AuthStatusUpdateNotification)`.
         """
-        check_meta("remote.auth_status(meta=...)", meta)
-        return await self.request(v1.AuthStatusRequest(meta=meta))
+        return await self._ask("auth_status", v1.AuthStatusRequest(meta=meta))
 
     # Sessions
 
@@ -276,12 +274,10 @@ class RemoteAgent:
 
         Nothing is opened. `meta` is the request's `_meta`. Raises `CapabilityMissing` if the agent does not support it.
         """
-        check_meta("remote.options(meta=...)", meta)
         setup = self._sessions.setup(cwd, (), additional_directories)
         known = None if session_id is None else v1.SessionId(session_id)
-        return await self.request(
-            v1.SessionOptionsRequest(str(setup.cwd), setup.additional_directories, known, meta=meta)
-        )
+        request = v1.SessionOptionsRequest(str(setup.cwd), setup.additional_directories, known, meta=meta)
+        return await self._ask("options", request)
 
     async def load(
         self,
@@ -381,9 +377,8 @@ class RemoteAgent:
 
         `meta` is the request's `_meta`; returns that of the answer.
         """
-        check_meta("remote.delete(meta=...)", meta)
         key = v1.SessionId(session_id)
-        answer = await self.request(v1.DeleteSessionRequest(key, meta=meta))
+        answer = await self._ask("delete", v1.DeleteSessionRequest(key, meta=meta))
         await self._sessions.deleted(key)
         return answer.meta or {}
 
@@ -393,9 +388,8 @@ class RemoteAgent:
         `meta` is the request's `_meta`; returns that of the answer. Raises `CapabilityMissing` if the agent does not
         support it.
         """
-        check_meta("remote.archive(meta=...)", meta)
         key = v1.SessionId(session_id)
-        answer = await self.request(v1.ArchiveSessionRequest(key, meta=meta))
+        answer = await self._ask("archive", v1.ArchiveSessionRequest(key, meta=meta))
         await self._sessions.deleted(key)
         return answer.meta or {}
 
@@ -405,16 +399,15 @@ class RemoteAgent:
         `meta` is the request's `_meta`; returns that of the answer. Raises `CapabilityMissing` if the agent does not
         support it.
         """
-        check_meta("remote.unarchive(meta=...)", meta)
-        return (await self.request(v1.UnarchiveSessionRequest(v1.SessionId(session_id), meta=meta))).meta or {}
+        request = v1.UnarchiveSessionRequest(v1.SessionId(session_id), meta=meta)
+        return (await self._ask("unarchive", request)).meta or {}
 
     async def status(self, session_id: str, *, meta: dict[str, Json] | None = None) -> v1.SessionStatusResponse:
         """Ask whether a session is `open` in the agent, on any connection, or only `saved`; it stays as it is.
 
         `meta` is the request's `_meta`. Raises `CapabilityMissing` if the agent does not support it.
         """
-        check_meta("remote.status(meta=...)", meta)
-        return await self.request(v1.SessionStatusRequest(v1.SessionId(session_id), meta=meta))
+        return await self._ask("status", v1.SessionStatusRequest(v1.SessionId(session_id), meta=meta))
 
     async def set_title(self, session_id: str, title: str, *, meta: dict[str, Json] | None = None) -> str:
         """Set the title of a session, which need not be open; returns it as the agent stored it.
@@ -422,9 +415,8 @@ class RemoteAgent:
         `meta` is the request's `_meta`. Raises `CapabilityMissing` if the agent does not support it.
         """
         check_text("remote.set_title()", title)
-        check_meta("remote.set_title(meta=...)", meta)
         key = v1.SessionId(session_id)
-        stored = (await self.request(v1.SetSessionTitleRequest(key, title, meta=meta))).title
+        stored = (await self._ask("set_title", v1.SetSessionTitleRequest(key, title, meta=meta))).title
         if (session := self.open_sessions.get(key)) is not None:
             session.state.title = stored
         return stored
@@ -467,6 +459,11 @@ class RemoteAgent:
         await self._providers.disable(self, provider_id, meta)
 
     # The low level
+
+    async def _ask(self, name: str, request: Request[ResultT]) -> ResultT:
+        """Send the request of the method with this name."""
+        check_meta(f"remote.{name}(meta=...)", request.meta)
+        return await self.request(request)
 
     async def request(
         self,

@@ -12,10 +12,9 @@ the agent chose of those that we offered, and `utf-16` if it chose none.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import msgspec
 
@@ -50,21 +49,34 @@ class Suggestions:
     """
 
     def __init__(self, remote: RemoteAgent, folder: Path, repository: v1.NesRepository | None) -> None:
-        self._session = LiveSuggestions(remote, folder)
+        self._remote = remote
+        self._folder = folder
         self._repository = repository
         self._documents: dict[str, OpenDocument] = {}
+        self._encoding: Encoding = DEFAULT
+        self._id: SessionId | None = None
+        self._wishes = v1.NesCapabilities()
+        self._latest: _RequestedSuggestions | None = None
 
     def __repr__(self) -> str:
-        return f"Suggestions({str(self._session.folder)!r}, documents={len(self._documents)})"
+        return f"Suggestions({str(self._folder)!r}, documents={len(self._documents)})"
 
     @property
-    def id(self) -> str:
+    def id(self) -> SessionId:
         """The id of the session, which is the agent's; only inside the block."""
-        return self._session.id
+        if self._id is None:
+            raise RuntimeError("the suggestion session is open only inside its `async with` block")
+        return self._id
 
     async def __aenter__(self) -> Self:
         """Start the session; raises `CapabilityMissing` if the agent makes no suggestions."""
-        await self._session.start(self._repository)
+        declared = self._remote._answer.agent_capabilities
+        if declared.nes is None:
+            raise CapabilityMissing("nes", "remote.suggestions()")
+        self._wishes, self._encoding = declared.nes, self._agreed(declared.position_encoding)
+        folder = self._folder.as_uri()
+        request = v1.StartNesRequest(folder, [v1.WorkspaceFolder(folder, self._folder.name)], self._repository)
+        self._id = (await self._remote.request(request)).session_id
         return self
 
     async def __aexit__(
@@ -72,8 +84,9 @@ class Suggestions:
     ) -> None:
         """End the session and what the agent still works on."""
         self._documents.clear()
+        session_id, self._id = self.id, None
         try:
-            await self._session.close()
+            await self._remote.request(v1.CloseNesRequest(session_id), force=True)
         except AccordError:
             if error is None:  # else the error that ends the block says more
                 raise
@@ -83,34 +96,74 @@ class Suggestions:
 
         `language` is an identifier such as `python`. Raises ValueError if the document is open already.
         """
-        uri = uri_of(file, self._session.folder)
+        uri = uri_of(file, self._folder)
         if key_of(uri) in self._documents:
             raise ValueError(f"{uri} is open already; change the document that `open` returned")
-        document = OpenDocument(self._session, uri, language, text, self._forget)
+        document = OpenDocument(self, uri, language, text)
         self._documents[key_of(uri)] = document
-        told = v1.DidOpenDocumentNotification(self._session.id, uri, language, document.version, text)
-        await self._session.tell("did_open", told)
+        told = v1.DidOpenDocumentNotification(self.id, uri, language, document.version, text)
+        await self._tell("did_open", told)
         return document
 
-    def _forget(self, document: OpenDocument) -> bool:
-        """Forget a document that is closed; whether it was open."""
-        return self._documents.pop(key_of(document.uri), None) is not None
+    def _agreed(self, encoding: str | None) -> Encoding:
+        """The position encoding; ProtocolError for one that was not offered."""
+        if encoding is None:
+            return DEFAULT
+        offered = self._remote._offered_encodings or [DEFAULT]
+        if encoding not in offered:
+            raise ProtocolError(
+                f"the agent counts positions in {encoding!r}, which was not offered; offered: {', '.join(offered)}"
+            )
+        return cast("Encoding", encoding)
+
+    @property
+    def _wants_whole_texts(self) -> bool:
+        """Whether the agent wants the whole text with each change."""
+        events = self._wishes.events.document if self._wishes.events else None
+        return not (events and events.did_change and events.did_change.sync_kind == "incremental")
+
+    async def _tell(self, event: str, notification: Notification) -> None:
+        """Tell of an event of a document, if the agent wants to know."""
+        events = self._wishes.events.document if self._wishes.events else None
+        if events is not None and getattr(events, event) is not None:
+            await self._send(notification)
+
+    async def _send(self, notification: Notification) -> None:
+        """Send a message of the session."""
+        await self._remote.notify(notification, force=True)
+
+    def _wanted(self, context: v1.NesSuggestContext | None) -> v1.NesSuggestContext | None:
+        """What of this context the agent asked for, and no more of each than it wants."""
+        wishes = self._wishes.context
+        if context is None or wishes is None:
+            return None
+        made: dict[str, Any] = {}
+        for field in msgspec.structs.fields(v1.NesContextCapabilities):
+            wish, said = getattr(wishes, field.name), getattr(context, field.name, None)
+            if field.name != "meta" and wish is not None and said is not None:
+                made[field.name] = said[: getattr(wish, "max_count", None)]
+        return v1.NesSuggestContext(**made, meta=context.meta) if made else None
+
+    async def _ask(self, document: OpenDocument, request: v1.SuggestNesRequest) -> list[v1.NesSuggestion]:
+        """Send a request for suggestions, which ends the one before."""
+        if self._latest is not None:
+            self._latest.withdraw()
+        await self._remote._restarter.ready()
+        asked = self._latest = _RequestedSuggestions(self._remote, document, request)
+        return await asked.suggestions()
 
 
 class OpenDocument:
     """A document that is open in a suggestion session; `Suggestions.open` gives it. Offsets are indexes of `text`."""
 
-    def __init__(
-        self, session: LiveSuggestions, uri: str, language: str, text: str, forget: Callable[[OpenDocument], bool]
-    ) -> None:
+    def __init__(self, session: Suggestions, uri: str, language: str, text: str) -> None:
         self.uri: str = uri
         """The document's URI."""
         self.language: str = language
         """The language, such as `python`."""
         self._session = session
-        self._text = TextDocument(text, session.encoding)
+        self._text = TextDocument(text, session._encoding)
         self._version = 1
-        self._forget = forget
 
     def __repr__(self) -> str:
         return f"OpenDocument({self.uri!r}, version={self.version})"
@@ -144,19 +197,19 @@ class OpenDocument:
 
     async def save(self) -> None:
         """Tell the agent that the document was saved, if it wants to know."""
-        await self._session.tell("did_save", v1.DidSaveDocumentNotification(self._session.id, self.uri))
+        await self._session._tell("did_save", v1.DidSaveDocumentNotification(self._session.id, self.uri))
 
     async def focus(self, at: int, *, visible: tuple[int, int] | None = None) -> None:
         """Tell the agent that the user turned to the document, if it wants to know; `visible` is what they see."""
         seen = self._text.range(*(visible or (0, len(self.text))))
         position = self._text.position(at)
         told = v1.DidFocusDocumentNotification(self._session.id, self.uri, self.version, position, seen)
-        await self._session.tell("did_focus", told)
+        await self._session._tell("did_focus", told)
 
     async def close(self) -> None:
         """Close the document: the agent forgets it."""
-        if self._forget(self):
-            await self._session.tell("did_close", v1.DidCloseDocumentNotification(self._session.id, self.uri))
+        if self._session._documents.pop(key_of(self.uri), None) is not None:
+            await self._session._tell("did_close", v1.DidCloseDocumentNotification(self._session.id, self.uri))
 
     async def suggest(
         self,
@@ -179,25 +232,25 @@ class OpenDocument:
             self._text.position(at),
             trigger,
             None if selection is None else self._text.range(*selection),
-            self._session.wanted(context),
+            self._session._wanted(context),
         )
-        found = await self._session.ask(self, request)
+        found = await self._session._ask(self, request)
         return [Suggestion(self._session, self, it, edits_in(self.uri, self._text, it)) for it in found]
 
     async def _edit(self, edit: Edit) -> None:
-        told = None if self._session.wants_whole_texts else self._text.range(edit.start, edit.end)
+        told = None if self._session._wants_whole_texts else self._text.range(edit.start, edit.end)
         self._text.replace(*edit)
         self._version += 1
         change = v1.TextDocumentContentChangeEvent(self.text if told is None else edit.text, told)
         sent = v1.DidChangeDocumentNotification(self._session.id, self.uri, self.version, [change])
-        await self._session.tell("did_change", sent)
+        await self._session._tell("did_change", sent)
 
 
 class Suggestion:
     """Something that the agent suggests to do next; accept or reject each one that was shown."""
 
     def __init__(
-        self, session: LiveSuggestions, document: OpenDocument, value: v1.NesSuggestion, edits: list[Edit] | None
+        self, session: Suggestions, document: OpenDocument, value: v1.NesSuggestion, edits: list[Edit] | None
     ) -> None:
         self.value: v1.NesSuggestion = value
         """The suggestion as the agent sent it, such as `v1.NesEditSuggestion`."""
@@ -223,7 +276,7 @@ class Suggestion:
         """
         text = self.new_text
         self._settle()
-        await self._session.send(v1.AcceptNesNotification(self._session.id, _id_of(self.value)))
+        await self._session._send(v1.AcceptNesNotification(self._session.id, _id_of(self.value)))
         if text is not None:
             await self._document.change(text)
         return self._document.text
@@ -234,7 +287,7 @@ class Suggestion:
         The reasons are `rejected`, `ignored`, `replaced` and `cancelled`.
         """
         self._settle()
-        await self._session.send(v1.RejectNesNotification(self._session.id, _id_of(self.value), reason))
+        await self._session._send(v1.RejectNesNotification(self._session.id, _id_of(self.value), reason))
 
     def _text_then(self) -> str:
         if self._document.version != self._version:
@@ -267,100 +320,10 @@ def _id_of(value: v1.NesSuggestion) -> str:
     return said if isinstance(said, str) else ""
 
 
-class Document(Protocol):
-    """What a request needs of the document that it is about."""
-
-    @property
-    def version(self) -> int:
-        """The number of its text."""
-        ...
-
-
-class LiveSuggestions:
-    """A suggestion session, from `nes/start` to `nes/close`."""
-
-    def __init__(self, remote: RemoteAgent, folder: Path) -> None:
-        self.folder = folder
-        self.encoding: Encoding = DEFAULT
-        self._remote = remote
-        self._id: SessionId | None = None
-        self._wishes = v1.NesCapabilities()
-        self._latest: _RequestedSuggestions | None = None
-
-    @property
-    def id(self) -> SessionId:
-        """The id, which is the agent's."""
-        if self._id is None:
-            raise RuntimeError("the suggestion session is open only inside its `async with` block")
-        return self._id
-
-    async def start(self, repository: v1.NesRepository | None) -> None:
-        """Start the session; raises CapabilityMissing if the agent makes no suggestions."""
-        declared = self._remote._answer.agent_capabilities
-        if declared.nes is None:
-            raise CapabilityMissing("nes", "remote.suggestions()")
-        self._wishes, self.encoding = declared.nes, self._agreed(declared.position_encoding)
-        folder = self.folder.as_uri()
-        request = v1.StartNesRequest(folder, [v1.WorkspaceFolder(folder, self.folder.name)], repository)
-        self._id = (await self._remote.request(request)).session_id
-
-    async def close(self) -> None:
-        """End the session, and what the agent still works on."""
-        session_id, self._id = self.id, None
-        await self._remote.request(v1.CloseNesRequest(session_id), force=True)
-
-    def _agreed(self, encoding: str | None) -> Encoding:
-        """The position encoding; ProtocolError for one that was not offered."""
-        if encoding is None:
-            return DEFAULT
-        offered = self._remote._offered_encodings or [DEFAULT]
-        if encoding not in offered:
-            raise ProtocolError(
-                f"the agent counts positions in {encoding!r}, which was not offered; offered: {', '.join(offered)}"
-            )
-        return cast("Encoding", encoding)
-
-    @property
-    def wants_whole_texts(self) -> bool:
-        """Whether the agent wants the whole text with each change."""
-        events = self._wishes.events.document if self._wishes.events else None
-        return not (events and events.did_change and events.did_change.sync_kind == "incremental")
-
-    async def tell(self, event: str, notification: Notification) -> None:
-        """Tell of an event of a document, if the agent wants to know."""
-        events = self._wishes.events.document if self._wishes.events else None
-        if events is not None and getattr(events, event) is not None:
-            await self.send(notification)
-
-    async def send(self, notification: Notification) -> None:
-        """Send a message of the session."""
-        await self._remote.notify(notification, force=True)
-
-    def wanted(self, context: v1.NesSuggestContext | None) -> v1.NesSuggestContext | None:
-        """What of this context the agent asked for, and no more of each than it wants."""
-        wishes = self._wishes.context
-        if context is None or wishes is None:
-            return None
-        made: dict[str, Any] = {}
-        for field in msgspec.structs.fields(v1.NesContextCapabilities):
-            wish, said = getattr(wishes, field.name), getattr(context, field.name, None)
-            if field.name != "meta" and wish is not None and said is not None:
-                made[field.name] = said[: getattr(wish, "max_count", None)]
-        return v1.NesSuggestContext(**made, meta=context.meta) if made else None
-
-    async def ask(self, document: Document, request: v1.SuggestNesRequest) -> list[v1.NesSuggestion]:
-        """Send a request for suggestions, which ends the one before."""
-        if self._latest is not None:
-            self._latest.withdraw()
-        await self._remote._restarter.ready()
-        asked = self._latest = _RequestedSuggestions(self._remote, document, request)
-        return await asked.suggestions()
-
-
 class _RequestedSuggestions:
     """One request for suggestions. Its answer is read even if no caller waits for it: each suggestion is settled."""
 
-    def __init__(self, remote: RemoteAgent, document: Document, request: v1.SuggestNesRequest) -> None:
+    def __init__(self, remote: RemoteAgent, document: OpenDocument, request: v1.SuggestNesRequest) -> None:
         self._remote = remote
         self._document = document
         self._request = request
