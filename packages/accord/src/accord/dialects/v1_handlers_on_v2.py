@@ -24,6 +24,7 @@ from typing import Any, Literal, TypeAlias, cast
 from accord.engine.handlers import Handlers
 from accord.engine.interceptors import Interceptors
 from accord.engine.peer import Context
+from accord.engine.route_maker import with_context
 from accord.errors import ConversionError, RequestError
 from accord.schema import v1, v2
 from accord.schema.base import Notification, Request
@@ -102,7 +103,7 @@ def _counterpart(message: type[Request[Any] | Notification]) -> type[Request[Any
 
 
 def _answering(handler: Callable[..., Any], side: Side) -> Callable[..., Any]:
-    call = _with_context(handler)
+    call = with_context(handler)
 
     async def answer(request: Any, context: Context) -> Any:
         try:
@@ -131,7 +132,7 @@ def _request_in_v1(request: Any, side: Side) -> Any:
 
 
 def _notified(handler: Callable[..., Any]) -> Callable[..., Any]:
-    call = _with_context(handler)
+    call = with_context(handler)
 
     async def notify(notification: Any, context: Context) -> None:
         for each in _notifications_in_v1(notification):
@@ -155,11 +156,3 @@ def _all_in_v1(value: Any) -> list[Any]:
         return all_to_v1(value)
     except ConversionError:
         return [value]
-
-
-def _with_context(handler: Callable[..., Any]) -> Callable[[Any, Context], Any]:
-    """A function of a message and its context, of a handler that may take the message alone."""
-    parameters = inspect.signature(handler).parameters.values()
-    positional = [it for it in parameters if it.kind in (it.POSITIONAL_ONLY, it.POSITIONAL_OR_KEYWORD)]
-    takes_two = len(positional) > 1 or any(it.kind is it.VAR_POSITIONAL for it in parameters)
-    return handler if takes_two else lambda message, _: handler(message)

@@ -169,7 +169,4 @@ _guards: dict[type, CapabilityGuard] = {}
 
 
 def _guard_of(cls: type[Request[Any]]) -> CapabilityGuard:
-    guard = _guards.get(cls)
-    if guard is None:
-        guard = _guards[cls] = CapabilityGuard(cls)
-    return guard
+    return _guards.get(cls) or _guards.setdefault(cls, CapabilityGuard(cls))

@@ -20,7 +20,7 @@ may be kept, so that the limit costs an update nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -47,12 +47,16 @@ from accord.session.values import (
     Update,
     choices_of,
     meta_after,
+    observing,
     oldest_beyond,
     size_of,
 )
 
 if TYPE_CHECKING:
     from accord.session.terminal_state import TerminalState
+
+KeyT = TypeVar("KeyT")
+ThingT = TypeVar("ThingT")
 
 
 class SessionState:
@@ -377,13 +381,7 @@ class SessionState:
 
         Call the result to stop it. The observer runs where updates arrive, so it must be quick.
         """
-        self._observers.append(observer)
-
-        def end() -> None:
-            if observer in self._observers:
-                self._observers.remove(observer)
-
-        return end
+        return observing(self._observers, observer)
 
     def _tell(self, update: Update | None) -> None:
         for observer in list(self._observers):
@@ -395,14 +393,8 @@ class SessionState:
         Only agents that speak version 2 replace messages. Text that is added at its end does not count. Call the
         result to stop it. The observer runs where updates arrive, before those of `on_change`, so it must be quick.
         """
-        self._replacement_observers.append(observer)
         self._timeline.on_replacement = self._tell_of_replacement
-
-        def end() -> None:
-            if observer in self._replacement_observers:
-                self._replacement_observers.remove(observer)
-
-        return end
+        return observing(self._replacement_observers, observer)
 
     def _tell_of_replacement(self, before: Message, after: Message) -> None:
         for observer in list(self._replacement_observers):
@@ -422,20 +414,13 @@ class SessionState:
         """Keep only the newest entries, at most half of the limit; also of notices and other lists that may grow."""
         for some in self.notices, self.unknown:
             del some[: oldest_beyond([size_of(it) for it in some], limit // 8)]
-        for named in self.plans, self.subagents:
-            for key in list(named)[: oldest_beyond([size_of(it) for it in named.values()], limit // 8)]:
-                del named[key]  # type: ignore[arg-type]
-        compactions = list(self.compactions)
-        for key in compactions[: oldest_beyond([WEIGHT + it.size for it in self.compactions.values()], limit // 8)]:
-            del self.compactions[key]
-        weights = [it.weight for it in self.session_messages.values()]
-        for message_id in list(self.session_messages)[: oldest_beyond(weights, limit // 8)]:
-            del self.session_messages[message_id]
         for terminal in self.terminals.values():
             terminal.shrink(limit // 16)
-        terminals = [it.weight for it in self.terminals.values()]
-        for terminal_id in list(self.terminals)[: oldest_beyond(terminals, limit // 8)]:
-            del self.terminals[terminal_id]
+        tables: Any = (self.plans, self.subagents, self.compactions, self.session_messages, self.terminals)
+        for named in tables:
+            weights = [getattr(it, "weight", None) or size_of(it) for it in named.values()]
+            for key in list(named)[: oldest_beyond(weights, limit // 8)]:
+                del named[key]
         self._timeline.shrink(limit)
         self._room = limit // 4
 
@@ -520,10 +505,7 @@ class SessionState:
         self._compaction(update.compaction_id).add(update.content)
 
     def _compaction(self, compaction_id: updates.CompactionId) -> Compaction:
-        known = self.compactions.get(compaction_id)
-        if known is None:
-            known = self.compactions[compaction_id] = Compaction(compaction_id)
-        return known
+        return _known(self.compactions, compaction_id, Compaction)
 
     def _add_subagent(self, update: updates.SubagentUpdate) -> None:
         known = self.subagents.get(update.session_id) or SubagentState(update.session_id)
@@ -536,10 +518,7 @@ class SessionState:
         self._session_message(update.message_id).add(update.content)
 
     def _session_message(self, message_id: updates.MessageId) -> SessionMessageState:
-        known = self.session_messages.get(message_id)
-        if known is None:
-            known = self.session_messages[message_id] = SessionMessageState(message_id)
-        return known
+        return _known(self.session_messages, message_id, SessionMessageState)
 
     # Terminals
 
@@ -554,10 +533,7 @@ class SessionState:
     def _terminal(self, terminal_id: updates.TerminalId) -> TerminalState:
         from accord.session.terminal_state import TerminalState  # only agents that speak version 2 have terminals
 
-        known = self.terminals.get(terminal_id)
-        if known is None:
-            known = self.terminals[terminal_id] = TerminalState(terminal_id)
-        return known
+        return _known(self.terminals, terminal_id, TerminalState)
 
     def _keep_as_it_came(self, update: updates.TerminalUpdate | updates.TerminalOutputChunk) -> None:
         """Keep an update whose output is not base64."""
@@ -604,6 +580,13 @@ class SessionState:
         updates.ReplayComplete: _end_replay,
     }
     """The folds of everything else. `_fold` adds the classes that only one version has."""
+
+
+def _known(table: dict[KeyT, ThingT], key: KeyT, make: Callable[[KeyT], ThingT]) -> ThingT:
+    """What the table has by this key, made if it has nothing."""
+    if (known := table.get(key)) is None:
+        known = table[key] = make(key)
+    return known
 
 
 def _read_or_none(raw: Any, kind: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterable, Sequence
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -130,6 +130,20 @@ def size_of(value: Any) -> int:
         return WEIGHT + len(codec.strict_encode(value))
     except codec.ENCODE_REFUSALS:  # half a surrogate pair, for instance
         return WEIGHT + len(repr(value))
+
+
+ObserverT = TypeVar("ObserverT")
+
+
+def observing(observers: list[ObserverT], observer: ObserverT) -> Callable[[], None]:
+    """Add an observer; the result removes it."""
+    observers.append(observer)
+
+    def end() -> None:
+        if observer in observers:
+            observers.remove(observer)
+
+    return end
 
 
 def oldest_beyond(sizes: Sequence[int], room: int) -> int:
@@ -338,6 +352,11 @@ class Compaction(GrowingContent):
         self.status: updates.CompactionStatus = "in_progress"
         self.error: str | None = None
         self.meta: dict[str, Json] | None = None
+
+    @property
+    def weight(self) -> int:
+        """The approximate size in bytes."""
+        return WEIGHT + self.size
 
     @property
     def summary(self) -> tuple[ContentBlock, ...]:
