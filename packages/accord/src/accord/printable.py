@@ -205,11 +205,11 @@ def _is_seen(character: str, category: str) -> bool:
     return category == "Cn" and _EMOJI.match(character) is not None
 
 
-def fenced(text: str) -> str:
+def fenced(text: str, language: str = "") -> str:
     """This text as a code block, with a fence that is longer than any in the text.
 
     >>> fenced("a\\n```\\nb")
     '````\\na\\n```\\nb\\n````'
     """
     fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", text)), 0)
-    return f"{fence}\n{text.removesuffix(chr(10))}\n{fence}"
+    return f"{fence}{language}\n{text.removesuffix(chr(10))}\n{fence}"

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from accord.printable import fenced
 from accord.schema.base import Unknown
 from accord.session import Message, SessionState, ToolCallState, updates
 
@@ -100,13 +101,6 @@ def _changes(diff: updates.Diff) -> str:
 
 def _step(entry: updates.PlanEntry) -> str:
     return f"- [{'x' if entry.status == 'completed' else ' '}] {entry.content}"
-
-
-def fenced(text: str, language: str = "") -> str:
-    """Text as a code block, with a fence that is longer than any in the text."""
-    longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
-    fence = "`" * (longest + 1)
-    return f"{fence}{language}\n{text}\n{fence}"
 
 
 def _indented(text: str) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from msgspec import UNSET
 
 from accord.schema import v1, v2
 from accord.schema.base import Unknown
 from accord.session import Message, Observer, SessionState, Speaker
+
+CapabilitiesT = TypeVar("CapabilitiesT", v1.PromptCapabilities, v1.McpCapabilities)
 
 # Whole messages of version 2, for those who read updates one by one: they get chunks, as in version 1. PURE.
 #
@@ -187,8 +189,8 @@ def capabilities_as_v1(answer: v2.InitializeResponse) -> v1.AgentCapabilities:
         return v1.AgentCapabilities(auth=auth, providers=told.providers, meta=told.meta)
     return v1.AgentCapabilities(
         load_session=True,
-        prompt_capabilities=_prompt(sessions.prompt or v2.PromptCapabilities()),
-        mcp_capabilities=_mcp(sessions.mcp or v2.McpCapabilities()),
+        prompt_capabilities=_offered(sessions.prompt, v1.PromptCapabilities),
+        mcp_capabilities=_offered(sessions.mcp, v1.McpCapabilities),
         session_capabilities=_sessions(sessions),
         auth=auth,
         providers=told.providers,
@@ -196,31 +198,19 @@ def capabilities_as_v1(answer: v2.InitializeResponse) -> v1.AgentCapabilities:
     )
 
 
-def _prompt(told: v2.PromptCapabilities) -> v1.PromptCapabilities:
-    return v1.PromptCapabilities(
-        image=told.image is not None,
-        audio=told.audio is not None,
-        embedded_context=told.embedded_context is not None,
-    )
-
-
-def _mcp(told: v2.McpCapabilities) -> v1.McpCapabilities:
-    return v1.McpCapabilities(http=told.http is not None, acp=told.acp is not None)
+def _offered(told: Any, capabilities: type[CapabilitiesT]) -> CapabilitiesT:
+    """What is an object in version 2 and a boolean in version 1."""
+    offers: Any = {name: getattr(told, name, None) is not None for name in capabilities.__struct_fields__}
+    return capabilities(**offers | {"meta": None})
 
 
 def _sessions(told: v2.SessionCapabilities) -> v1.SessionCapabilities:
+    names = {*v1.SessionCapabilities.__struct_fields__} & {*told.__struct_fields__} - {"meta"}
     return v1.SessionCapabilities(
         list=v1.SessionListCapabilities(),
-        delete=told.delete,
-        additional_directories=told.additional_directories,
         resume=v1.SessionResumeCapabilities(),
         close=v1.SessionCloseCapabilities(),
-        fork=told.fork,
-        archive=told.archive,
-        status=told.status,
-        title=told.title,
-        options=told.options,
-        system_prompt=told.system_prompt,
+        **{name: getattr(told, name) for name in names},
     )
 
 

@@ -14,7 +14,7 @@ from accord.engine.peer import Peer
 from accord.errors import NOT_FOUND, CapabilityMissing, ConversionError, PeerError
 from accord.schema import v1, v2
 from accord.schema.base import Json, Notification, Request, result_type
-from accord.schema.capabilities import CapabilityGuard
+from accord.schema.capabilities import CapabilityGuard, capability_for
 from accord.schema.conversion import to_v1, to_v2
 
 if TYPE_CHECKING:
@@ -24,18 +24,6 @@ ResultT = TypeVar("ResultT")
 
 _ALWAYS_SUCCEED = (v1.CloseSessionRequest, v1.DeleteSessionRequest)
 """Requests that have reached their end when the agent answers that it knows no such session."""
-
-
-_NOT_LENT: dict[type[Any], str] = {
-    v1.ReadTextFileRequest: "fs.read_text_file",
-    v1.WriteTextFileRequest: "fs.write_text_file",
-    v1.CreateTerminalRequest: "terminal",
-    v1.TerminalOutputRequest: "terminal",
-    v1.WaitForTerminalExitRequest: "terminal",
-    v1.KillTerminalRequest: "terminal",
-    v1.ReleaseTerminalRequest: "terminal",
-}
-"""The requests that version 2 does not have, and the capability that no client of it has."""
 
 
 class V2Agent:
@@ -101,8 +89,8 @@ class V2Client:
 
     async def request(self, request: Request[ResultT], /, *, force: bool = False) -> ResultT:
         """Send a request; its result, in version 1."""
-        if (missing := _NOT_LENT.get(request.__class__)) is not None:
-            raise CapabilityMissing(missing, request.__method__)
+        if (method := request.__method__).startswith(("fs/", "terminal/")):  # no client of version 2 lends these
+            raise CapabilityMissing(str(capability_for(type(request))), method)
         if isinstance(request, v1.RequestPermissionRequest) and self._dialect is not None:
             self._dialect.told(request.tool_call)
         return cast("ResultT", to_v1(await self._peer.request(to_v2(request), force=force)))

@@ -37,6 +37,12 @@ FIELDS_NEED: dict[tuple[str, str], Path] = {
 """The capabilities that fields need, by method and field. A whole message's need stands in its class."""
 
 
+def capability_for(request: type[Request[Any]]) -> Needed | None:
+    """What a client must have declared for this request; the later ones about a terminal follow one that needs it."""
+    needed: Needed | None = request.__needs__
+    return "terminal" if needed is None and request.__method__.startswith("terminal/") else needed
+
+
 def mcp_capabilities() -> v1.McpCapabilities:
     """The MCP capabilities that an agent can declare: all transports of the official package, if it is installed."""
     is_usable = mcp_is_installed()

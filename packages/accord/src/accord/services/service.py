@@ -32,7 +32,7 @@ from accord.errors import PeerError, RequestError
 from accord.project.confined import Roots
 from accord.schema import v1
 from accord.schema.base import Json, Request
-from accord.schema.capabilities import Capabilities
+from accord.schema.capabilities import Capabilities, capability_for
 from accord.session import ToolCallState
 
 
@@ -200,7 +200,7 @@ class LocalHost:
 
     def stands_in(self, request: Request[Any], client: Capabilities) -> bool:
         """Whether to answer a request here: the client lacks the capability, and these services have it."""
-        needed = request.__needs__ or _BELONGS_TO.get(type(request))
+        needed = capability_for(type(request))
         return needed is not None and not client.has(needed) and self.capabilities.has(needed)
 
     def handlers_for(self, session: ServedSession) -> Handlers:
@@ -250,15 +250,3 @@ class HelpedPeer:
             refusal = PeerError(method, error.code, error.message, error.data)
             refusal.safe_to_tell = True  # a RequestError is made to be told
             raise refusal from error
-
-
-_BELONGS_TO: dict[Any, str] = dict.fromkeys(
-    (
-        v1.TerminalOutputRequest,
-        v1.WaitForTerminalExitRequest,
-        v1.KillTerminalRequest,
-        v1.ReleaseTerminalRequest,
-    ),
-    "terminal",
-)
-"""Requests without a capability of their own: they follow a request that needs this one."""
