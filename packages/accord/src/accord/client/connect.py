@@ -310,6 +310,7 @@ class MemoryTarget(Target):
 
     @property
     def failure(self) -> Exception | None:
+        """Why the last connection could not be served, or ended too soon; None if it was not so."""
         return self._failure
 
     @abstractmethod

@@ -62,7 +62,7 @@ class Suggestions:
         return f"Suggestions({str(self._folder)!r}, documents={len(self._documents)})"
 
     @property
-    def id(self) -> SessionId:
+    def id(self) -> v1.SessionId:
         """The id of the session, which is the agent's; only inside the block."""
         if self._id is None:
             raise RuntimeError("the suggestion session is open only inside its `async with` block")

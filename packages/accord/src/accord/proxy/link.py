@@ -50,7 +50,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 from msgspec import Raw
@@ -62,9 +62,6 @@ from accord.jsonrpc.line_frames import Oversized, RequestId
 from accord.jsonrpc.wire_messages import encode_error
 from accord.trace import IN, OUT, Direction
 from accord.transports import HIGH_WATER, End, Transport
-
-if TYPE_CHECKING:
-    from accord.proxy.switchboard import OwnRequest, PassedRequest, Switchboard
 
 INITIALIZE = "initialize"
 
@@ -283,6 +280,40 @@ class OutputBacklog:
 CANCEL_REQUEST = "$/cancel_request"
 
 
+class Board(Protocol):
+    """What a link tells about: the switchboard."""
+
+    def receive(self, link: Link, frames: Sequence[bytes | Oversized]) -> None:
+        """Take the frames that have arrived on this link."""
+        ...
+
+    def put(self, link: Link, frame: bytes, direction: Direction | None = None) -> None:
+        """Send this frame over a link. It is going that way; None for a message of our own."""
+        ...
+
+    def balance(self) -> None:
+        """Decide again which links are read."""
+        ...
+
+    def ended(self, link: Link, end: End) -> None:
+        """A link has ended."""
+        ...
+
+
+class AwaitedRequest(Protocol):
+    """A request that went out over a link, until its answer arrives."""
+
+    method: str
+
+    def answered(self, result: Raw | None, error: bytes | Raw | None) -> None:
+        """The answer: a result, or an error as JSON."""
+        ...
+
+    def failed(self, failure: ComponentFailure) -> None:
+        """No answer comes: the component has ended."""
+        ...
+
+
 class UnansweredRequest(Protocol):
     """A request that came in over a link, until it is answered."""
 
@@ -334,7 +365,7 @@ class Link:
 
     def __init__(
         self,
-        board: Switchboard,
+        board: Board,
         transport: Transport,
         name: str,
         *,
@@ -353,7 +384,7 @@ class Link:
         self.plain = Port(self, IN if is_component else OUT)
         self.wrapped = Port(self, OUT if is_component else IN, wrapped=True)
         self.spelling: Spelling = TODAY
-        self.awaited: dict[RequestId, PassedRequest | OwnRequest] = {}
+        self.awaited: dict[RequestId, AwaitedRequest] = {}
         """The requests that went out over this link and have no answer yet."""
         self.unanswered: dict[Hashable, UnansweredRequest] = {}
         """The requests that came in over this link and have no answer yet."""

@@ -67,6 +67,7 @@ from accord.proxy.link import (
     OLDER,
     PROXY_METHODS,
     TODAY,
+    AwaitedRequest,
     BadEnvelope,
     ComponentFailure,
     Envelope,
@@ -290,7 +291,7 @@ class Switchboard:
             self.recorder.record(port, to, wire_messages.encode_request(our_id, method, params))
         return passed
 
-    def ask(self, to: Port, method: str, params: bytes | Raw | None, awaited: OwnRequest) -> int:
+    def ask(self, to: Port, method: str, params: bytes | Raw | None, awaited: AwaitedRequest) -> int:
         """Send a request of our own by this port; returns its id."""
         our_id = self.new_id()
         to.link.awaited[our_id] = awaited

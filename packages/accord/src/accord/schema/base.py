@@ -74,9 +74,9 @@ class Mark(enum.Enum):
         """An open union as a field of a pydantic model, unknown variants included."""
         if self is not Mark.OPEN:
             return handler(source)
-        from accord.schema.pydantic_schema import schema_of  # loaded when pydantic asks
+        from accord.schema.describe import schema_for_pydantic  # loaded when pydantic asks
 
-        return schema_of(Annotated[source, self])
+        return schema_for_pydantic(Annotated[source, self])
 
 
 Tolerant = Annotated[T, Mark.DEFAULT_ON_ERROR]
@@ -246,9 +246,9 @@ class Shape(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, met
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: Any, _handler: Callable[[Any], Any]) -> Any:
         """This type as a field of a pydantic model."""
-        from accord.schema.pydantic_schema import schema_of  # loaded when pydantic asks
+        from accord.schema.describe import schema_for_pydantic  # loaded when pydantic asks
 
-        return schema_of(cls)
+        return schema_for_pydantic(cls)
 
     def __repr__(self) -> str:
         optional = dict(zip(reversed(self.__struct_fields__), reversed(self.__struct_defaults__), strict=False))

@@ -8,12 +8,13 @@ and one reader of such files can compare the two.
 from __future__ import annotations
 
 import importlib
-from typing import Any, cast, get_origin
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast, get_origin
 
 import msgspec
 
-from accord.schema.base import Json, Mark, Model, Notification, Request, Shape, tag_of
-from accord.schema.codec import plain
+from accord.schema.base import Json, Mark, Model, Notification, Request, Shape, Unknown, tag_of
+from accord.schema.codec import convert, plain
 from accord.schema.methods import Methods, methods
 from accord.schema.type_tree import (
     AnyOf,
@@ -33,6 +34,9 @@ from accord.schema.type_tree import (
     node_of,
     second_union,
 )
+
+if TYPE_CHECKING:
+    from pydantic_core import CoreSchema
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -331,3 +335,28 @@ def _references(described: Json) -> list[str]:
             return [name for value in cast("list[Json]", described) for name in _references(value)]
         case _:
             return []
+
+
+# The protocol's types as fields of pydantic models and as bodies of FastAPI. Reading goes by the same tolerant reader
+# as the wire, whose errors say the path; writing gives the wire's JSON; and the JSON Schema has all types in place.
+
+
+def schema_for_pydantic(wanted: Any) -> CoreSchema:
+    """The schema by which pydantic reads and writes a type of the protocol: a class, or an open union."""
+    from pydantic_core import core_schema  # pydantic, which is no part of Accord, has asked
+
+    node = node_of(wanted)
+    variants = [cls for _, cls in node.variants] if isinstance(node, Tagged) else []
+    kinds: tuple[type[object], ...] = (wanted,) if isinstance(wanted, type) else (Unknown, *variants)
+
+    def read(value: Any) -> Any:
+        return value if isinstance(value, kinds) else convert(value, cast("type[Any]", wanted))
+
+    def describe(_schema: CoreSchema, _handler: Callable[[CoreSchema], Any]) -> Json:
+        return Inlined().node(node)
+
+    return core_schema.no_info_plain_validator_function(
+        read,
+        serialization=core_schema.plain_serializer_function_ser_schema(plain),
+        metadata={"pydantic_js_functions": [describe]},
+    )

@@ -47,7 +47,6 @@ from accord.session.values import (
     Update,
     choices_of,
     meta_after,
-    observing,
     oldest_beyond,
     size_of,
 )
@@ -56,6 +55,7 @@ if TYPE_CHECKING:
     from accord.session.terminal_state import TerminalState
 
 KeyT = TypeVar("KeyT")
+ObserverT = TypeVar("ObserverT")
 ThingT = TypeVar("ThingT")
 
 
@@ -381,7 +381,7 @@ class SessionState:
 
         Call the result to stop it. The observer runs where updates arrive, so it must be quick.
         """
-        return observing(self._observers, observer)
+        return _observing(self._observers, observer)
 
     def _tell(self, update: Update | None) -> None:
         for observer in list(self._observers):
@@ -394,7 +394,7 @@ class SessionState:
         result to stop it. The observer runs where updates arrive, before those of `on_change`, so it must be quick.
         """
         self._timeline.on_replacement = self._tell_of_replacement
-        return observing(self._replacement_observers, observer)
+        return _observing(self._replacement_observers, observer)
 
     def _tell_of_replacement(self, before: Message, after: Message) -> None:
         for observer in list(self._replacement_observers):
@@ -580,6 +580,17 @@ class SessionState:
         updates.ReplayComplete: _end_replay,
     }
     """The folds of everything else. `_fold` adds the classes that only one version has."""
+
+
+def _observing(observers: list[ObserverT], observer: ObserverT) -> Callable[[], None]:
+    """Add an observer; the result removes it."""
+    observers.append(observer)
+
+    def end() -> None:
+        if observer in observers:
+            observers.remove(observer)
+
+    return end
 
 
 def _known(table: dict[KeyT, ThingT], key: KeyT, make: Callable[[KeyT], ThingT]) -> ThingT:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterable, Sequence
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -130,20 +130,6 @@ def size_of(value: Any) -> int:
         return WEIGHT + len(codec.strict_encode(value))
     except codec.ENCODE_REFUSALS:  # half a surrogate pair, for instance
         return WEIGHT + len(repr(value))
-
-
-ObserverT = TypeVar("ObserverT")
-
-
-def observing(observers: list[ObserverT], observer: ObserverT) -> Callable[[], None]:
-    """Add an observer; the result removes it."""
-    observers.append(observer)
-
-    def end() -> None:
-        if observer in observers:
-            observers.remove(observer)
-
-    return end
 
 
 def oldest_beyond(sizes: Sequence[int], room: int) -> int:

@@ -918,7 +918,7 @@ class Suggestions(Face[suggested_edits.Suggestions]):
         super().__init__(portal, held, session)
 
     @property
-    def id(self) -> str:
+    def id(self) -> v1.SessionId:
         """The id of the session, which is the agent's; only inside the block."""
         return self._portal.read(lambda: self._held.id)
 
