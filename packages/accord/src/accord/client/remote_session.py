@@ -591,10 +591,13 @@ class RemoteSession:
         """Give an update of a subagent to the turns whose readers want it."""
         for turn in self._current_turns():
             if turn._keeps_subagents:
-                try:
-                    turn._unread.put(said, size)
-                except Overflow as overflow:
-                    turn._overflowed(overflow)
+                self._give(turn, said, size)
+
+    def _give(self, turn: Reply, update: Any, size: int) -> None:
+        try:
+            turn._unread.put(update, size)
+        except Overflow as overflow:
+            turn._overflowed(overflow)
 
     def _current_turns(self) -> Sequence[Reply]:
         """The turns that updates belong to now."""

@@ -330,12 +330,6 @@ class V2Session(RemoteSession):
         """The turns that updates belong to now: all that are open."""
         return [opened.turn for opened in self._open]
 
-    def _give(self, turn: Reply, update: Any, size: int) -> None:
-        try:
-            turn._unread.put(update, size)
-        except Overflow as overflow:
-            turn._overflowed(overflow)
-
     # Life
 
     def _forget(self) -> None:

@@ -17,6 +17,7 @@ import asyncio
 import functools
 import logging
 from collections.abc import Awaitable
+from dataclasses import dataclass
 from typing import Any, cast
 
 import msgspec
@@ -90,29 +91,31 @@ def _merged_lists(raw: list[Json], before: list[Json], after: list[Json]) -> lis
     return found
 
 
-class HandledNotification:
+@dataclass(eq=False)
+class _HandledMessage:
+    """A message that goes through handlers, or waits for earlier ones."""
+
+    live: ProxyConnection
+    side: Side
+    port: Port
+    method: str
+    given: Raw | None
+    session: str | None
+    entry: MessageHandlers | None
+
+    def __post_init__(self) -> None:
+        self.params = None if self.given is None else bytes(self.given)
+        self.size = len(self.params or b"") + WEIGHT
+
+
+class HandledNotification(_HandledMessage):
     """A notification that goes through handlers, or waits for earlier messages."""
 
-    def __init__(
-        self,
-        live: ProxyConnection,
-        side: Side,
-        port: Port,
-        method: str,
-        params: Raw | None,
-        session: str | None,
-        entry: MessageHandlers | None,
-    ) -> None:
-        self.live = live
-        self.side: Side = side
-        self.port = port
-        self.method = method
-        self.params = b"{}" if params is None else bytes(params)
-        self.session = session
-        self.entry = entry
-        self.message: Any = None
-        self.size = len(self.params) + WEIGHT
-        self.is_immediate = entry is not None and entry.immediate
+    message: Any = None
+
+    @property
+    def is_immediate(self) -> bool:
+        return self.entry is not None and self.entry.immediate
 
     def run(self) -> Awaitable[None] | None:
         """Call the steps; returns what has to be awaited if one of them suspends."""
@@ -120,7 +123,7 @@ class HandledNotification:
             self._send_on(None)
             return None
         try:
-            self.message = codec.decode(self.params, self.entry.params)
+            self.message = codec.decode(self.params or b"{}", self.entry.params)
         except DecodeError as error:
             log.warning("%s passes unseen: its params are invalid: %s", self.method, error)
             self._send_on(None)
@@ -151,8 +154,8 @@ class HandledNotification:
         self._send_on(value)
 
     def _send_on(self, message: Any) -> None:
-        same = message is None or message is self.message
-        params = self.params if same else with_changes(self.params, self.message, message)
+        same, params = message is None or message is self.message, self.params or b"{}"
+        params = params if same else with_changes(params, self.message, message)
         method = self.method if message is None or same else message.__method__
         self.live.board.pass_notification(self.port, method, params)
 
@@ -165,43 +168,27 @@ class HandledNotification:
         pass_on(error)
 
 
-class HandledRequest:
+@dataclass(eq=False)
+class HandledRequest(_HandledMessage):
     """A request that goes through handlers, or waits for earlier messages, until it is answered or sent on."""
 
+    id: RequestId
     owner = None
 
-    def __init__(
-        self,
-        live: ProxyConnection,
-        side: Side,
-        port: Port,
-        method: str,
-        params: Raw | None,
-        session: str | None,
-        entry: MessageHandlers | None,
-        request_id: RequestId,
-    ) -> None:
-        self.live = live
-        self.side: Side = side
-        self.port = port
-        self.method = method
-        self.params = None if params is None else bytes(params)
-        self.session = session
-        self.entry = entry
-        self.id = request_id
-        self.size = len(self.params or b"") + WEIGHT
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self.running = True
         """Whether the handlers may still act on the request."""
         self.cancelled = False
-        self._key = key_of(request_id)
+        self._key = key_of(self.id)
         self._message: Any = None
         self._task: asyncio.Task[Any] | None = None
         self._passed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._lane: HoldingUp | None = None
         self._results: list[tuple[Any, bytes]] = []
         self._cancel_again: bytes | None = None
-        port.link.unanswered[self._key] = self
-        live.unsent.add(self)
+        self.port.link.unanswered[self._key] = self
+        self.live.unsent.add(self)
 
     @property
     def holding_up(self) -> HoldingUp | None:

@@ -161,9 +161,8 @@ class Rule:
 
     def __str__(self) -> str:
         """The rule in a line: `reject paths **/.env`."""
-        named = {"kinds": self.kinds, "paths": self.paths, "titles": self.titles, "commands": self.commands}
-        conditions = [f"{name} {', '.join(patterns)}" for name, patterns in named.items() if patterns is not None]
-        conditions += [f"agents {', '.join(self.agents)}"] if self.agents is not None else []
+        named = {name: patterns for name in _CONDITIONS if (patterns := getattr(self, name)) is not None}
+        conditions = [f"{name} {', '.join(patterns)}" for name, patterns in named.items()]
         return f"{self.answer} {' and '.join(conditions) or 'everything else'}"
 
     def fits(self, case: Case) -> bool:

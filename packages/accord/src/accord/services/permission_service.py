@@ -31,7 +31,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Generator
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -120,25 +120,24 @@ class RememberedAnswers:
         program, folder, kind, what = _key(question)
         key = (program, EVERYWHERE if everywhere else folder, kind, what)
         with locked(self.path):
-            document = self._read(strict=True)
-            others = [it for it in document.answers if (it.program, it.folder, it.kind, it.what) != key]
+            others = [it for it in self._read(strict=True).answers if (it.program, it.folder, it.kind, it.what) != key]
             now = datetime.now(UTC).isoformat(timespec="seconds")
-            document.answers = [*others, RememberedAnswer(*key, allowed, now, question.session.agent)]
-            replace_file(self.path, msgspec.json.format(msgspec.json.encode(document)) + b"\n")
+            self._write([*others, RememberedAnswer(*key, allowed, now, question.session.agent)])
 
     def forget(self, answer: RememberedAnswer | None = None) -> None:
         """Forget one answer, or all."""
-        if answer is not None:
-            with locked(self.path):
-                document = self._read(strict=True)
-                document.answers = [it for it in document.answers if it != answer]
-                replace_file(self.path, msgspec.json.format(msgspec.json.encode(document)) + b"\n")
-            return
-        with locked(self.path), suppress(FileNotFoundError):
-            self.path.unlink()
+        with locked(self.path):
+            if answer is not None:
+                self._write([it for it in self._read(strict=True).answers if it != answer])
+            else:
+                self.path.unlink(missing_ok=True)
 
     def __iter__(self) -> Generator[RememberedAnswer]:
         yield from self._read().answers
+
+    def _write(self, answers: list[RememberedAnswer]) -> None:
+        document = _Document(answers=answers)
+        replace_file(self.path, msgspec.json.format(msgspec.json.encode(document)) + b"\n")
 
     def _read(self, *, strict: bool = False) -> _Document:
         try:

@@ -13,6 +13,7 @@ from accord.schema import codec, v1
 from accord.schema.base import Unknown
 from accord.schema.shared_updates import PlanId
 from accord.session import SessionState
+from accord.session.state import plan_id_of
 from accord.session.values import Update
 
 # Entries of a session's record: updates as JSON, each with the version of the protocol that it was made in.
@@ -330,12 +331,8 @@ class FoldedRecord:
         elif tag in _REPLACES:
             self.latest[tag] = update
         elif tag == "plan_update":
-            plan_id = _plan_id(update.plan)
+            plan_id = plan_id_of(update.plan)
             self.plans.pop(plan_id, None)
             self.plans[plan_id] = update
         elif tag == "plan_removed":
             self.plans.pop(update.plan_id, None)
-
-
-def _plan_id(plan: Any) -> PlanId:
-    return PlanId(str(plan.raw.get("planId", ""))) if isinstance(plan, Unknown) else plan.plan_id

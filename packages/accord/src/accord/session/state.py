@@ -428,7 +428,7 @@ class SessionState:
 
     def _add_plan(self, update: updates.PlanUpdate) -> None:
         plan = update.plan
-        plan_id = updates.PlanId(str(plan.raw.get("planId", ""))) if isinstance(plan, Unknown) else plan.plan_id
+        plan_id = plan_id_of(plan)
         self.plans.pop(plan_id, None)
         self.plans[plan_id] = plan
         self.show_latest_plan()
@@ -598,6 +598,11 @@ def _known(table: dict[KeyT, ThingT], key: KeyT, make: Callable[[KeyT], ThingT])
     if (known := table.get(key)) is None:
         known = table[key] = make(key)
     return known
+
+
+def plan_id_of(plan: updates.PlanUpdateContent) -> updates.PlanId:
+    """The id of a plan, which one of an unknown kind has as well."""
+    return updates.PlanId(str(plan.raw.get("planId", ""))) if isinstance(plan, Unknown) else plan.plan_id
 
 
 def _read_or_none(raw: Any, kind: Any) -> Any:
