@@ -244,7 +244,7 @@ class ClientDefinition:
 
     def handlers_for(self, session_of: SessionOf) -> Handlers:
         """The handlers of one connection; those that the caller registered replace those of services."""
-        return self._with_own(self._of_services(session_of))
+        return self.handlers.in_threads(of_client=True).over(self._of_services(session_of))
 
     def handlers_for_v2(self, session_of: SessionOf) -> Handlers:
         """The same for a connection of version 2."""
@@ -253,20 +253,12 @@ class ClientDefinition:
         handlers = handlers_on_v2(self._of_services(session_of), "client")
         for service in self.services:
             handlers = handlers_of(service, session_of, version=2).over(handlers)
-        own = self._with_own(Handlers())
-        return handlers_on_v2(own, "client").over(handlers)
+        return handlers_on_v2(self.handlers.in_threads(of_client=True), "client").over(handlers)
 
     def _of_services(self, session_of: SessionOf) -> Handlers:
         handlers = Handlers()
         for service in self.services:
             handlers = handlers_of(service, session_of).over(handlers)
-        return handlers
-
-    def _with_own(self, handlers: Handlers) -> Handlers:
-        own = self.handlers.in_threads(of_client=True)
-        handlers.by_method |= own.by_method
-        handlers.others = own.others
-        handlers.interceptors += own.interceptors
         return handlers
 
 

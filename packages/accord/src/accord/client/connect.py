@@ -305,6 +305,7 @@ class MemoryTarget(Target):
 
     def __init__(self, name: str) -> None:
         self.name = name
+        """Its name, as errors show it."""
         self._serving: set[asyncio.Task[Any]] = set()
         self._failure: Exception | None = None
 

@@ -518,7 +518,7 @@ class RemoteAgent:
 
         def register_now(handler: Callable[..., Any]) -> None:
             register(in_thread_if_answers(issubclass(message, Request), handler, of_client=True))
-            self._handle_own()
+            self.peer.handle(self._own_handlers(self.version))
 
         return Registrar(register_now)
 
@@ -674,23 +674,25 @@ class RemoteAgent:
 
     def _handlers_for(self, version: int) -> Handlers:
         """The handlers of a connection that speaks this version."""
-        if version == 2:
-            from accord.dialects.v1_handlers_on_v2 import handlers_on_v2
-
-            handlers = handlers_on_v2(self._handlers, "client").over(
-                self._client.handlers_for_v2(self._sessions.finder())
-            )
-            # These are converted when they are registered.
-            handlers.interceptors.insert(0, self._interceptors)
+        finder = self._sessions.finder()
+        lent = self._client.handlers_for(finder) if version == 1 else self._client.handlers_for_v2(finder)
+        handlers = self._own_handlers(version).over(lent)
+        handlers.interceptors.insert(0, self._interceptors)  # these are converted when they are registered
+        if version == 1:
+            handlers.on_arrival(v1.SessionNotification, self._receiver())
+        else:
             from accord.schema import v2
 
             handlers.on_arrival(v2.UpdateSessionNotification, self._receiver())
-            return handlers
-        handlers = self._client.handlers_for(self._sessions.finder())
-        handlers.by_method |= self._handlers.by_method
-        handlers.interceptors.insert(0, self._interceptors)
-        handlers.on_arrival(v1.SessionNotification, self._receiver())
         return handlers
+
+    def _own_handlers(self, version: int) -> Handlers:
+        """The handlers that the caller registered for this agent."""
+        if version == 1:
+            return self._handlers
+        from accord.dialects.v1_handlers_on_v2 import handlers_on_v2
+
+        return handlers_on_v2(self._handlers, "client")
 
     def _lend(self, server: ToolServer) -> v1.McpServer:
         """Lend an MCP server of this program to the agent, and describe it; raises TypeError for anything else."""
@@ -751,15 +753,6 @@ class RemoteAgent:
 
             message, handler = handler_on_v2(message, handler, "client")
         return self._interceptors.of_session(message, session_id, handler)
-
-    def _handle_own(self) -> None:
-        """Let the connection call the handlers that the caller registered for this agent."""
-        if self.version == 1:
-            self.peer.handle(self._handlers)
-            return
-        from accord.dialects.v1_handlers_on_v2 import handlers_on_v2
-
-        self.peer.handle(handlers_on_v2(self._handlers, "client"))
 
     def _handle(self, handlers: Handlers) -> None:
         """Handle messages by these handlers from now on, also after a restart, unless the caller handles them."""
