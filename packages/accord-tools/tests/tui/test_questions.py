@@ -167,6 +167,15 @@ async def test_each_question_takes_keys_only_half_a_second_after_it_appeared(cha
         await eventually(lambda: got == [False, "decline", "decline"])
 
 
+async def test_the_title_of_an_open_question_stands_above_the_editor_alone(chat, answers):
+    async with chat(editing(answers)) as it:
+        await it.send("go")
+        await it.sees("y Allow")
+        await it.quiet()
+        await it.sees("? Edit the file")
+        assert it.screen().count("? Edit the file") == 1
+
+
 async def test_a_click_answers_a_question_once_it_takes_keys(chat, answers):
     async with chat(editing(answers)) as it:
         await it.send("go")

@@ -38,6 +38,20 @@ async def test_a_new_session_gets_a_tab_and_keys_go_between_them(chat):
         await it.sees("You said name Second.")
 
 
+async def test_a_session_without_a_title_is_named_by_what_was_asked_first(chat):
+    agent = accord.Agent("plain")
+
+    @agent.on_prompt
+    async def reply(turn: accord.Turn) -> None:
+        await turn.say("done")
+
+    async with chat(agent) as it:
+        await it.send("Mend @src/lanes.py, please")
+        await it.idle()
+        await it.press("ctrl+n")
+        await it.sees("1 plain: Mend lanes.py, please", "2 plain: ")
+
+
 async def test_each_session_has_a_draft_of_its_own(chat):
     async with chat(keeping()) as it:
         await it.type("one")
