@@ -158,6 +158,7 @@ async def test_the_last_host_that_drains_refuses_connections(directory, tmp_path
         (["FILE", "dran", "one"], "unknown action 'dran'; did you mean drain?"),
         (["FILE", "drain"], "drain takes the name or the id of a host"),
         (["FILE", "sessions", "--undo"], "--undo goes with drain"),
+        (["FILE", "--undo", "sessions"], "--undo goes with drain"),
         (["FILE", "drain", "ome"], "no live host has the name or id 'ome'; did you mean one?"),
         (["FILE", "drain", "twin"], "2 hosts have the name 'twin': give an id of b, c"),
     ],

@@ -76,6 +76,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = parser_for(before)
     if "--json" in before:
         tell_json(parser)
+    options: argparse.Namespace
     options, unknown = parser.parse_known_args(before)
     used: argparse.ArgumentParser = getattr(options, "used", parser)
     if unknown:

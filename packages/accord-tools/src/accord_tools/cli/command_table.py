@@ -126,8 +126,17 @@ class Parser(argparse.ArgumentParser):
 
     shared: Collection[argparse.Action] = ()
     """Options that the help leaves out, because `accord help agent-options` explains them."""
+    _is_intermixed = False
     tells_json = False
     """Whether wrong usage is printed as JSON, too, because the user asked for JSON."""
+
+    def parse_known_args(self, *arguments: Any, **named: Any) -> tuple[Any, list[str]]:
+        """Read the arguments; words that may be left out may also follow options, as in `hosts URL --json sessions`."""
+        words = [it.nargs for it in self._get_positional_actions()]
+        if argparse.OPTIONAL not in words[1:] or self._is_intermixed:
+            return super().parse_known_args(*arguments, **named)
+        self._is_intermixed = True
+        return self.parse_known_intermixed_args(*arguments, **named)  # which calls this method
 
     def format_help(self) -> str:
         """The help, without the options that have their own."""
