@@ -27,6 +27,7 @@ from typing import Any, NamedTuple, cast
 
 import accord
 import accord.testing
+from accord.agent.plain_face import Face
 
 ROOT = Path(__file__).parent.parent
 PAGES = ROOT / "docs" / "reference"
@@ -146,9 +147,11 @@ def topic_of(public: Public) -> Topic:
 
 @cache
 def tree_of(module: str) -> ast.Module:
-    path = importlib.import_module(module).__file__
-    assert path is not None
-    tree: ast.Module = at_home(ast.parse(Path(path).read_text()), module)
+    file = importlib.import_module(module).__file__
+    assert file is not None
+    path = Path(file)
+    stub = path.with_suffix(".pyi")
+    tree: ast.Module = at_home(ast.parse((stub if stub.exists() else path).read_text()), module)
     return tree
 
 
@@ -257,7 +260,7 @@ def members_of(node: ast.ClassDef) -> Iterator[Attribute | Method]:
                 decorators = {ast.unparse(it) for it in statement.decorator_list}
                 if decorators & {"property", "cached_property", "functools.cached_property"}:
                     yield Attribute(statement.name, annotation(statement.returns), ast.get_docstring(statement) or "")
-                elif not any(it.endswith((".setter", "overload")) for it in decorators):
+                elif not any(it.endswith((".setter", "overload")) for it in decorators) or is_stub_of(statement):
                     static = bool(decorators & {"classmethod", "staticmethod"})
                     yield Method(statement, static, "staticmethod" not in decorators)
             case ast.AnnAssign(target=ast.Name(name)) if not name.startswith("_"):
@@ -267,6 +270,11 @@ def members_of(node: ast.ClassDef) -> Iterator[Attribute | Method]:
                 yield from set_in_init(statement)
             case _:
                 pass
+
+
+def is_stub_of(node: Function) -> bool:
+    """Whether this is an overload with a docstring: in a stub, the first says what all do."""
+    return "overload" in map(ast.unparse, node.decorator_list) and ast.get_docstring(node) is not None
 
 
 def is_shown(node: Function) -> bool:
@@ -319,7 +327,7 @@ HANDED_OUT = {"RemoteAgent", "RemoteSession", "RemoteSubagent", "Reply", "Sugges
 
 def is_made_by_us(public: Public, init: ast.FunctionDef) -> bool:
     """Whether only Accord makes such objects: handed out, or the first argument is of a class without a page."""
-    if public.value.__name__ in HANDED_OUT:
+    if public.value.__name__ in HANDED_OUT or issubclass(public.value, Face):
         return True
     arguments = [it for it in (*init.args.posonlyargs, *init.args.args) if it.arg != "self"]
     if not arguments or arguments[0].annotation is None:

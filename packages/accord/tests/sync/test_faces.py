@@ -1,5 +1,6 @@
 """The classes of `accord.sync` are those with `async`: their members, parameters and docstrings do not drift apart."""
 
+import ast
 import importlib.util
 import inspect
 import re
@@ -27,7 +28,7 @@ PAIRS = {
     "Reply": (accord.Reply, accord.sync.Reply),
     "SessionState": (SessionState, accord.sync.SessionState),
 }
-ONLY_WITH_ASYNC = {name: faces.LEFT_OUT[name] for name in PAIRS if name in faces.LEFT_OUT}
+FACES = {it.node.name: it for path in faces.MODULES for it in faces.faces_of(path)}
 ONLY_IN_SYNC = {"Reply": {"outcome"}}
 
 
@@ -36,13 +37,36 @@ def members(cls):
 
 
 @pytest.mark.parametrize("path", faces.generated(), ids=lambda path: path.name)
-def test_a_generated_module_is_up_to_date(path):
+def test_a_stub_is_up_to_date(path):
     assert faces.outdated({path: faces.generated()[path]}) == [], "run: python tools/sync_faces.py"
 
 
-def test_a_changed_signature_or_docstring_makes_a_module_outdated(tmp_path):
-    path = tmp_path / "faces.py"
-    text = faces.twin_class(faces.TWINS[1])
+@pytest.mark.parametrize("path", faces.MODULES)
+def test_a_class_has_the_members_parameters_and_docstrings_of_its_stub(path):
+    module = importlib.import_module("accord." + path.removesuffix(".py").replace("/", "."))
+    stub = ast.parse((faces.SOURCE / path).with_suffix(".pyi").read_text())
+    for cls in (it for it in stub.body if isinstance(it, ast.ClassDef) and not it.name.startswith("_")):
+        made = vars(getattr(module, cls.name))
+        declared = {}
+        for it in faces.functions_of(cls):
+            declared.setdefault(it.name, it)
+        assert {it for it in made if not it.startswith("_") or it in faces.SPECIAL.values()} == set(declared), cls.name
+        for name, node in declared.items():
+            where = f"{cls.name}.{name}"
+            text = re.sub(r"\s+", " ", ast.get_docstring(node) or "")
+            assert re.sub(r"\s+", " ", inspect.getdoc(made[name]) or "").strip() == text or name.startswith("__"), where
+            if inspect.isfunction(made[name]) and not node.decorator_list:
+                shown = inspect.signature(made[name])
+                assert list(shown.parameters) == [
+                    it.arg for it in ast.walk(node.args) if isinstance(it, ast.arg)
+                ] or name.startswith("__"), where
+                result = ast.unparse(node.returns).replace("Turn[StateT]", "Turn")
+                assert str(shown.return_annotation).replace("Turn[StateT]", "Turn") == result, where
+
+
+def test_a_changed_signature_or_docstring_makes_a_stub_outdated(tmp_path):
+    path = tmp_path / "faces.pyi"
+    text = faces.stub_class(FACES["Reply"])
     for change in ("within: float", "within: int"), ("Ask the agent to stop", "Ask the agent to go on"):
         assert change[0] in text
         path.write_text(faces.NOTICE + text.replace(*change))
@@ -62,20 +86,9 @@ def test_the_names_of_accord_sync_are_these():
 @pytest.mark.parametrize("name", PAIRS)
 def test_a_class_has_the_members_of_the_class_with_async(name):
     with_async, sync = PAIRS[name]
-    declared = {it.name for it in faces.attributes_of(tree_of(name), "__init__")}
-    assert members(sync) | declared == (members(with_async) | declared | ONLY_IN_SYNC.get(name, set())) - (
-        ONLY_WITH_ASYNC.get(name, set())
-    ) | state_attributes(name)
-
-
-def tree_of(name):
-    home = next(twin.home for twin in faces.TWINS if twin.name == name)
-    return faces.found(home, name)
-
-
-def state_attributes(name):
-    """What a SessionState has as attributes, its twin has as properties."""
-    return {it.name for it in faces.attributes_of(tree_of(name), "clear")} if name == "SessionState" else set()
+    face = FACES[name]
+    added = {it.name for it in face.attributes()} | ONLY_IN_SYNC.get(name, set())
+    assert members(sync) == (members(with_async) | added) - set(face.words("without"))
 
 
 @pytest.mark.parametrize("name", PAIRS)
@@ -117,9 +130,7 @@ def test_objects_show_no_inner_member():
     with accord.sync.connect(agent) as remote:
         session = remote.new_session("/")
         shown = {it for it in dir(session) if not it.startswith("_")}
-        assert (
-            shown == (members(accord.RemoteSession) | {"id", "cwd", "roots", "state"}) - faces.LEFT_OUT["RemoteSession"]
-        )
+        assert shown == (members(accord.RemoteSession) | {"id", "cwd", "roots", "state"}) - {"extension", "fold"}
         assert {it for it in dir(remote) if not it.startswith("_")} == (members(accord.RemoteAgent) | {"version"}) - {
             "extension"
         }

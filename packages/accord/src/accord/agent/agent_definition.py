@@ -17,7 +17,7 @@ import msgspec
 from accord._internal.tasks import is_async
 from accord.agent.agent_capabilities import VERSIONS, Accepts, Version, capabilities_of
 from accord.agent.authentication import Login, Logins
-from accord.agent.author_thread import check_annotations
+from accord.agent.author_thread import call_plain, check_annotations
 from accord.agent.lifecycle import OpenSessions
 from accord.agent.model_providers import Provider
 from accord.agent.session import Mode, Session
@@ -280,6 +280,6 @@ def threaded(what: str, function: Callable[..., Any]) -> Callable[..., Any]:
     check_annotations(what, function)
     if is_async(function):
         return function
-    from accord.agent.plain_turn import call_plain  # few agents have plain functions
+    from accord.agent.plain_turn import Turn  # few agents have plain functions
 
-    return call_plain(function)
+    return call_plain(function, Turn)

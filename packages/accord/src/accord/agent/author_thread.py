@@ -22,24 +22,36 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator
-from contextlib import AbstractAsyncContextManager, contextmanager, suppress
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Generator,
+    Iterable,
+    Iterator,
+)
+from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager, suppress
+from functools import partial, wraps
 from queue import SimpleQueue
-from typing import Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from weakref import WeakKeyDictionary
 
-from accord._internal.tasks import is_async, start_thread
-from accord.mistakes import place_of
+from accord._internal.tasks import in_thread, is_async, name_of, start_thread
+from accord.agent.plain_face import face_of
+from accord.mistakes import WrongReturn, check_callable, place_of, shown
+
+if TYPE_CHECKING:
+    from accord.agent.model_answer import ModelStream
+    from accord.agent.session import Session
 
 T = TypeVar("T")
 ResultT = TypeVar("ResultT")
-HeldT = TypeVar("HeldT")
 
 _END: Any = object()
 _local = threading.local()
-
-
-def same(value: Any) -> Any:
-    return value
 
 
 class Call(Generic[T]):
@@ -188,7 +200,7 @@ class AuthorThread:
         with suppress(RuntimeError):  # the loop is closed: the program has ended without this thread
             self._loop.call_soon_threadsafe(self._calls.put_nowait, None)
 
-    def wait(self, function: Callable[[], Awaitable[T]]) -> T:
+    def wait(self, function: Callable[[], Awaitable[T]], session: str | None = None) -> T:  # noqa: ARG002  # as a Portal
         """Have this awaited in the event loop; returns its result or raises its error."""
         if threading.get_ident() == self._loop_thread:
             raise RuntimeError(
@@ -211,13 +223,15 @@ class AuthorThread:
         self._post(call.call)
         return call.wait()
 
+    do = read
+
     def _post(self, function: Callable[..., object], *arguments: Any) -> None:
         try:
             self._loop.call_soon_threadsafe(function, *arguments)
         except RuntimeError:  # the loop is closed: the program ends
             raise asyncio.CancelledError from None
 
-    def iterate(self, function: Callable[[], AsyncIterator[T]]) -> Generator[T]:
+    def iterate(self, function: Callable[[], AsyncIterator[T]], session: str | None = None) -> Generator[T]:  # noqa: ARG002
         """Iterate in this thread over what the function gives in the event loop."""
         source = self.read(function)
         try:
@@ -229,7 +243,7 @@ class AuthorThread:
 
     @contextmanager
     def block(
-        self, function: Callable[[], AbstractAsyncContextManager[T]], face: Callable[[T], ResultT] = same
+        self, function: Callable[[], AbstractAsyncContextManager[T]], face: Callable[[T], ResultT]
     ) -> Generator[ResultT]:
         """Be in this block of the event loop; gives the face of what the block gives."""
         manager = self.read(function)
@@ -244,26 +258,80 @@ class AuthorThread:
             self.wait(lambda: manager.__aexit__(None, None, None))
 
 
-class Face(Generic[HeldT]):
-    """An object of the event loop and the way to it; its subclasses have the members of the object's class."""
+def call_plain(function: Callable[..., Any], turn: type[Any]) -> Callable[..., Any]:
+    """This function as an `async` one, which calls it in a thread with the face of its first argument.
 
-    def __init__(self, portal: AuthorThread, held: HeldT) -> None:
-        self._portal = portal
-        self._held = held
+    What it yields is said, if that is a `turn`.
+    """
 
-    def __repr__(self) -> str:
-        return f"accord.sync.{self._held!r}"
+    @wraps(function)
+    async def called(*arguments: Any) -> Any:
+        thread = AuthorThread()
+        given = tuple(face_of(it, thread) for it in arguments)
+        return await thread.run(partial(_call, function, given, turn), f"accord {name_of(function)}")
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Face) and self._held is other._held  # pyright: ignore[reportUnknownMemberType]
-
-    def __hash__(self) -> int:
-        return id(self._held)
+    called.__annotations__ = {}  # those of the function are not what this one takes
+    return called
 
 
-def held_of(value: Any) -> Any:
-    """The object with `async` that a method with `async` takes."""
-    return value._held if isinstance(value, Face) else value  # pyright: ignore[reportPrivateUsage, reportUnknownMemberType, reportUnknownVariableType]
+def _call(function: Callable[..., Any], given: tuple[Any, ...], turn: type[Any]) -> Any:
+    """In the thread: call the function, and say what a generator yields; give what another function returned."""
+    result: Any = function(*given)
+    if isinstance(result, Iterator) and isinstance(given[0], turn):
+        said = cast("Iterator[Any]", result)
+        try:
+            for part in said:
+                given[0].say(part)
+        finally:
+            if isinstance(said, Generator):
+                cast("Generator[Any]", said).close()
+        return None
+    if isinstance(result, Awaitable | AsyncIterator):
+        if isinstance(result, Coroutine):
+            result.close()
+        returned = shown(cast("object", result))
+        raise WrongReturn(
+            f"{place_of(function)}, is a plain function, and returned {returned}; write `async def`, or put "
+            "@functools.wraps(...) on a function that wraps an `async` one"
+        )
+    return cast("object", result)
+
+
+def started(function: Callable[..., T], arguments: tuple[Any, ...]) -> Callable[[], Coroutine[Any, Any, T]]:
+    """Begins to call this function in a thread, from the event loop."""
+    check_callable("start()", function)
+    return lambda: AuthorThread().run(partial(function, *arguments), f"accord {name_of(function)}")
+
+
+def read_in_threads(stream: ModelStream) -> AsyncIterable[Any]:
+    """These events, for the event loop, which must not wait for them itself."""
+    return stream if isinstance(stream, AsyncIterable) else _events_of(stream)
+
+
+async def _events_of(stream: Iterable[Any]) -> AsyncGenerator[Any]:
+    ended = object()
+    following = in_thread(partial(next, iter(stream), ended))
+    try:
+        while (event := await following()) is not ended:
+            yield event
+    finally:
+        if (close := getattr(stream, "close", None)) is not None:
+            close()
+
+
+_resources: WeakKeyDictionary[Any, ExitStack] = WeakKeyDictionary()
+
+
+def resources_of(portal: AuthorThread, held: Session[Any]) -> ExitStack:
+    """What is closed when this session is."""
+
+    def find() -> ExitStack:
+        if held not in _resources:
+            _resources[held] = stack = ExitStack()
+            held.resources.push_async_callback(in_thread(stack.close))
+        return _resources[held]
+
+    return portal.read(find)
 
 
 _HELD = "Turn", "Session", "Login", "Hop"

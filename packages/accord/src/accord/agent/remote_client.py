@@ -220,7 +220,7 @@ class CommandResult(msgspec.Struct, frozen=True):
 
 
 class RemoteTerminal:
-    """A command that the client runs for us, from `async with` to its end."""
+    """A command that the client runs for us while a block lasts."""
 
     def __init__(self, session: SessionClient, requester: Requester, request: v1.CreateTerminalRequest) -> None:
         self.is_released = False

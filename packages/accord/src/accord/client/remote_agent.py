@@ -426,7 +426,7 @@ class RemoteAgent:
     def suggestions(
         self, folder: str | Path | None = None, *, repository: v1.NesRepository | None = None
     ) -> Suggestions:
-        """Ask the agent for suggestions in a folder, by default the current one: `async with` this.
+        """Ask the agent for suggestions in a folder, by default the current one, as a block.
 
         The block raises `CapabilityMissing` if the agent makes none. Suggestions are only proposed: connect with
         `unstable=True` to offer the agent more than edits, and counts that need no arithmetic.

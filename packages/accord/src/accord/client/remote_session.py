@@ -200,7 +200,7 @@ class RemoteSession:
         budget: Budget | None = None,
         output: Any = None,
     ) -> Reply | TypedReply[Any]:
-        """Send a prompt now; the `Reply` can be iterated, awaited or ignored.
+        """Send a prompt now, and return its `Reply`, which can be used or ignored.
 
         It takes texts, paths and blocks, one by one or in a list. A `Path` is sent in the best form that the agent
         accepts: as an image, as its contents, or as a link. With `mentions`, files of the session's folders that a text
@@ -211,8 +211,8 @@ class RemoteSession:
         updates as it came; with `subagents`, `reply.with_subagents()` gives the updates of subagents too. `meta` is
         the prompt's `_meta`; the answer's is `meta` of the outcome.
 
-        With `output`, a type such as a dataclass or `list[str]`, the agent is asked for JSON that fits.
-        Await the `TypedReply` for the answer as a value of the type; it may raise `OutputError`.
+        With `output`, a type such as a dataclass or `list[str]`, the agent is asked for JSON that fits,
+        and its answer is a value of the type. An answer that does not fit raises `OutputError`.
 
         An agent of version 2 inserts prompts with the same `idempotency_key` once. To retry a prompt whose fate is not
         known, send it again with the `idempotency_key` of its reply; without one, each prompt gets a new key.

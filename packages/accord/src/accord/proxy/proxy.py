@@ -22,9 +22,11 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast, overlo
 import msgspec
 from msgspec import Raw
 
-from accord._internal.tasks import is_async, within
+from accord._internal.tasks import is_async, is_awaitable, name_of, within
+from accord.agent.author_thread import AuthorThread, check_annotations
 from accord.engine.flow_control import MARK
 from accord.engine.lanes import Lanes
+from accord.engine.route_maker import takes_two
 from accord.errors import RequestError
 from accord.jsonrpc import wire_messages
 from accord.jsonrpc.line_frames import RequestId
@@ -175,7 +177,7 @@ class Proxy(Generic[StateT]):
         is_request = issubclass(given, Request)
 
         def register(function: Callable[..., Any]) -> Callable[..., Any]:
-            step = plain_hop.author_step(f"@proxy.from_{side}({message.__name__})", function, is_request=is_request)
+            step = _author_step(f"@proxy.from_{side}({message.__name__})", function, is_request=is_request)
             suspends = is_request or is_async(function)
             self._handlers.entry(side, cast("Any", message)).add(step, is_filter=False, suspends=suspends)
             return function
@@ -193,7 +195,7 @@ class Proxy(Generic[StateT]):
 
         It returns the new blocks, or None to leave them. `hop.text(...)` makes a block of text.
         """
-        step = prompt_filter(plain_hop.author_step("@proxy.prompts", function, is_request=True))
+        step = prompt_filter(_author_step("@proxy.prompts", function, is_request=True))
         self._filter("client", (v1.PromptRequest, v2.PromptRequest), step, suspends=True)
         return function
 
@@ -206,7 +208,7 @@ class Proxy(Generic[StateT]):
 
         It returns the update, changed or not; None drops it.
         """
-        step = plain_hop.author_step("@proxy.updates", function, is_request=False)
+        step = _author_step("@proxy.updates", function, is_request=False)
         step = update_filter(step, place_of(function))
         notifications = (v1.SessionNotification, v2.UpdateSessionNotification)
         self._filter("agent", notifications, step, suspends=is_async(function))
@@ -222,7 +224,7 @@ class Proxy(Generic[StateT]):
         It returns True or False to allow or reject once, an option of the request to choose it, or None to ask the
         user.
         """
-        step = permission_filter(plain_hop.author_step("@proxy.permissions", function, is_request=True))
+        step = permission_filter(_author_step("@proxy.permissions", function, is_request=True))
         self._filter("agent", (v1.RequestPermissionRequest, v2.RequestPermissionRequest), step, suspends=True)
         return function
 
@@ -500,6 +502,26 @@ def session_of(params: Raw | bytes | None) -> str | None:
         return _decode_session(params).session_id
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
+
+
+def _author_step(what: str, function: Callable[..., Any], *, is_request: bool) -> Step:
+    """An author's function as a step, also if it is plain, or takes no hop. `what` names its decorator in errors."""
+    check_callable(what, function)
+    check_annotations(what, function)
+    call: Callable[..., Any] = function if takes_two(function) else lambda part, _: function(part)
+    if is_async(function):
+        return call
+    if not is_request:
+        return lambda part, held: call(part, plain_hop.Hop(AuthorThread(), held))
+
+    @functools.wraps(function)
+    async def step(part: Any, held: Hop[Any]) -> Any:
+        thread = AuthorThread()
+        work = functools.partial(call, part, plain_hop.Hop(thread, held))
+        result = await thread.run(work, f"accord {name_of(function)}")
+        return await result if is_awaitable(result) else result
+
+    return step
 
 
 async def _to_its_end(awaitable: Awaitable[Any]) -> None:

@@ -7,7 +7,7 @@
 
 A client's objects live on an event loop in a thread of their own. Those of an agent and a proxy, such as
 `accord.sync.Turn` and `accord.sync.Hop`, are what their plain functions hold. The classes have the names and members of
-those in `accord`; `tools/sync_faces.py` writes them.
+those in `accord`.
 """
 
 from __future__ import annotations
