@@ -128,10 +128,9 @@ print(*sorted(sys.modules), file=sys.stderr)
     assert b'"protocolVersion":1' in done.stdout
     loaded = set(done.stderr.decode().split())
     used_by_few = {
-        "accord.agent.turn_files",
         "accord.agent.form_schema",
         "accord.agent.session_mcp",
-        "accord.agent.tool_command",
+        "accord.agent.workspace",
         "accord.mcp.mcp_server",
         "accord.schema.v2",
         "accord.services.form_fields",

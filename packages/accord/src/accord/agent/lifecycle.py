@@ -191,7 +191,7 @@ class Lifecycle:
 
     async def rewind_files(self, params: Json) -> Json:
         """Bring the files that this agent wrote by itself back to what they were."""
-        from accord.agent.turn_files import restore_files  # loads what reads and writes files here
+        from accord.agent.workspace import restore_files  # loads what reads and writes files here
         from accord.services.file_service import RewindFilesRequest
 
         await self._authentication.require()

@@ -25,10 +25,9 @@ from accord.agent import (
     session_mcp,
     subagent,
     tool,
-    tool_command,
     turn,
-    turn_files,
     user_questions,
+    workspace,
 )
 from accord.agent.author_thread import read_in_threads, resources_of, started
 from accord.agent.plain_face import Face
@@ -81,10 +80,10 @@ class ClientLink(Face, of=remote_client.ClientLink): ...
 class RemoteClient(ClientLink, of=remote_client.RemoteClient): ...
 
 
-class TurnFiles(Face, of=turn_files.TurnFiles): ...
+class TurnFiles(Face, of=workspace.TurnFiles): ...
 
 
-class ToolCommand(Face, of=tool_command.ToolCommand, attributes="command"): ...
+class ToolCommand(Face, of=workspace.ToolCommand, attributes="command"): ...
 
 
 class Tool(Elicits, of=tool.Tool, attributes="id title kind status"): ...

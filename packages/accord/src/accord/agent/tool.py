@@ -45,7 +45,7 @@ from accord.schema.sendable import check_meta, check_sendable, content_block
 from accord.session import updates
 
 if TYPE_CHECKING:
-    from accord.agent.tool_command import CommandText, ToolCommand
+    from accord.agent.workspace import CommandText, ToolCommand
 
 
 # A terminal of the agent's machine, for a client without terminals: the text is read again and again while the command
@@ -273,7 +273,7 @@ class Tool(Elicits):
         """
         if self._command is None:
             raise RuntimeError("this tool call cannot run commands")
-        from accord.agent.tool_command import CommandStage, ToolCommand  # loads what runs commands here
+        from accord.agent.workspace import CommandStage, ToolCommand  # loads what runs commands here
 
         stage = CommandStage(
             self._session,

@@ -185,7 +185,7 @@ if TYPE_CHECKING:
     from accord.agent.model_answer import ModelAnswer, ModelStream
     from accord.agent.skills import AgentSkill
     from accord.agent.subagent import Subagent
-    from accord.agent.turn_files import TurnFiles
+    from accord.agent.workspace import TurnFiles
 
 
 class AddedPrompt(msgspec.Struct, frozen=True):
@@ -284,9 +284,9 @@ class Turn(Elicits, Generic[StateT]):
     @property
     def files(self) -> TurnFiles:
         """The session's files: the client's where it lends them, else those of this machine inside its folders."""
-        from accord.agent.turn_files import TurnFiles  # loads what reads and writes files here
+        from accord.agent.workspace import TurnFiles  # loads what reads and writes files here
 
-        return TurnFiles(self.session, self.client, self._link.client.check_local)
+        return TurnFiles(self.session, self.session._record, self.client, self._link.client.check_local)
 
     @property
     def skills(self) -> Sequence[AgentSkill]:

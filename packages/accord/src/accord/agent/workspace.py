@@ -1,9 +1,12 @@
-"""`tool.command`: runs a command of the agent, and shows it in a tool call.
+"""`turn.files` and `tool.command`: the files of a session, and commands that run there.
+
+A client that lends files has unsaved edits, so its files come first. Without it, the files of the agent's machine are
+read and written by the same service that a client would lend: only inside the session's folders, with the same errors.
 
     async with tool.command(["make", "test"]) as command:
         result = await command.wait()
 
-Where it runs and how it is shown depends on the client:
+Where a command runs and how it is shown depends on the client:
 
 | the client | the command runs | it is shown |
 |---|---|---|
@@ -18,22 +21,30 @@ import asyncio
 import codecs
 import os
 import shlex
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from contextlib import suppress
+from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import msgspec
 
-from accord.agent.remote_client import CommandResult, RemoteClient, RemoteTerminal, SessionClient
+from accord.agent.record import Record
+from accord.agent.remote_client import CommandResult, RemoteClient, RemoteTerminal, SessionClient, check_line
 from accord.agent.session_activity import Cancellations
 from accord.dialects import Dialect
-from accord.errors import ConnectionClosed
-from accord.mistakes import check_sequence
+from accord.errors import ConnectionClosed, PeerError, RequestError
+from accord.mistakes import check_sequence, check_text
 from accord.printable import fenced
+from accord.schema import v1
+from accord.schema.base import Request
+from accord.services.file_service import Files, RewindFilesResponse
+from accord.services.service import ServedSession
 from accord.services.terminal_service import Terminal
 from accord.session import updates
+
+T = TypeVar("T")
 
 LIMIT = 1024 * 1024
 """Bytes of a command's output that are kept for its result."""
@@ -76,7 +87,7 @@ class ToolCommand:
         stage: CommandStage,
         command: Sequence[str],
         *,
-        cwd: str | os.PathLike[str] | None = None,
+        cwd: str | PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
     ) -> None:
         check_sequence("tool.command()", "a program and its arguments", command)
@@ -189,3 +200,68 @@ class ToolCommand:
             grown = len(shown.text)
             shown.text = before + decoder.decode(data)
             self._stage.grown(len(shown.text) - grown)
+
+
+_DISK = Files()
+"""The files of this machine. It keeps what it needs by session."""
+
+
+async def restore_files(message_ids: Container[str], *, overwrite: bool) -> RewindFilesResponse:
+    """Bring files that were written here back to what they were before these messages of the user."""
+    changes = [it for it in _DISK.changes if it.message_id in message_ids]
+    left = await _DISK.rewind(changes, overwrite=overwrite)
+    restored = dict.fromkeys(it.path for it in changes if it.path not in left)
+    return RewindFilesResponse([str(path) for path in restored], [str(path) for path in left])
+
+
+class TurnFiles:
+    """The files of a session, as one turn reads and writes them.
+
+    >>> async def upper(turn):
+    ...     text = await turn.files.read("notes.txt")
+    ...     await turn.files.write("notes.txt", text.upper())
+    """
+
+    def __init__(
+        self, session: ServedSession, record: Record, client: RemoteClient, check_local: Callable[[str, str], None]
+    ) -> None:
+        self._session = session
+        self._record = record
+        self._client = client
+        self._check_local = check_local
+
+    async def read(self, path: str | PathLike[str], *, line: int | None = None, limit: int | None = None) -> str:
+        """A file's text, or `limit` lines of it from `line` (1-based) on.
+
+        A relative path starts at `cwd`. Raises PeerError for a file that does not exist, cannot be read, or is outside
+        the session's folders.
+        """
+        if self._client.can_read_files:
+            return await self._client.read_text_file(path, line=line, limit=limit)
+        check_line(line)
+        self._check_local("fs.read_text_file", "turn.files.read()")
+        reading = _DISK.read(self._session, self._resolve(path), line, limit)
+        return await _as_answered(v1.ReadTextFileRequest, reading)
+
+    async def write(self, path: str | PathLike[str], text: str) -> None:
+        """Write a file; it is created where it is missing. Raises PeerError as `read` does."""
+        check_text("turn.files.write()", text)
+        if self._client.can_write_files:
+            await self._client.write_text_file(path, text)
+        else:
+            self._check_local("fs.write_text_file", "turn.files.write()")
+            writing = _DISK.write(self._session, self._resolve(path), text, message_id=self._record.message_id)
+            await _as_answered(v1.WriteTextFileRequest, writing)
+
+    def _resolve(self, path: str | PathLike[str]) -> str:
+        return str(self._session.cwd / path)
+
+
+async def _as_answered(message: type[Request[Any]], work: Awaitable[T]) -> T:
+    """Do this; its errors are those that a client would answer with."""
+    try:
+        return await work
+    except RequestError as error:
+        refusal = PeerError(message.__method__, error.code, error.message, error.data)
+        refusal.safe_to_tell = True  # a RequestError is made to be told
+        raise refusal from error
