@@ -108,10 +108,14 @@ class OpenSessions:
             await end(session_id)
 
 
-Opening: TypeAlias = v1.NewSessionRequest | v1.LoadSessionRequest | v1.ResumeSessionRequest | v1.ForkSessionRequest
+Reopening: TypeAlias = v1.LoadSessionRequest | v1.ResumeSessionRequest
+"""The requests that open a session again."""
+
+Opening: TypeAlias = v1.NewSessionRequest | v1.ForkSessionRequest | Reopening
 """The requests that open a session."""
 
-Options: TypeAlias = list[v1.SessionConfigOption] | None
+Choices: TypeAlias = tuple[v1.SessionModeState | None, list[v1.SessionConfigOption] | None, v1.SessionModelState | None]
+"""What the user may choose, for the answer that opens a session: modes, config options and models."""
 
 LONGEST_TITLE = 200
 """Characters of a title that a user gives; the rest is cut."""
@@ -170,24 +174,17 @@ class Lifecycle:
         with public_store_errors(""):
             stored = await self._store.create(self._blank(request))
             session = await self._begin(stored, request, context)
-        return v1.NewSessionResponse(session.id, *_choices(session), meta=_answer_meta(session))
+        return v1.NewSessionResponse(session.id, *_choices(session), meta=session.answer_meta or None)
 
     async def fork(self, request: v1.ForkSessionRequest, context: Context) -> v1.ForkSessionResponse:
         await self._authentication.require()
         with public_store_errors(request.session_id):
-            source = await self._store.find(request.session_id, owner=self._owner)
-            if source is None:
-                raise not_found(request.session_id)
+            source = await self._found(request.session_id)
             length = None if request.cursor_id is None else await self._length_at(source, request.cursor_id)
-            fields = {
-                "title": source.title,
-                "settings": source.settings,
-                "state": source.state,
-                "info": source.info,
-            }
+            fields = {name: getattr(source, name) for name in ("title", "settings", "state", "info")}
             copy = msgspec.structs.replace(self._blank(request), **fields)
             session = await self._begin(await self._store.copy(source.id, copy), request, context, length)
-        return v1.ForkSessionResponse(session.id, *_choices(session), meta=_answer_meta(session))
+        return v1.ForkSessionResponse(session.id, *_choices(session), meta=session.answer_meta or None)
 
     async def rewind_files(self, params: Json) -> Json:
         """Bring the files that this agent wrote by itself back to what they were."""
@@ -218,40 +215,39 @@ class Lifecycle:
         raise RequestError.invalid_params(problem, path="$.cursorId")
 
     async def load(self, request: v1.LoadSessionRequest, context: Context) -> v1.LoadSessionResponse:
-        if asks_to_watch(request):
-            options, modes = await self.watch(request, context, replays=True)
-            return v1.LoadSessionResponse(modes, options_in_v1(options) or None)
-        async with self._alone(request.session_id):
-            if (session := await self._joined(request, context, replays=True)) is None:
-                if (session := self._working(request)) is not None:
-                    await session._record.replay_work(self._surroundings.client.peer)
-                    await session._options.begin_with(initial_values(request.config_options))
-                else:
-                    session = await self._take(request)
-                    await session._record.replay(self._surroundings.client.peer)
-                    await self._opened(session, request)
-                await session._tell_cursors(of_all=True)
-                context.after_response(session._known)
-        return v1.LoadSessionResponse(*_choices(session), meta=_answer_meta(session))
+        choices, meta = await self.reopen(request, context, replays=True)
+        return v1.LoadSessionResponse(*choices, meta=meta)
 
     async def resume(self, request: v1.ResumeSessionRequest, context: Context) -> v1.ResumeSessionResponse:
+        choices, meta = await self.reopen(request, context, replays=False)
+        return v1.ResumeSessionResponse(*choices, meta=meta)
+
+    async def reopen(
+        self, request: Reopening, context: Context, *, replays: bool
+    ) -> tuple[Choices, dict[str, Json] | None]:
+        """Open a session again, with or without a replay; what the user may choose, and the answer's `_meta`."""
         if asks_to_watch(request):
-            options, modes = await self.watch(request, context, replays=False)
-            return v1.ResumeSessionResponse(modes, options_in_v1(options) or None)
+            options, modes = await self.watch(request, context, replays=replays)
+            return (modes, options_in_v1(options) or None, None), None
         async with self._alone(request.session_id):
-            if (session := await self._joined(request, context, replays=False)) is None:
-                if (session := self._working(request)) is not None:
+            if (session := await self._joined(request, context, replays=replays)) is None:
+                working = self._working(request)
+                session = working or await self._take(request)
+                if not replays:
                     await session._tell_usage()
+                elif working is not None:
+                    await session._record.replay_work(self._surroundings.client.peer)
+                else:
+                    await session._record.replay(self._surroundings.client.peer)
+                if working is not None:
                     await session._options.begin_with(initial_values(request.config_options))
                 else:
-                    session = await self._take(request)
-                    await session._tell_usage()
                     await self._opened(session, request)
                 await session._tell_cursors(of_all=True)
                 context.after_response(session._known)
-        return v1.ResumeSessionResponse(*_choices(session), meta=_answer_meta(session))
+        return _choices(session), session.answer_meta or None
 
-    def _working(self, request: v1.LoadSessionRequest | v1.ResumeSessionRequest) -> Session | None:
+    def _working(self, request: Reopening) -> Session | None:
         """The session, if this connection has it open and it works: opening it again lets its work go on. Else None.
 
         RequestError if the request brings other folders, servers or a system prompt, which running work cannot take.
@@ -343,23 +339,22 @@ class Lifecycle:
         context.after_response(session._known)
         return session
 
-    async def _take(self, request: v1.LoadSessionRequest | v1.ResumeSessionRequest) -> Session:
+    async def _take(self, request: Reopening) -> Session:
         """A session from the store, held from now on, whose replay can begin."""
         held = await self._hold(request)
-        if (watch := self._unwatched(held.id)) is not None:
-            await watch.hand_over()
+        await self._hand_over(held.id)
         session = self._session(held, request)
         session._updates.known()
         return session
 
-    async def _hold(self, request: v1.LoadSessionRequest | v1.ResumeSessionRequest) -> StoredSession:
+    async def _hold(self, request: Reopening) -> StoredSession:
         found = await self._checked(request)
         await self._end(request.session_id)
         # The same page: roots that the request leaves out are never restored.
         _, *others = checked_folders(request.cwd, request.additional_directories)
         return await self._store.take(found.id, owner=self._owner, roots=[str(folder) for folder in others])
 
-    async def _checked(self, request: v1.LoadSessionRequest | v1.ResumeSessionRequest) -> StoredSession:
+    async def _checked(self, request: Reopening) -> StoredSession:
         """The session that is to be opened, as it is in the store; RequestError if the request does not fit it."""
         cwd, *_ = checked_folders(request.cwd, request.additional_directories)
         self._system_prompt(request)
@@ -374,11 +369,7 @@ class Lifecycle:
             raise not_found(session_id)
         return found
 
-    def _session(
-        self,
-        stored: StoredSession,
-        request: Opening,
-    ) -> Session:
+    def _session(self, stored: StoredSession, request: Opening) -> Session:
         return Session(
             self._surroundings,
             v1.SessionId(stored.id),
@@ -389,10 +380,7 @@ class Lifecycle:
             system_prompt=self._system_prompt(request),
         )
 
-    def _system_prompt(
-        self,
-        request: Opening,
-    ) -> ClientSystemPrompt | None:
+    def _system_prompt(self, request: Opening) -> ClientSystemPrompt | None:
         """What the client wants of the system prompt; RequestError for what the agent does not take."""
         return system_prompt_of(request.system_prompt, self._surroundings.system_prompts)
 
@@ -411,7 +399,7 @@ class Lifecycle:
     # Watching
 
     async def watch(
-        self, request: v1.LoadSessionRequest | v1.ResumeSessionRequest, context: Context, *, replays: bool
+        self, request: Reopening, context: Context, *, replays: bool
     ) -> tuple[list[updates.SessionConfigOption], v1.SessionModeState | None]:
         """Follow a session that stays with its holder; its options and modes, as far as they are known here."""
         from accord.agent.watch_feed import SessionWatch
@@ -420,14 +408,9 @@ class Lifecycle:
             found = await self._found(request.session_id)  # in whichever folder: an observer works in none
             if found.id in self.sessions:
                 raise RequestError.invalid_request("this connection has the session open: close it, then watch it")
-            if (earlier := self._unwatched(found.id)) is not None:
-                await earlier.hand_over()
+            await self._hand_over(found.id)
             watch = SessionWatch(
-                self._open_sessions.watching(self._store),
-                self._store,
-                found,
-                self._surroundings.client,
-                self._watch_is_over,
+                self._open_sessions.watching(self._store), found, self._surroundings.client, self._watch_is_over
             )
             await self._follow(watch, context, replays=replays)
         opened = self._open_sessions.find(self._owner, found.id)
@@ -457,15 +440,18 @@ class Lifecycle:
         """Take the watch of this session from this client; None if it has none."""
         return None if self.watched is None else self.watched.pop(session_id, None)
 
+    async def _hand_over(self, session_id: str) -> None:
+        """End the watch of this session, if this client has one: it opens the session itself, or watches it anew."""
+        if (watch := self._unwatched(session_id)) is not None:
+            await watch.hand_over()
+
     def _watch_is_over(self, watch: SessionWatch) -> None:
         if self.watched is not None and self.watched.get(watch.id) is watch:
             del self.watched[watch.id]
 
     # Joining
 
-    async def _joined(
-        self, request: v1.LoadSessionRequest | v1.ResumeSessionRequest, context: Context, *, replays: bool
-    ) -> Session | None:
+    async def _joined(self, request: Reopening, context: Context, *, replays: bool) -> Session | None:
         """The session, if it works on another connection of this process, now joined from this one; else None."""
         holder = self._open_sessions.working(self._owner, request.session_id)
         if holder is None or holder.id in self.sessions:
@@ -473,11 +459,9 @@ class Lifecycle:
         from accord.agent.watch_feed import SessionJoin
 
         found = await self._checked(request)
-        if (earlier := self._unwatched(found.id)) is not None:
-            await earlier.hand_over()
+        await self._hand_over(found.id)
         join = SessionJoin(
             self._open_sessions.watching(self._store),
-            self._store,
             found,
             self._surroundings.client,
             self._watch_is_over,
@@ -490,7 +474,7 @@ class Lifecycle:
         await holder._options.begin_with(initial_values(request.config_options))
         return holder
 
-    async def _arrive(self, request: v1.LoadSessionRequest | v1.ResumeSessionRequest) -> None:
+    async def _arrive(self, request: Reopening) -> None:
         """Open a session that this client has joined: its work on the other connection is over."""
         async with self._alone(request.session_id):
             request = msgspec.structs.replace(request, config_options=[])  # they were chosen when it was joined
@@ -614,9 +598,7 @@ class Lifecycle:
     async def archive(self, request: v1.ArchiveSessionRequest) -> None:
         async with self._alone(request.session_id):
             self.must_not_watch(request.session_id)
-            found = await self._store.find(request.session_id, owner=self._owner)
-            if found is None:
-                raise not_found(request.session_id)
+            found = await self._found(request.session_id)
             await self._open_sessions.end(self._owner, found.id)
             self._store.release(await self._store.take(found.id, owner=self._owner, roots=found.roots))
             await self._store.amend(found.id, Changes(archived=True), owner=self._owner)
@@ -631,8 +613,7 @@ class Lifecycle:
         if self.open_session(request.session_id) is not None:
             return v1.SessionStatusResponse("open")
         with public_store_errors(request.session_id):
-            if await self._store.find(request.session_id, owner=self._owner) is None:
-                raise not_found(request.session_id)
+            await self._found(request.session_id)
         return v1.SessionStatusResponse("saved")
 
     def open_session(self, session_id: str) -> Session | None:
@@ -664,7 +645,7 @@ class Lifecycle:
         return True
 
 
-def asks_to_watch(request: v1.LoadSessionRequest | v1.ResumeSessionRequest) -> bool:
+def asks_to_watch(request: Reopening) -> bool:
     """Whether a client asks to open a session only to watch it."""
     return request.meta is not None and request.meta.get(WATCH) is True
 
@@ -675,14 +656,9 @@ def _must_match(stored: StoredSession, cwd: Path) -> None:
         raise RequestError.invalid_params("cwd must be the folder of the session", path="$.cwd", cwd=stored.cwd)
 
 
-def _choices(session: Session) -> tuple[v1.SessionModeState | None, Options, v1.SessionModelState | None]:
-    """What the user may choose, for the answer that opens a session."""
+def _choices(session: Session) -> Choices:
     config = session._options
     return config.mode_state(), options_in_v1(config.options()) or None, config.model_state()
-
-
-def _answer_meta(session: Session) -> dict[str, Json] | None:
-    return session.answer_meta or None
 
 
 def archived_of(wanted: str | None, *, exclude: bool) -> bool | None:
@@ -690,19 +666,16 @@ def archived_of(wanted: str | None, *, exclude: bool) -> bool | None:
 
     By default an agent that archives sessions leaves the archived ones out.
     """
-    match wanted:
-        case None:
-            return False if exclude else None
-        case "exclude":
-            return False
-        case "include":
-            return None
-        case "only":
-            return True
-        case _:
-            raise RequestError.invalid_params(
-                f"archived must be exclude, include or only, got {wanted[:60]!r}", path="$.archived"
-            )
+    if wanted is None:
+        return False if exclude else None
+    if wanted not in _ARCHIVED:
+        raise RequestError.invalid_params(
+            f"archived must be exclude, include or only, got {wanted[:60]!r}", path="$.archived"
+        )
+    return _ARCHIVED[wanted]
+
+
+_ARCHIVED = {"exclude": False, "include": None, "only": True}
 
 
 def _info(stored: StoredSession, *, tells_archived: bool) -> v1.SessionInfo:

@@ -23,7 +23,7 @@ import asyncio
 import functools
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -45,7 +45,7 @@ from accord.engine.handlers import Handlers
 from accord.engine.peer import Context
 from accord.errors import NOT_FOUND, RequestError, StoreError
 from accord.schema import v1, v2
-from accord.schema.base import Unknown
+from accord.schema.base import Json, Unknown
 from accord.schema.capabilities import Capabilities
 from accord.schema.conversion import to_v2
 
@@ -216,12 +216,12 @@ class V2Methods:
     async def _new(self, request: v2.NewSessionRequest, context: Context) -> v2.NewSessionResponse:
         self._check_servers(request.mcp_servers)
         answer = await self._lifecycle.new(in_v1(request, "agent"), context)
-        return self._opened(v2.NewSessionResponse(answer.session_id), answer, answer.session_id)
+        return self._opened(v2.NewSessionResponse(answer.session_id), answer.meta, answer.session_id)
 
     async def _fork(self, request: v2.ForkSessionRequest, context: Context) -> v2.ForkSessionResponse:
         self._check_servers(request.mcp_servers)
         answer = await self._lifecycle.fork(in_v1(request, "agent"), context)
-        return self._opened(v2.ForkSessionResponse(answer.session_id), answer, answer.session_id)
+        return self._opened(v2.ForkSessionResponse(answer.session_id), answer.meta, answer.session_id)
 
     async def _resume(self, request: v2.ResumeSessionRequest, context: Context) -> v2.ResumeSessionResponse:
         self._check_servers(request.mcp_servers)
@@ -237,11 +237,7 @@ class V2Methods:
             state = self._client.dialect().plain_state("idle", None)
             self._client.peer.connection.tell(b"%b%b}}" % (update_head(request.session_id), state))
             return v2.ResumeSessionResponse(to_v2(options))
-        answer: v1.LoadSessionResponse | v1.ResumeSessionResponse
-        if replays:
-            answer = await self._lifecycle.load(older, context)
-        else:
-            answer = await self._lifecycle.resume(older, context)
+        _, meta = await self._lifecycle.reopen(older, context, replays=replays)
         session = self._lifecycle.found(request.session_id)
         tell = self._client.peer.connection.tell
         if not replays and session.title is not None:
@@ -249,16 +245,16 @@ class V2Methods:
         # The schema, session/resume: the state comes before the answer, whatever it is.
         if (activity := session._activity.state_in(self._client.dialect())) is not None:
             tell(session._record.frame(encoded_update(activity)))
-        return self._opened(v2.ResumeSessionResponse(), answer, session.id)
+        return self._opened(v2.ResumeSessionResponse(), meta, session.id)
 
-    def _opened(self, bare: AnswerT, answer: Any, session_id: str) -> AnswerT:
+    def _opened(self, bare: AnswerT, meta: dict[str, Json] | None, session_id: str) -> AnswerT:
         """The answer that opens a session: with its options, and with its first commands."""
         session = self._lifecycle.found(session_id)
         return replace(
             bare,
             config_options=session._options.options(),
             available_commands=offered(session.commands).available_commands,
-            meta=answer.meta,
+            meta=meta,
         )
 
     async def _options(self, request: v2.SessionOptionsRequest) -> v2.SessionOptionsResponse:

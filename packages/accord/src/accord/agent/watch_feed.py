@@ -205,7 +205,7 @@ class WatchedSessions:
     """The watched sessions of one agent, on all of its connections. It looks at the store for all of them at once."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
+        self.store = store
         self.loop = asyncio.get_running_loop()
         self._watches: set[SessionWatch] = set()
         self._looking: asyncio.Task[None] | None = None
@@ -245,7 +245,7 @@ class WatchedSessions:
         for owner in {watch.owner for watch in self._watches}:
             watches = [watch for watch in self._watches if watch.owner == owner]
             known = {watch.id: watch.position for watch in watches}
-            lengths = await self._store.lengths(known, owner=owner)
+            lengths = await self.store.lengths(known, owner=owner)
             for watch in watches:
                 watch.look(lengths.get(watch.id))
 
@@ -256,7 +256,6 @@ class SessionWatch:
     def __init__(
         self,
         sessions: WatchedSessions,
-        store: Store,
         stored: StoredSession,
         client: ConnectedClient,
         ended: Callable[[SessionWatch], None],
@@ -266,7 +265,6 @@ class SessionWatch:
         self.position = 0
         """How many entries of the session the client has been told."""
         self._sessions = sessions
-        self._store = store
         self._peer = client.peer
         self._version: Version = client.version
         self._feed = WatchFeed(stored.id, client.version, client.peer.capabilities)
@@ -394,7 +392,7 @@ class SessionWatch:
             await self._peer.connection.breathe()
 
     def _pages(self, after: int = 0) -> AsyncIterator[list[bytes]]:
-        return self._store.updates(self.id, owner=self.owner, after=after)
+        return self._sessions.store.updates(self.id, owner=self.owner, after=after)
 
     # The end
 
@@ -441,14 +439,13 @@ class SessionJoin(SessionWatch):
     def __init__(
         self,
         sessions: WatchedSessions,
-        store: Store,
         stored: StoredSession,
         client: ConnectedClient,
         ended: Callable[[SessionWatch], None],
         working: Callable[[], Session | None],
         take: Callable[[], Awaitable[None]],
     ) -> None:
-        super().__init__(sessions, store, stored, client, ended)
+        super().__init__(sessions, stored, client, ended)
         self._dialect = client.dialect()
         self._working = working
         self._take = take
