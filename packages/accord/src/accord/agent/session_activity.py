@@ -17,7 +17,11 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager
 from types import TracebackType
 from typing import Any, Final, Literal, Self
 
+import msgspec
+
 from accord.agent.record import SessionUpdates
+from accord.agent.remote_client import RemoteClient, Requester, SessionClient
+from accord.agent.user_questions import PermissionMemory
 from accord.dialects import Activity, Background, Dialect, End, Kind
 from accord.errors import RequestError
 
@@ -492,3 +496,23 @@ class DetachedTool:
         if self._task is not None and not self.is_cancelled:
             self.is_cancelled = True
             self._task.cancel()
+
+
+class ToolSurroundings(msgspec.Struct, frozen=True):
+    """What a tool call and its commands need of their turn and their session."""
+
+    session: SessionClient
+    client: RemoteClient
+    """The client, for what the tool call asks the user and for its commands."""
+    requester: Requester
+    """Sends requests that end with the turn."""
+    permissions: PermissionMemory
+    end_message: Callable[[], None]
+    """Ends the message before the tool call."""
+    send: Callable[[Any], Awaitable[None]]
+    """Sends updates, and raises RuntimeError once the turn is over."""
+    updates: SessionUpdates
+    """Sends updates also when the turn is over."""
+    cancels: Cancellations
+    detached: DetachedTool | None = None
+    """What it is to its session beside its updates; None for most."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import warnings
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from os import PathLike, fspath
 from types import TracebackType
@@ -25,17 +25,14 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 import msgspec
 
 from accord.agent.remote_client import (
-    RemoteClient,
     RemoteTerminal,
-    Requester,
     SessionClient,
     before_release,
     check_line,
     with_absolute_paths,
 )
-from accord.agent.session_activity import Cancellations, DetachedTool
-from accord.agent.user_questions import Decision, Elicits, Offered, PermissionMemory, decided, options_of
-from accord.dialects import Dialect
+from accord.agent.session_activity import ToolSurroundings
+from accord.agent.user_questions import Decision, Elicits, Offered, decided, options_of
 from accord.errors import AccordError, CapabilityMissing, ConnectionClosed
 from accord.mistakes import check_extensible_word, check_text
 from accord.printable import fenced
@@ -115,35 +112,6 @@ Location: TypeAlias = str | PathLike[str] | tuple[str | PathLike[str], int] | up
 """A file, or a file and a line (1-based)."""
 
 
-class CommandParts(msgspec.Struct, frozen=True):
-    """What the commands of a tool call need beside what it needs itself."""
-
-    client: RemoteClient
-    dialect: Dialect
-    cancels: Cancellations
-    send: Callable[[Any], Awaitable[None]]
-    """Sends updates of the session, also when the turn is over."""
-
-
-class ToolSurroundings(msgspec.Struct, frozen=True):
-    """What a tool call needs of its turn and its session."""
-
-    session: SessionClient
-    client: RemoteClient
-    """The turn's client: it asks the user what the tool wants to know."""
-    requester: Requester
-    """Sends requests that end with the turn."""
-    permissions: PermissionMemory
-    end_message: Callable[[], None]
-    """Ends the message before the tool call."""
-    send: Callable[[updates.Update], Awaitable[None]]
-    """Sends updates, and raises RuntimeError once the turn is over."""
-    command: CommandParts | None = None
-    """What its commands need beside that; None for tool calls that show no commands."""
-    detached: DetachedTool | None = None
-    """What it is to its session beside its updates; None for most."""
-
-
 class Tool(Elicits):
     """One tool call; `turn.tool(...)` makes it."""
 
@@ -172,12 +140,9 @@ class Tool(Elicits):
         self._client = surroundings.client
         self._session = surroundings.session
         self._scope = {"session_id": self._session.session_id, "tool_call_id": tool_call_id}
-        self._requester = surroundings.requester
-        self._permissions = surroundings.permissions
-        self._end_message = surroundings.end_message
+        self._surroundings = surroundings
         self._send = surroundings.send
         self._detached = surroundings.detached
-        self._command = surroundings.command
         self._name = name
         self._content: list[updates.ToolCallContent | TerminalText | CommandText] = []
         self._text: list[str] = []
@@ -271,21 +236,11 @@ class Tool(Elicits):
         `command` is a program and its arguments. It runs at the client where that lends terminals, else on the agent's
         machine, in the session's folder unless `cwd` names another. `env` adds variables to the environment.
         """
-        if self._command is None:
-            raise RuntimeError("this tool call cannot run commands")
-        from accord.agent.workspace import CommandStage, ToolCommand  # loads what runs commands here
+        from accord.agent.workspace import ToolCommand  # loads what runs commands here
 
-        stage = CommandStage(
-            self._session,
-            self._command.client,
-            self._command.dialect,
-            self._command.cancels,
-            self._command.send,
-            self._show_command,
-            self.terminal,
-            self._grown,
+        return ToolCommand(
+            self._surroundings, self._show_command, self.terminal, self._grown, command, cwd=cwd, env=env
         )
-        return ToolCommand(stage, command, cwd=cwd, env=env)
 
     async def _show_command(self, shown: updates.Terminal | CommandText) -> None:
         self._require_block()
@@ -354,7 +309,7 @@ class Tool(Elicits):
         subject = (self.kind or "other", about or self.title)
         call, offered = self._as_it_is(), options_of(options)
         request = v1.RequestPermissionRequest(self._session.session_id, call, offered, meta=meta)
-        decision = await decided(self._requester, self._permissions, subject, request)
+        decision = await decided(self._surroundings.requester, self._surroundings.permissions, subject, request)
         await self._become("in_progress" if decision.allowed else "failed")
         return decision
 
@@ -376,7 +331,7 @@ class Tool(Elicits):
 
     async def __aenter__(self) -> Self:
         self._has_begun = True
-        self._end_message()
+        self._surroundings.end_message()
         await self._send(updates.ToolCallProgress(self.id, **self._described()))
         if self._detached is not None:
             self._detached.begins(self.id)

@@ -20,8 +20,8 @@ from accord.agent.plan import PlanChange, PlanDocument, TurnPlan
 from accord.agent.record import SessionUpdates
 from accord.agent.remote_client import RemoteClient, SessionClient
 from accord.agent.session import Session, StateT
-from accord.agent.session_activity import CANCELLED, DetachedTool, QueuedPrompt
-from accord.agent.tool import CommandParts, Location, Tool, ToolSurroundings
+from accord.agent.session_activity import CANCELLED, DetachedTool, QueuedPrompt, ToolSurroundings
+from accord.agent.tool import Location, Tool
 from accord.agent.user_questions import Decision, Elicits, Offered
 from accord.dialects import Dialect, End, Failure
 from accord.engine.peer import Context
@@ -512,7 +512,8 @@ class Turn(Elicits, Generic[StateT]):
             permissions=self.session.permissions,
             end_message=self.end_message,
             send=self._updates.send if background else self._send_unchecked,
-            command=CommandParts(self.client, self._dialect, session._cancels, self._updates.send),
+            updates=self._updates,
+            cancels=session._cancels,
             detached=detached,
         )
         return Tool(

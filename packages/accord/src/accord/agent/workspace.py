@@ -28,12 +28,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-import msgspec
-
 from accord.agent.record import Record
-from accord.agent.remote_client import CommandResult, RemoteClient, RemoteTerminal, SessionClient, check_line
-from accord.agent.session_activity import Cancellations
-from accord.dialects import Dialect
+from accord.agent.remote_client import CommandResult, RemoteClient, RemoteTerminal, check_line
+from accord.agent.session_activity import ToolSurroundings
 from accord.errors import ConnectionClosed, PeerError, RequestError
 from accord.mistakes import check_sequence, check_text
 from accord.printable import fenced
@@ -62,29 +59,15 @@ class CommandText:
         return updates.Content.of(fenced(self.text))
 
 
-class CommandStage(msgspec.Struct, frozen=True):
-    """What a command needs of its tool call and its session."""
-
-    session: SessionClient
-    client: RemoteClient
-    dialect: Dialect
-    cancels: Cancellations
-    send: Callable[[Any], Awaitable[None]]
-    """Sends an update of the session."""
-    show: Callable[[updates.Terminal | CommandText], Awaitable[None]]
-    """Adds content to the tool call."""
-    show_remote: Callable[[RemoteTerminal], Awaitable[None]]
-    """Shows a terminal of the client in the tool call."""
-    grown: Callable[[int], None]
-    """Content that is shown has grown by so many characters."""
-
-
 class ToolCommand:
     """A command that a tool call runs and shows; `tool.command(...)` makes it."""
 
     def __init__(
         self,
-        stage: CommandStage,
+        surroundings: ToolSurroundings,
+        show: Callable[[updates.Terminal | CommandText], Awaitable[None]],
+        show_remote: Callable[[RemoteTerminal], Awaitable[None]],
+        grown: Callable[[int], None],
         command: Sequence[str],
         *,
         cwd: str | PathLike[str] | None = None,
@@ -95,8 +78,14 @@ class ToolCommand:
             raise ValueError("tool.command() takes a program and its arguments, got an empty list")
         self.command: list[str] = list(command)
         """The program and its arguments."""
-        self._stage = stage
-        self._cwd = Path(stage.session.resolve(cwd or "."))
+        self._surroundings = surroundings
+        self._show = show
+        """Adds content to the tool call."""
+        self._show_remote = show_remote
+        """Shows a terminal of the client in the tool call."""
+        self._grown = grown
+        """Called with by how many characters content that is shown has grown."""
+        self._cwd = Path(surroundings.session.resolve(cwd or "."))
         self._env = dict(env or {})
         self._remote: RemoteTerminal | None = None
         self._local: Terminal | None = None
@@ -138,7 +127,9 @@ class ToolCommand:
     async def __aenter__(self) -> Self:
         try:
             await (
-                self._begin_there() if self._stage.session.client.capabilities.has("terminal") else self._begin_here()
+                self._begin_there()
+                if self._surroundings.session.client.capabilities.has("terminal")
+                else self._begin_here()
             )
         except BaseException:  # also a cancel while it is shown: it runs already, and nothing else would end it
             await self._end()
@@ -152,25 +143,26 @@ class ToolCommand:
 
     async def _begin_there(self) -> None:
         program, *arguments = self.command
-        remote = self._stage.client.terminal(program, arguments, env=self._env, cwd=self._cwd)
+        remote = self._surroundings.client.terminal(program, arguments, env=self._env, cwd=self._cwd)
         self._remote = await remote.__aenter__()
-        await self._stage.show_remote(remote)
+        await self._show_remote(remote)
 
     async def _begin_here(self) -> None:
-        stage = self._stage
-        stage.session.client.check_local("terminal", "tool.command()")
+        session, cancels = self._surroundings.session, self._surroundings.cancels
+        dialect, send = self._surroundings.updates.dialect, self._surroundings.updates.send
+        session.client.check_local("terminal", "tool.command()")
         terminal = Terminal(updates.TerminalId(f"term_{os.urandom(8).hex()}"), self.command, self._cwd, LIMIT)
         await terminal.start({**os.environ, **self._env})
         self._local = terminal
-        begun = stage.dialect.terminal_begins(terminal.id, shlex.join(self.command), str(self._cwd))
+        begun = dialect.terminal_begins(terminal.id, shlex.join(self.command), str(self._cwd))
         if begun is None:
             text = CommandText()
-            await stage.show(text)
+            await self._show(text)
             following = self._follow_as_text(terminal, text)
         else:
-            stage.cancels.offer("terminal", terminal.id, lambda: self._kill_soon(terminal))
-            await stage.send(begun)
-            await stage.show(updates.Terminal(terminal.id))
+            cancels.offer("terminal", terminal.id, lambda: self._kill_soon(terminal))
+            await send(begun)
+            await self._show(updates.Terminal(terminal.id))
             following = self._follow_as_bytes(terminal)
         self._telling = asyncio.create_task(following, name=f"output of {self.command[0]}")
 
@@ -178,17 +170,18 @@ class ToolCommand:
         if self._remote is not None:
             await self._remote.__aexit__(None, None, None)
         if self._local is not None:
-            self._stage.cancels.withdraw("terminal", self._local.id)
+            self._surroundings.cancels.withdraw("terminal", self._local.id)
             await self._local.release()
         if self._telling is not None:
             with suppress(ConnectionClosed):
                 await self._telling
 
     def _kill_soon(self, terminal: Terminal) -> None:
-        self._stage.session.errands.start(terminal.kill(), "accord terminal/cancel")
+        self._surroundings.session.errands.start(terminal.kill(), "accord terminal/cancel")
 
     async def _follow_as_bytes(self, terminal: Terminal) -> None:
-        dialect, send = self._stage.dialect, self._stage.send
+        dialect: Any = self._surroundings.updates.dialect
+        send = self._surroundings.updates.send
         async for data, is_whole in terminal.follow_bytes():
             await send(dialect.terminal_output(terminal.id, data, replaces=is_whole))
         await send(dialect.terminal_ended(terminal.id, await terminal.wait()))
@@ -199,7 +192,7 @@ class ToolCommand:
             before = "" if is_whole else shown.text
             grown = len(shown.text)
             shown.text = before + decoder.decode(data)
-            self._stage.grown(len(shown.text) - grown)
+            self._grown(len(shown.text) - grown)
 
 
 _DISK = Files()
