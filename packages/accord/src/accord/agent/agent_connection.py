@@ -22,6 +22,7 @@ from accord.agent.record import public_store_error, taken
 from accord.agent.remote_client import ClientLink, ConnectedClient
 from accord.agent.session import Session, SessionSurroundings
 from accord.agent.session_activity import CANCELLED
+from accord.agent.session_config import MODE, MODEL
 from accord.agent.turn import AddedPrompt, Turn, background_turn, meant_by
 from accord.dialects.v1_dialect import options_in_v1
 from accord.engine.handlers import Handlers
@@ -295,22 +296,25 @@ class AgentConnection:
     # Settings
 
     async def _set_mode(self, request: v1.SetSessionModeRequest) -> None:
-        session = self.session(request.session_id)
-        async with self._lifecycle.keeping(session):
-            await session._options.set_mode_by_client(request.mode_id)
+        await self._set_category(request.session_id, MODE, request.mode_id)
 
     async def _set_model(self, request: v1.SetSessionModelRequest) -> None:
-        session = self.session(request.session_id)
+        await self._set_category(request.session_id, MODEL, request.model_id)
+
+    async def _set_category(self, session_id: str, category: str, value: str) -> None:
+        """Choose this value of the first option of a category for the user."""
+        session = self.session(session_id)
         async with self._lifecycle.keeping(session):
-            await session._options.set_model_by_client(request.model_id)
+            option = session.config._option_with(category, value)
+            await session.config._set_by_client(option.id, value, answered=False)
 
     async def _set_config_option(self, request: v1.SetSessionConfigOptionRequest) -> v1.SetSessionConfigOptionResponse:
         session = self.session(request.session_id)
         async with self._lifecycle.keeping(session):
             is_here = session.id in self._lifecycle.sessions  # else another client has to be told, too
-            await session._options.set_by_client(request.config_id, request.value, answered=is_here)
+            await session.config._set_by_client(request.config_id, request.value, answered=is_here)
         # session-config-options, From the Client: the answer holds all options and their values.
-        return v1.SetSessionConfigOptionResponse(options_in_v1(session._options.options()))
+        return v1.SetSessionConfigOptionResponse(options_in_v1(session.config._options()))
 
     # Turns
 

@@ -240,7 +240,7 @@ class Lifecycle:
                 else:
                     await session._record.replay(self._surroundings.client.peer)
                 if working is not None:
-                    await session._options.begin_with(initial_values(request.config_options))
+                    await session.config._begin_with(initial_values(request.config_options))
                 else:
                     await self._opened(session, request)
                 await session._tell_cursors(of_all=True)
@@ -297,7 +297,7 @@ class Lifecycle:
             session = Session(self._surroundings, v1.SessionId(draft.id), [cwd, *others], record)
             try:
                 await self._on_session(session)
-                session._options.restore(draft.settings)
+                session.config._restore(draft.settings)
             finally:
                 await session._close()
         return session
@@ -387,8 +387,8 @@ class Lifecycle:
     async def _opened(self, session: Session, request: Opening) -> None:
         try:
             await self._on_session(session)
-            session._options.restore(session._record.settings)
-            await session._options.begin_with(initial_values(request.config_options))
+            session.config._restore(session._record.settings)
+            await session.config._begin_with(initial_values(request.config_options))
         except BaseException:
             await session._close()
             raise
@@ -414,7 +414,7 @@ class Lifecycle:
             )
             await self._follow(watch, context, replays=replays)
         opened = self._open_sessions.find(self._owner, found.id)
-        return watch.options() if opened is None else (opened._options.options(), opened._options.mode_state())
+        return watch.options() if opened is None else (opened.config._options(), opened.config._mode_state())
 
     async def _follow(self, watch: SessionWatch, context: Context, *, replays: bool) -> None:
         await watch.open(replays=replays)
@@ -471,7 +471,7 @@ class Lifecycle:
         await self._follow(join, context, replays=replays)
         if not replays and (usage := await holder._record.usage()) is not None:
             self._surroundings.client.peer.connection.tell(usage)
-        await holder._options.begin_with(initial_values(request.config_options))
+        await holder.config._begin_with(initial_values(request.config_options))
         return holder
 
     async def _arrive(self, request: Reopening) -> None:
@@ -657,8 +657,8 @@ def _must_match(stored: StoredSession, cwd: Path) -> None:
 
 
 def _choices(session: Session) -> Choices:
-    config = session._options
-    return config.mode_state(), options_in_v1(config.options()) or None, config.model_state()
+    config = session.config
+    return config._mode_state(), options_in_v1(config._options()) or None, config._model_state()
 
 
 def archived_of(wanted: str | None, *, exclude: bool) -> bool | None:

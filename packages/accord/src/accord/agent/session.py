@@ -26,7 +26,7 @@ from accord.agent.plan import SessionPlans
 from accord.agent.record import Record, SessionUpdates, public_error, title_of
 from accord.agent.remote_client import ConnectedClient, RemoteClient, SessionClient
 from accord.agent.session_activity import Cancellations, PromptQueue, SecondPrompt, SessionActivity
-from accord.agent.session_config import Commands, Config, ConfigOptions, Models, Modes, SlashCommand, called_by, offered
+from accord.agent.session_config import Commands, Config, Models, Modes, SlashCommand, called_by, offered
 from accord.agent.user_questions import PermissionMemory
 from accord.engine.handlers import MessageT
 from accord.engine.interceptors import Registration
@@ -307,10 +307,9 @@ class Session(Generic[StateT]):
         """The plans that it shows."""
         self._subagents: dict[SessionId, Callable[[], None]] = {}
         """The subagents that the user may cancel, by their ids, and what cancels each."""
-        self._options = options = ConfigOptions(updates, partial(surroundings.on_config, self))
         self.client: RemoteClient = RemoteClient(self._link, requester)
         """The client, between turns; what `turn.client` is asked ends with its turn."""
-        self.config: Config = Config(options)
+        self.config: Config = Config(updates, partial(surroundings.on_config, self))
         """The options that the user chooses from."""
         self.commands: Commands = Commands(updates, surroundings.commands)
         """The slash commands."""
@@ -344,12 +343,12 @@ class Session(Generic[StateT]):
     @property
     def modes(self) -> Modes:
         """The ways of working that the user chooses from."""
-        return Modes(self.config, self._options)
+        return Modes(self.config)
 
     @property
     def models(self) -> Models:
         """The models that the user chooses from."""
-        return Models(self.config, self._options)
+        return Models(self.config)
 
     @property
     def resources(self) -> AsyncExitStack:

@@ -5,6 +5,8 @@ Only the config options hold values. The modes of the protocol's older pages are
 of the first option of category `model`, for clients from before config options; the protocol has no update for them.
 """
 
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import inspect
@@ -197,147 +199,6 @@ class Switch(msgspec.Struct, frozen=True):
         )
 
 
-class ConfigOptions:
-    """A session's config options. Changing them tells the client, except where an answer to it will."""
-
-    def __init__(self, updates: SessionUpdates, on_config: Callable[[str, str | bool], Awaitable[None]]) -> None:
-        self.offered: dict[str, Select | Switch] = {}
-        """The options by id, in the order in which they were offered."""
-        self._updates = updates
-        self._on_config = on_config
-        self._quiet = 0
-
-    def value_of(self, option_id: str) -> str | bool | None:
-        """The value of this option; None if it is not offered."""
-        option = self.offered.get(option_id)
-        return None if option is None else option.value
-
-    def values(self) -> dict[str, str | bool]:
-        """The value of every option."""
-        return {option_id: option.value for option_id, option in self.offered.items()}
-
-    # Changing
-
-    async def put(self, option: Select | Switch) -> None:
-        """Offer this option, or replace the one with its id."""
-        async with self._telling():
-            self.offered[option.id] = option
-
-    async def remove(self, option_id: str) -> None:
-        """Stop offering this option."""
-        async with self._telling():
-            del self.offered[option_id]
-
-    async def set(self, option_id: str, value: str | bool) -> None:
-        """Choose this value for the agent."""
-        async with self._telling():
-            self._choose(option_id, value)
-
-    async def set_by_client(self, option_id: str, value: str | bool, *, answered: bool = True) -> None:
-        """Choose this value for the user. The author's function may refuse it and change other options.
-
-        `answered` means that the answer to the client contains all options, so that no update is needed.
-        """
-        if option_id not in self.offered or not self._is_shown(self.offered[option_id]):
-            raise RequestError.invalid_params("unknown config option", configId=option_id)
-        before = dict(self.offered)
-        async with self._telling(options=not answered):
-            try:
-                self._choose(option_id, value)
-                await self._on_config(option_id, value)
-            except BaseException:
-                self.offered = before
-                raise
-
-    async def set_mode_by_client(self, mode_id: str) -> None:
-        """Choose this mode for the user."""
-        await self.set_by_client(self.option_with(MODE, mode_id).id, mode_id, answered=False)
-
-    async def set_model_by_client(self, model_id: str) -> None:
-        """Choose this model for the user."""
-        await self.set_by_client(self.option_with(MODEL, model_id).id, model_id, answered=False)
-
-    def restore(self, values: Mapping[str, str | bool]) -> None:
-        """Choose the values that were saved with the session, if they are still offered."""
-        for option_id, value in values.items():
-            if option_id in self.offered and self.offered[option_id].takes(value):
-                self.offered[option_id] = self.offered[option_id].chosen(value)
-
-    async def begin_with(self, values: Mapping[str, str | bool]) -> None:
-        """Choose what the client wants when it opens the session."""
-        for option_id, value in values.items():
-            # schema, InitialSessionConfigOption: what is not offered is ignored, not refused.
-            with suppress(RequestError):
-                await self.set_by_client(option_id, value)
-        if values:
-            await self._updates.keep_settings(self.values())
-
-    def _choose(self, option_id: str, value: str | bool) -> None:
-        option = self.offered[option_id]
-        if not option.takes(value):
-            raise RequestError.invalid_params(
-                "this config option does not have this value", configId=option_id, value=value
-            )
-        self.offered[option_id] = option.chosen(value)
-
-    # Telling
-
-    def options(self) -> list[updates.SessionConfigOption]:
-        """The options that the client can show, with their current values."""
-        return [option.option() for option in self.offered.values() if self._is_shown(option)]
-
-    def of_category(self, category: str) -> Select | None:
-        """The first option of this category that has several values, if there is one."""
-        return next((it for it in self.offered.values() if isinstance(it, Select) and it.category == category), None)
-
-    def option_with(self, category: str, value: str) -> Select:
-        """The first option of this category; RequestError if it does not have this value."""
-        option = self.of_category(category)
-        if option is None or not option.takes(value):
-            raise RequestError.invalid_params(f"unknown {category}", **{f"{category}Id": value})
-        return option
-
-    def mode_state(self) -> v1.SessionModeState | None:
-        """The modes and the current one, for the answer that opens a session."""
-        mode = self.of_category(MODE)
-        if mode is None:
-            return None
-        available = [
-            updates.SessionMode(updates.SessionModeId(it.value), it.name, it.description) for it in mode.values
-        ]
-        return v1.SessionModeState(updates.SessionModeId(mode.value), available)
-
-    def model_state(self) -> v1.SessionModelState | None:
-        """The models and the current one, for clients that do not know config options."""
-        model = self.of_category(MODEL)
-        if model is None:
-            return None
-        available = [updates.ModelInfo(updates.ModelId(it.value), it.name, it.description) for it in model.values]
-        return v1.SessionModelState(updates.ModelId(model.value), available)
-
-    def _is_shown(self, option: Select | Switch) -> bool:
-        # rfd-boolean-config-option: boolean options only where the client declared them.
-        return isinstance(option, Select) or self._updates.client_shows("session.config_options.boolean")
-
-    @asynccontextmanager
-    async def _telling(self, *, options: bool = True) -> AsyncGenerator[None]:
-        """Tell the client at the end what changed inside the block, unless an answer will tell it."""
-        before, mode = dict(self.offered), self.of_category(MODE)
-        self._quiet += 1
-        try:
-            yield
-        finally:
-            self._quiet -= 1
-        if self._quiet or not self._updates.is_open or self.offered == before:
-            return
-        await self._updates.keep_settings(self.values())
-        if options:
-            await self._updates.send(updates.ConfigOptionUpdate(self.options()))
-        now = self.of_category(MODE)
-        if now is not None and (mode is None or mode.value != now.value):
-            await self._updates.send(updates.CurrentModeUpdate(updates.SessionModeId(now.value)))
-
-
 def initial_values(options: Iterable[v1.InitialSessionConfigOption]) -> dict[str, str | bool]:
     """What a client wants chosen when it opens a session; raises RequestError for an option that is given twice."""
     values: dict[str, str | bool] = {}
@@ -349,7 +210,7 @@ def initial_values(options: Iterable[v1.InitialSessionConfigOption]) -> dict[str
     return values
 
 
-# What authors hold: faces of the options
+# What authors hold
 
 
 CATEGORIES = ("mode", "model", "model_config", "thought_level")
@@ -367,8 +228,12 @@ class Config:
     A change is sent to the client, except where the answer to a request of the client will contain it.
     """
 
-    def __init__(self, options: ConfigOptions) -> None:
-        self._options = options
+    def __init__(self, updates: SessionUpdates, on_config: Callable[[str, str | bool], Awaitable[None]]) -> None:
+        self._offered: dict[str, Select | Switch] = {}
+        """The options by id, in the order in which they were offered."""
+        self._updates = updates
+        self._on_config = on_config
+        self._quiet = 0
 
     # Offering
 
@@ -402,12 +267,12 @@ class Config:
         ids = [it.value for group in listed.values() for it in group]
         if len(set(ids)) < len(ids) or not ids:
             raise ValueError(f"option {option_id!r} must have at least one value, and their ids must differ: got {ids}")
-        kept = self._options.value_of(option_id)
+        kept = self._value_of(option_id)
         chosen = value if value is not None else kept if kept in ids else ids[0]
         offered = Select(option_id, name, listed, grouped, str(chosen), category, description)
         if not offered.takes(offered.value):
             raise ValueError(f"value of option {option_id!r} must be one of {', '.join(ids)}, got {chosen!r}")
-        await self._options.put(offered)
+        await self._put(offered)
 
     async def switch(
         self,
@@ -423,35 +288,142 @@ class Config:
         A client that does not support boolean options does not see it, and its value stays as it is.
         """
         _check_category(category)
-        kept = self._options.value_of(option_id)
+        kept = self._value_of(option_id)
         value = kept is True if value is None else value
-        await self._options.put(Switch(option_id, name, value, category, description))
+        await self._put(Switch(option_id, name, value, category, description))
 
     async def remove(self, option_id: str) -> None:
         """Stop offering this option."""
-        await self._options.remove(option_id)
+        async with self._telling():
+            del self._offered[option_id]
+
+    async def _put(self, option: Select | Switch) -> None:
+        async with self._telling():
+            self._offered[option.id] = option
 
     # Reading
 
     def __getitem__(self, option_id: str) -> str | bool:
         """The current value."""
-        return self._options.offered[option_id].value
+        return self._offered[option_id].value
 
     def __contains__(self, option_id: str) -> bool:
-        return option_id in self._options.offered
+        return option_id in self._offered
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._options.offered)
+        return iter(self._offered)
 
     def values(self) -> dict[str, str | bool]:
         """The value of every option."""
-        return self._options.values()
+        return {option_id: option.value for option_id, option in self._offered.items()}
+
+    def _value_of(self, option_id: str) -> str | bool | None:
+        """The value of this option; None if it is not offered."""
+        option = self._offered.get(option_id)
+        return None if option is None else option.value
 
     # Changing
 
     async def set(self, option_id: str, value: str | bool) -> None:
         """Choose this value for the agent; the client is told."""
-        await self._options.set(option_id, value)
+        async with self._telling():
+            self._choose(option_id, value)
+
+    async def _set_by_client(self, option_id: str, value: str | bool, *, answered: bool = True) -> None:
+        """Choose this value for the user. The author's function may refuse it and change other options.
+
+        `answered` means that the answer to the client contains all options, so that no update is needed.
+        """
+        if option_id not in self._offered or not self._is_shown(self._offered[option_id]):
+            raise RequestError.invalid_params("unknown config option", configId=option_id)
+        before = dict(self._offered)
+        async with self._telling(options=not answered):
+            try:
+                self._choose(option_id, value)
+                await self._on_config(option_id, value)
+            except BaseException:
+                self._offered = before
+                raise
+
+    def _restore(self, values: Mapping[str, str | bool]) -> None:
+        """Choose the values that were saved with the session, if they are still offered."""
+        for option_id, value in values.items():
+            if option_id in self._offered and self._offered[option_id].takes(value):
+                self._offered[option_id] = self._offered[option_id].chosen(value)
+
+    async def _begin_with(self, values: Mapping[str, str | bool]) -> None:
+        """Choose what the client wants when it opens the session."""
+        for option_id, value in values.items():
+            # schema, InitialSessionConfigOption: what is not offered is ignored, not refused.
+            with suppress(RequestError):
+                await self._set_by_client(option_id, value)
+        if values:
+            await self._updates.keep_settings(self.values())
+
+    def _choose(self, option_id: str, value: str | bool) -> None:
+        option = self._offered[option_id]
+        if not option.takes(value):
+            raise RequestError.invalid_params(
+                "this config option does not have this value", configId=option_id, value=value
+            )
+        self._offered[option_id] = option.chosen(value)
+
+    # Telling
+
+    def _options(self) -> list[updates.SessionConfigOption]:
+        """The options that the client can show, with their current values."""
+        return [option.option() for option in self._offered.values() if self._is_shown(option)]
+
+    def _of_category(self, category: str) -> Select | None:
+        """The first option of this category that has several values, if there is one."""
+        return next((it for it in self._offered.values() if isinstance(it, Select) and it.category == category), None)
+
+    def _option_with(self, category: str, value: str) -> Select:
+        """The first option of this category; RequestError if it does not have this value."""
+        option = self._of_category(category)
+        if option is None or not option.takes(value):
+            raise RequestError.invalid_params(f"unknown {category}", **{f"{category}Id": value})
+        return option
+
+    def _mode_state(self) -> v1.SessionModeState | None:
+        """The modes and the current one, for the answer that opens a session."""
+        mode = self._of_category(MODE)
+        if mode is None:
+            return None
+        available = [
+            updates.SessionMode(updates.SessionModeId(it.value), it.name, it.description) for it in mode.values
+        ]
+        return v1.SessionModeState(updates.SessionModeId(mode.value), available)
+
+    def _model_state(self) -> v1.SessionModelState | None:
+        """The models and the current one, for clients that do not know config options."""
+        model = self._of_category(MODEL)
+        if model is None:
+            return None
+        available = [updates.ModelInfo(updates.ModelId(it.value), it.name, it.description) for it in model.values]
+        return v1.SessionModelState(updates.ModelId(model.value), available)
+
+    def _is_shown(self, option: Select | Switch) -> bool:
+        # rfd-boolean-config-option: boolean options only where the client declared them.
+        return isinstance(option, Select) or self._updates.client_shows("session.config_options.boolean")
+
+    @asynccontextmanager
+    async def _telling(self, *, options: bool = True) -> AsyncGenerator[None]:
+        """Tell the client at the end what changed inside the block, unless an answer will tell it."""
+        before, mode = dict(self._offered), self._of_category(MODE)
+        self._quiet += 1
+        try:
+            yield
+        finally:
+            self._quiet -= 1
+        if self._quiet or not self._updates.is_open or self._offered == before:
+            return
+        await self._updates.keep_settings(self.values())
+        if options:
+            await self._updates.send(updates.ConfigOptionUpdate(self._options()))
+        now = self._of_category(MODE)
+        if now is not None and (mode is None or mode.value != now.value):
+            await self._updates.send(updates.CurrentModeUpdate(updates.SessionModeId(now.value)))
 
 
 class Choice:
@@ -460,9 +432,8 @@ class Choice:
     _category = ""
     _name = ""
 
-    def __init__(self, config: Config, options: ConfigOptions) -> None:
+    def __init__(self, config: Config) -> None:
         self._config = config
-        self._options = options
 
     async def offer(self, values: Values, *, current: str | None = None, name: str | None = None) -> None:
         """Offer these values, by heading if there are many; the first is chosen unless `current` names another.
@@ -475,12 +446,12 @@ class Choice:
     @property
     def current(self) -> str | None:
         """The id of the current value; None if the session offers none."""
-        option = self._options.of_category(self._category)
+        option = self._config._of_category(self._category)
         return None if option is None else option.value
 
     async def set(self, value_id: str) -> None:
         """Choose this value for the agent; the client is told."""
-        await self._options.set(self._options.option_with(self._category, value_id).id, value_id)
+        await self._config.set(self._config._option_with(self._category, value_id).id, value_id)
 
 
 class Modes(Choice):

@@ -252,7 +252,7 @@ class V2Methods:
         session = self._lifecycle.found(session_id)
         return replace(
             bare,
-            config_options=session._options.options(),
+            config_options=session.config._options(),
             available_commands=offered(session.commands).available_commands,
             meta=meta,
         )
@@ -260,7 +260,7 @@ class V2Methods:
     async def _options(self, request: v2.SessionOptionsRequest) -> v2.SessionOptionsResponse:
         session = await self._lifecycle.draft(in_v1(request, "agent"))
         commands = offered(session.commands).available_commands
-        return v2.SessionOptionsResponse(session._options.options(), commands)
+        return v2.SessionOptionsResponse(session.config._options(), commands)
 
     async def _status(self, request: v2.SessionStatusRequest) -> v2.SessionStatusResponse:
         answer = await self._lifecycle.status(v1.SessionStatusRequest(request.session_id))
@@ -299,8 +299,8 @@ class V2Methods:
         session = self._lifecycle.session(request.session_id)
         async with self._lifecycle.keeping(session):
             # The update comes before the answer: other clients that show this session see it, too.
-            await session._options.set_by_client(request.config_id, request.value, answered=False)
-        return v2.SetSessionConfigOptionResponse(session._options.options())
+            await session.config._set_by_client(request.config_id, request.value, answered=False)
+        return v2.SetSessionConfigOptionResponse(session.config._options())
 
     # Work
 
