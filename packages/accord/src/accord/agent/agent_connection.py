@@ -15,11 +15,11 @@ from msgspec import Raw
 from accord._internal.tasks import Tasks
 from accord.agent.agent_capabilities import Version, check_prompt, chosen_version, version_asked, with_known_parts
 from accord.agent.agent_definition import AgentDefinition
-from accord.agent.authentication import Authentication, AuthStatus
+from accord.agent.authentication import Authentication
 from accord.agent.lifecycle import Lifecycle
 from accord.agent.model_providers import ConnectionProviders
 from accord.agent.record import public_store_error, taken
-from accord.agent.remote_client import ClientLink, ConnectedClient
+from accord.agent.remote_client import ConnectedClient
 from accord.agent.session import Session, SessionSurroundings
 from accord.agent.session_activity import CANCELLED
 from accord.agent.session_config import MODE, MODEL
@@ -153,9 +153,10 @@ class AgentConnection:
         self._providers = ConnectionProviders(agent.providers)
         self._authentication = Authentication(
             agent.logins,
-            lambda: ClientLink(self._client, self._client.requester()),
+            self._client,
             unstable=agent.unstable,
             is_replaced=self._providers.replace_login,
+            tells_status=self._offers.has("auth.status"),
         )
         self._lifecycle = Lifecycle(
             self._surroundings(),
@@ -166,10 +167,6 @@ class AgentConnection:
             agent.open_sessions,
             archives=self._offers.has("session_capabilities.archive"),
         )
-        self._auth_status = AuthStatus(
-            self._authentication, agent.logins.status, self._peer, is_declared=self._offers.has("auth.status")
-        )
-        self._authentication.told = self._auth_status.tell
         self._handlers_of: dict[Version, Handlers] = {}
         self._router = Router(agent.served_versions, self._routes_of, self._choose)
         self._choose(min(agent.served_versions))
@@ -254,7 +251,7 @@ class AgentConnection:
         handlers.on(v1.SetSessionModelRequest)(self._set_model)
         handlers.on(v1.SetSessionConfigOptionRequest)(self._set_config_option)
         if self._agent.logins.ways:
-            handlers.on(v1.AuthenticateRequest)(self._authenticate)
+            handlers.on(v1.AuthenticateRequest)(self._authentication.authenticate)
         if self._agent.logins.logout is not None:
             handlers.on(v1.LogoutRequest)(self._log_out)
         suggestions = self._agent.suggestions
@@ -265,7 +262,7 @@ class AgentConnection:
         if self._agent.unstable:
             self._lifecycle.register_list(handlers)
         if self._agent.unstable or self._agent.logins.status is not None:
-            handlers.on(v1.AuthStatusRequest)(self._auth_status.answer)
+            handlers.on(v1.AuthStatusRequest)(self._authentication.status)
         if self._agent.providers:
             self._providers.register(handlers)
         handlers.interceptors.append(self._client.interceptors)
@@ -282,16 +279,13 @@ class AgentConnection:
             declared = self._agent.suggestions.declared(declared, request.client_capabilities)
         return v1.InitializeResponse(1, declared, methods, self._agent.info, meta=self._agent.announced)
 
-    async def _authenticate(self, request: v1.AuthenticateRequest, context: Context) -> None:
-        await self._authentication.authenticate(request, context)
-
     async def _log_out(self, _: object, context: Context) -> None:
         # rfd-logout-method: sessions are ended, or refused until the user has logged in again; here, refused.
         for session in self._lifecycle.sessions.values():
             session._turns.cancel()
         await self._lifecycle.dismiss_watches()
         await self._authentication.logout()
-        context.after_response(self._auth_status.tell)
+        context.after_response(self._authentication.tell_status)
 
     # Settings
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import msgspec
 
 from accord._internal import Consent
-from accord.agent.remote_client import ClientLink
+from accord.agent.remote_client import ClientLink, ConnectedClient
 from accord.agent.user_questions import Elicits
-from accord.engine.peer import Context, Peer
+from accord.engine.peer import Context
 from accord.errors import AUTH_REQUIRED, RequestError
 from accord.mistakes import wrong_type
 from accord.schema import v1
@@ -68,10 +68,11 @@ class Authentication:
     def __init__(
         self,
         logins: Logins,
-        client: Callable[[], ClientLink],
+        client: ConnectedClient,
         *,
         unstable: bool,
-        is_replaced: Callable[[], bool] = lambda: False,
+        is_replaced: Callable[[], bool],
+        tells_status: bool,
     ) -> None:
         self._logins = logins
         self._is_replaced = is_replaced
@@ -81,8 +82,8 @@ class Authentication:
         self.is_open = not logins.ways
         """Whether the user is known to be logged in, or need not be."""
         self._was_left = False
-        self.told: Callable[[], Awaitable[None]] | None = None
-        """Called after the answer to a login."""
+        self._tells_status = tells_status
+        """Whether clients are told of `auth/status`."""
 
     def methods(self, capabilities: Capabilities) -> list[v1.AuthMethod]:
         """The ways in that this client can go, as it knows them."""
@@ -98,7 +99,7 @@ class Authentication:
         if not self.is_open:
             raise RequestError.auth_required()
 
-    async def state(self) -> str:
+    async def _state(self) -> str:
         """Whether the user is logged in, in the words of `auth/status`."""
         if not self._logins.ways or self._is_replaced():
             return "not_required"
@@ -132,19 +133,51 @@ class Authentication:
         if way is None:
             raise RequestError.invalid_params("unknown login method", methodId=method_id)
         if way.function is not None:
-            login = Login(self._client(), method_id, context)
+            login = Login(ClientLink(self._client, self._client.requester()), method_id, context)
             function = way.function
             takes_login = bool(inspect.signature(function).parameters)
             if _refuses(await _result(function(login) if takes_login else function())):
                 raise RequestError.auth_required("The login did not succeed")
         self.is_open = True
-        if self.told is not None:
-            context.after_response(self.told)
+        context.after_response(self.tell_status)
 
     async def logout(self) -> None:
         if self._logins.logout is not None:
             await _result(self._logins.logout())
         self.is_open, self._was_left = not self._logins.ways, True
+
+    # `auth/status`: whether the user is logged in, and to which accounts; told again after each login and logout.
+
+    async def status(self, _: v1.AuthStatusRequest | None = None) -> v1.AuthStatusResponse:
+        """What the author's function says, or what follows from the logins that it registered."""
+        try:
+            return await self._status()
+        except RequestError as error:
+            if error.code != AUTH_REQUIRED:
+                raise
+            # Clients ask this to find out whether a login is needed, so "needed" is an answer and no error.
+            return v1.AuthStatusResponse("unauthenticated")
+
+    async def tell_status(self) -> None:
+        """Tell the client, which knows of `auth/status`, what the user's login or logout has come to."""
+        if self._tells_status:
+            status = await self.status()
+            await self._client.peer.notify(v1.AuthStatusUpdateNotification(status.state, status.accounts), force=True)
+
+    async def _status(self) -> v1.AuthStatusResponse:
+        said = None if self._logins.status is None else await _result(self._logins.status())
+        if isinstance(said, v1.AuthStatusResponse):
+            return said
+        if isinstance(said, str):
+            return v1.AuthStatusResponse(said)
+        if said is None:
+            return v1.AuthStatusResponse(await self._state())
+        if not isinstance(said, Sequence):
+            raise wrong_type("@agent.on_auth_status", "a function that returns a state or a list of accounts", said)
+        accounts = list(cast("Sequence[v1.AuthAccount]", said))
+        return v1.AuthStatusResponse("authenticated" if accounts else await self._state(), accounts)
+
+    # The ways in
 
     def _told(self, method: v1.AuthMethod, capabilities: Capabilities) -> v1.AuthMethod | None:
         """This way as the client knows it; None if it cannot go there."""
@@ -184,48 +217,3 @@ def _refuses(result: Any) -> bool:
 
 async def _result(value: Any) -> Any:
     return await value if inspect.isawaitable(value) else value
-
-
-# `auth/status`: whether the user is logged in, and to which accounts; told again after each login and logout.
-
-
-class AuthStatus:
-    """The answer to `auth/status` on one connection."""
-
-    def __init__(
-        self, authentication: Authentication, function: Callable[[], Any] | None, peer: Peer, *, is_declared: bool
-    ) -> None:
-        self._authentication = authentication
-        self._function = function
-        self._peer = peer
-        self._is_declared = is_declared
-
-    async def answer(self, _: v1.AuthStatusRequest | None = None) -> v1.AuthStatusResponse:
-        """What the author's function says, or what follows from the logins that it registered."""
-        try:
-            return await self._asked()
-        except RequestError as error:
-            if error.code != AUTH_REQUIRED:
-                raise
-            # Clients ask this to find out whether a login is needed, so "needed" is an answer and no error.
-            return v1.AuthStatusResponse("unauthenticated")
-
-    async def tell(self) -> None:
-        """Tell the client, which knows of `auth/status`, what the user's login or logout has come to."""
-        if self._is_declared:
-            status = await self.answer()
-            await self._peer.notify(v1.AuthStatusUpdateNotification(status.state, status.accounts), force=True)
-
-    async def _asked(self) -> v1.AuthStatusResponse:
-        said = None if self._function is None else self._function()
-        said = await said if inspect.isawaitable(said) else said
-        if isinstance(said, v1.AuthStatusResponse):
-            return said
-        if isinstance(said, str):
-            return v1.AuthStatusResponse(said)
-        if said is None:
-            return v1.AuthStatusResponse(await self._authentication.state())
-        if not isinstance(said, Sequence):
-            raise wrong_type("@agent.on_auth_status", "a function that returns a state or a list of accounts", said)
-        accounts = list(cast("Sequence[v1.AuthAccount]", said))
-        return v1.AuthStatusResponse("authenticated" if accounts else await self._authentication.state(), accounts)
