@@ -20,6 +20,11 @@ def is_awaitable(value: object) -> bool:
     return value is not None and hasattr(value, "__await__")
 
 
+async def finished(result: Any) -> Any:
+    """What a function returned, once it is there if it is `async`."""
+    return await result if inspect.isawaitable(result) else result
+
+
 def pass_on(error: BaseException) -> None:
     """Raise an exception again that ends the program (KeyboardInterrupt, SystemExit); others have been handled."""
     if isinstance(error, SystemExit | KeyboardInterrupt):

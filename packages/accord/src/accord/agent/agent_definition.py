@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast, get_args
 
 import msgspec
 
-from accord._internal.tasks import is_async
+from accord._internal.tasks import finished, is_async
 from accord.agent.agent_capabilities import VERSIONS, Accepts, Version, capabilities_of
 from accord.agent.authentication import Login, Logins
 from accord.agent.author_thread import call_plain, check_annotations
@@ -210,7 +210,7 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
 
             session.commands.skills = await asyncio.to_thread(skills_of, session, self.skills)
         if self.on_session is not None:
-            await _finished(self.on_session(session))
+            await finished(self.on_session(session))
 
     @property
     def can_rewind(self) -> bool:
@@ -220,12 +220,12 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
     async def rewound(self, session: Session) -> None:
         """Let the author make the state of a fork fit the part of the conversation that it has."""
         if self.on_rewind is not None:
-            await _finished(self.on_rewind(session))
+            await finished(self.on_rewind(session))
 
     async def config_changed(self, session: Session, option_id: str, value: str | bool) -> None:
         """Let the author act on a value that the user chose."""
         if self.on_config is not None:
-            await _finished(self.on_config(session, option_id, value))
+            await finished(self.on_config(session, option_id, value))
 
     async def answer(self, turn: Turn) -> str:
         """Let the author's function work on a prompt, and return the stop reason."""
@@ -264,11 +264,7 @@ async def _spoken(turn: Turn, result: Any) -> Any:
             async for part in parts:
                 await turn.say(part)
         return None
-    return await _finished(result)
-
-
-async def _finished(result: Any) -> Any:
-    return await result if inspect.isawaitable(result) else result
+    return await finished(result)
 
 
 def threaded(what: str, function: Callable[..., Any]) -> Callable[..., Any]:

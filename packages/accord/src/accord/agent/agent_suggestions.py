@@ -10,7 +10,6 @@ A request of one ends when the client cancels it or closes its session; a later 
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from itertools import count
@@ -19,7 +18,7 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 
 import msgspec
 
-from accord._internal.tasks import in_thread
+from accord._internal.tasks import finished, in_thread
 from accord.documents.text_document import (
     DEFAULT,
     Edit,
@@ -131,11 +130,6 @@ _CAPABILITIES: dict[str, Any] = {
     "open_files": v1.NesOpenFilesCapabilities,
     "diagnostics": v1.NesDiagnosticsCapabilities,
 }
-
-
-async def finished(result: Any) -> Any:
-    """What an author's function returned, once it is there."""
-    return await result if inspect.isawaitable(result) else result
 
 
 # The documents that are open in the client

@@ -15,6 +15,7 @@ from typing import Any, cast
 import msgspec
 
 from accord._internal import Consent
+from accord._internal.tasks import finished
 from accord.agent.remote_client import ClientLink, ConnectedClient
 from accord.agent.user_questions import Elicits
 from accord.engine.peer import Context
@@ -110,7 +111,7 @@ class Authentication:
         """Whether the user is logged in, by the function that the author registered for this."""
         checks = [self._logins.check, *(way.function for way in self._logins.ways if self._shows(way))]
         for check in checks:
-            if check is not None and await _result(check()):
+            if check is not None and await finished(check()):
                 return True
         return False
 
@@ -136,14 +137,14 @@ class Authentication:
             login = Login(ClientLink(self._client, self._client.requester()), method_id, context)
             function = way.function
             takes_login = bool(inspect.signature(function).parameters)
-            if _refuses(await _result(function(login) if takes_login else function())):
+            if _refuses(await finished(function(login) if takes_login else function())):
                 raise RequestError.auth_required("The login did not succeed")
         self.is_open = True
         context.after_response(self.tell_status)
 
     async def logout(self) -> None:
         if self._logins.logout is not None:
-            await _result(self._logins.logout())
+            await finished(self._logins.logout())
         self.is_open, self._was_left = not self._logins.ways, True
 
     # `auth/status`: whether the user is logged in, and to which accounts; told again after each login and logout.
@@ -165,7 +166,7 @@ class Authentication:
             await self._client.peer.notify(v1.AuthStatusUpdateNotification(status.state, status.accounts), force=True)
 
     async def _status(self) -> v1.AuthStatusResponse:
-        said = None if self._logins.status is None else await _result(self._logins.status())
+        said = None if self._logins.status is None else await finished(self._logins.status())
         if isinstance(said, v1.AuthStatusResponse):
             return said
         if isinstance(said, str):
@@ -213,7 +214,3 @@ def _older_terminal_login(method: v1.AuthMethodTerminal) -> v1.AuthMethodAgent:
 def _refuses(result: Any) -> bool:
     """Whether an author's function says that the user is not logged in: by False, or by an answer of the user."""
     return result is False or (isinstance(result, Consent) and not result)
-
-
-async def _result(value: Any) -> Any:
-    return await value if inspect.isawaitable(value) else value

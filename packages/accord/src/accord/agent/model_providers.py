@@ -12,13 +12,12 @@ with by a reference.
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from accord._internal.endpoint import Endpoint
-from accord._internal.tasks import in_thread
+from accord._internal.tasks import finished, in_thread
 from accord.engine.handlers import Handlers
 from accord.errors import RequestError
 from accord.mistakes import registered_once, shortened
@@ -96,8 +95,7 @@ async def _accept(provider: Provider, endpoint: Endpoint) -> None:
     if check is None:
         return
     try:
-        result = check(endpoint)
-        accepted = await result if inspect.isawaitable(result) else result
+        accepted = await finished(check(endpoint))
     except RequestError as error:
         raise RequestError(error.code, endpoint.hidden(error.message), error.data) from None
     except Exception as error:
