@@ -162,15 +162,19 @@ def in_thread(function: Callable[..., Any]) -> Callable[..., Any]:
                 loop.call_soon_threadsafe(_set_unless_done, outcome, ended)
 
         start_thread(work, f"accord {name_of(function)}")
-        result, error = await outcome
-        try:
-            if error is not None:
-                raise error
-        finally:
-            del error  # its traceback leads back here
-        return await result if is_awaitable(result) else result
+        return await finished(outcome_of(*await outcome))
 
     return called
+
+
+def outcome_of(result: Any, error: BaseException | None) -> Any:
+    """The result, or raise the error; no frame keeps the error, because its traceback leads back to the frame."""
+    try:
+        if error is not None:
+            raise error
+        return result
+    finally:
+        del error
 
 
 def _set_unless_done(future: asyncio.Future[Any], value: object) -> None:
@@ -193,8 +197,7 @@ def in_thread_of_user(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     async def called(*arguments: Any) -> Any:
-        result = await call(function, arguments)
-        return await result if is_awaitable(result) else result
+        return await finished(await call(function, arguments))
 
     return called
 

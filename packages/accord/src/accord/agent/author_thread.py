@@ -39,7 +39,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from weakref import WeakKeyDictionary
 
-from accord._internal.tasks import in_thread, is_async, name_of, start_thread
+from accord._internal.tasks import in_thread, is_async, name_of, outcome_of, start_thread
 from accord.agent.plain_face import face_of
 from accord.mistakes import WrongReturn, check_callable, place_of, shown
 
@@ -78,13 +78,7 @@ class Call(Generic[T]):
 
     def wait(self) -> T:
         """Wait for the result, in the thread; raises the error."""
-        result, error = self._answer.get()
-        try:
-            if error is not None:
-                raise error
-            return cast("T", result)
-        finally:
-            del error  # its traceback leads back here
+        return cast("T", outcome_of(*self._answer.get()))
 
 
 class AuthorThread:
@@ -120,13 +114,11 @@ class AuthorThread:
             while not self._calls.empty():
                 if (call := self._calls.get_nowait()) is not None:
                     call.finish(None, asyncio.CancelledError())
-        (result, error), self._outcome = self._outcome, (None, None)
-        try:
-            if error is not None:
-                raise error
-            return cast("T", result)
-        finally:
-            del error  # its traceback leads back here
+        return cast("T", outcome_of(*self._taken()))
+
+    def _taken(self) -> tuple[Any, BaseException | None]:
+        outcome, self._outcome = self._outcome, (None, None)
+        return outcome
 
     async def _next(self) -> Call[Awaitable[Any]] | None:
         while True:
