@@ -27,7 +27,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
 from copy import copy
-from functools import singledispatch, update_wrapper
+from functools import update_wrapper
 from pathlib import Path
 from types import FunctionType, MethodType
 from typing import Any
@@ -45,9 +45,15 @@ _SPECIAL = {
 """The members with an underscore that a face has too, and their names without `async`."""
 
 
-@singledispatch
-def face_of(held: Any, portal: Any, session: str | None = None) -> Any:  # noqa: ARG001  # for objects with a face
+_FACES: dict[object, Callable[[Any, Any, str | None], Any]] = {}
+"""What makes the faces of objects, by the classes of the objects."""
+
+
+def face_of(held: Any, portal: Any, session: str | None = None) -> Any:
     """What a thread gets for this: a face, if there is one for its class."""
+    for cls in type(held).__mro__:
+        if (make := _FACES.get(cls)) is not None:
+            return make(held, portal, session)
     return held
 
 
@@ -67,7 +73,7 @@ class Face:
         super().__init_subclass__()
         if of is None:
             return
-        face_of.register(of, cls._for)
+        _FACES[of] = cls._for
         cls.__doc__ = cls.__doc__ or _text(of)
         members: dict[str, Any] = {it: _Attribute(cls, it) for it in attributes.split()}
         members |= {it: _Attribute(cls, it, is_changing=True) for it in changing.split()}
@@ -105,13 +111,11 @@ def held_of(value: Any) -> Any:
 # What else a thread gets
 
 
-@face_of.register(list)
-def _(held: list[Any], portal: Any, session: str | None = None) -> list[Any]:
+def _list(held: list[Any], portal: Any, session: str | None = None) -> list[Any]:
     return [face_of(it, portal, session) for it in held] if _have_faces(held) else held
 
 
-@face_of.register(dict)
-def _(held: dict[Any, Any], portal: Any, session: str | None = None) -> dict[Any, Any]:
+def _dict(held: dict[Any, Any], portal: Any, session: str | None = None) -> dict[Any, Any]:
     if not _have_faces(held.values()):
         return held
     return {key: face_of(it, portal, session) for key, it in held.items()}
@@ -119,23 +123,20 @@ def _(held: dict[Any, Any], portal: Any, session: str | None = None) -> dict[Any
 
 def _have_faces(values: Iterable[Any]) -> bool:
     """Whether these are objects that have faces, to judge by the first; they are all of one class."""
-    return isinstance(face_of.dispatch(type(next(iter(values), None))), MethodType)
+    return any(isinstance(_FACES.get(it), MethodType) for it in type(next(iter(values), None)).__mro__)
 
 
-@face_of.register(Awaitable)
-def _(held: Awaitable[Any], portal: Any, session: str | None = None) -> Any:
+def _result(held: Awaitable[Any], portal: Any, session: str | None = None) -> Any:
     """Wait for the answer to a prompt with `output`."""
     return portal.wait(lambda: held, session)
 
 
-@face_of.register(Registrar)
-def _(held: Registrar[Any], portal: Any, _: str | None = None) -> Registrar[Any]:
+def _registrar(held: Registrar[Any], portal: Any, _: str | None = None) -> Registrar[Any]:
     register: Callable[..., object] = held
     return Registrar(lambda handler: portal.do(lambda: register(handler)))
 
 
-@face_of.register(Registration)
-def _(held: Registration[Any], portal: Any, _: str | None = None) -> Registration[Any]:
+def _registration(held: Registration[Any], portal: Any, _: str | None = None) -> Registration[Any]:
     register: Callable[..., object] = held
 
     def registered(handler: Callable[..., Any]) -> Callable[[], None]:
@@ -143,6 +144,9 @@ def _(held: Registration[Any], portal: Any, _: str | None = None) -> Registratio
         return lambda: portal.read(held.remove)
 
     return Registration(registered)
+
+
+_FACES.update({list: _list, dict: _dict, Awaitable: _result, Registrar: _registrar, Registration: _registration})
 
 
 # Making the members
