@@ -20,6 +20,10 @@ ANSWERS = {
         accord.ElicitedUrl(None, "accept", v1.ElicitationId("1")),
         accord.ElicitedUrl(None, "cancel", v1.ElicitationId("1")),
     ),
+    accord.sync.ElicitedUrl: (
+        accord.sync.ElicitedUrl(None, accord.ElicitedUrl(None, "accept", v1.ElicitationId("1"))),
+        accord.sync.ElicitedUrl(None, accord.ElicitedUrl(None, "cancel", v1.ElicitationId("1"))),
+    ),
     McpResult: (McpResult([]), McpResult([], failed=True)),
 }
 """Each class of answers, with one that says yes and one that says no."""
@@ -35,11 +39,11 @@ ASKING = [
 
 
 def public_classes():
-    found = [getattr(accord, name) for name in accord.__all__]
+    found = [getattr(package, name) for package in (accord, accord.sync) for name in package.__all__]
     return [it for it in found if inspect.isclass(it)]
 
 
-@pytest.mark.parametrize("answer", ANSWERS, ids=lambda answer: answer.__name__)
+@pytest.mark.parametrize("answer", ANSWERS, ids=lambda answer: f"{answer.__module__}.{answer.__name__}")
 def test_the_truth_of_an_answer_is_what_the_user_said(answer):
     yes, no = ANSWERS[answer]
     assert yes
@@ -84,14 +88,19 @@ async def test_a_turn_that_branches_on_its_question_does_what_the_user_said(serv
         assert editor.text == said
 
 
-async def test_a_login_whose_page_the_user_declines_does_not_succeed(serve):
+async def log_in(login):
+    return await login.elicit_url("Sign in", "https://example.com/login")
+
+
+def log_in_plainly(login):
+    return login.elicit_url("Sign in", "https://example.com/login")
+
+
+@pytest.mark.parametrize("function", [log_in, log_in_plainly])
+async def test_a_login_whose_page_the_user_declines_does_not_succeed(serve, function):
     agent = Agent("logs in")
     agent.on_prompt(lambda _: None)
-
-    @agent.login("account", "Account")
-    async def log_in(login):
-        return await login.elicit_url("Sign in", "https://example.com/login")
-
+    agent.login("account", "Account")(function)
     handlers = Handlers()
     handlers.on(v1.CreateElicitationRequest)(lambda _: v1.ElicitationDeclineAction())
     shows = v1.ClientCapabilities(elicitation=v1.ElicitationCapabilities(url=v1.ElicitationUrlCapabilities()))

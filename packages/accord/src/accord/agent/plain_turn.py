@@ -16,6 +16,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from accord._internal import Consent
 from accord.agent import (
     authentication,
     plan,
@@ -56,7 +57,9 @@ class Task(Face, Generic[T]):
         return self._held.done()
 
 
-class ElicitedUrl(Face, of=user_questions.ElicitedUrl, attributes="action id meta"): ...
+class ElicitedUrl(Consent, Face, of=user_questions.ElicitedUrl, attributes="action id meta"):
+    def _agreed(self) -> bool:
+        return self._held.accepted
 
 
 class Elicits(Face, of=user_questions.Elicits): ...

@@ -11,6 +11,7 @@ from pathlib import Path, PurePath
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar, overload
 
+from accord._internal import Consent
 from accord._internal.endpoint import Endpoint
 from accord.agent.form_schema import Content
 from accord.agent.model_answer import ModelAnswer, ModelStream
@@ -47,7 +48,7 @@ class Task(Face, Generic[T]):
     def done(self) -> bool:
         """Whether it has ended."""
 
-class ElicitedUrl(Face):
+class ElicitedUrl(Consent, Face):
     """What came of sending the user to a URL; it is true if they agreed to go.
 
     What they do there, only the page knows.
