@@ -218,7 +218,9 @@ def _method(name: str, function: FunctionType) -> Any:
         way = wait
     else:
         way = remover if result == "Callable[[], None]" else read
-    return update_wrapper(way, plain)
+    update_wrapper(way, plain)
+    way.__annotations__ = plain.__annotations__  # Python 3.14 copies `__annotate__` in their place
+    return way
 
 
 def _is_copied(function: FunctionType) -> bool:

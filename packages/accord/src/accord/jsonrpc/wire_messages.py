@@ -15,7 +15,7 @@ Some deviations are accepted, because peers send them:
 - An id like `1.0` is the integer 1.
 - An error may lack its code or message, may have one of the wrong type, and may be a string instead of an object.
 - An error without an id has the id null: the peer could not read our message.
-- Half of an emoji (`"\ud83d"`), invalid UTF-8 and numbers of any size do not make a message malformed.
+- Half of an emoji (`"\\ud83d"`), invalid UTF-8 and numbers of any size do not make a message malformed.
 """
 
 from __future__ import annotations
