@@ -250,7 +250,7 @@ def _without_async(function: Any) -> FunctionType:
 
 def _text(explained: Any) -> str:
     """The docstring without its doctest, which has `async` programs."""
-    return re.sub(r"\n\n +>>> .*", "", explained.__doc__ or "", flags=re.DOTALL)
+    return re.sub(r"\n\n +>{3} .*", "", explained.__doc__ or "", flags=re.DOTALL)
 
 
 class _Attribute:
