@@ -508,7 +508,8 @@ def _author_step(what: str, function: Callable[..., Any], *, is_request: bool) -
     """An author's function as a step, also if it is plain, or takes no hop. `what` names its decorator in errors."""
     check_callable(what, function)
     check_annotations(what, function)
-    call: Callable[..., Any] = function if takes_two(function) else lambda part, _: function(part)
+    with_hop: Step = function if takes_two(function) else lambda part, _: function(part)
+    call: Callable[..., Any] = with_hop  # with a hop of either kind
     if is_async(function):
         return call
     if not is_request:
