@@ -2,6 +2,7 @@
 
 import importlib.util
 import shutil
+from pathlib import Path
 
 from tests import ROOT
 
@@ -13,7 +14,11 @@ specification.loader.exec_module(distributions)
 
 def copied(target):
     """A copy of the packages with what a developer's folder has beside them: caches, and an environment."""
-    shutil.copytree(ROOT / "packages", target / "packages", ignore=shutil.ignore_patterns("__pycache__", "tests"))
+
+    def left_out(folder, _):
+        return {"__pycache__", "tests"} if Path(folder).parent == ROOT / "packages" else {"__pycache__"}
+
+    shutil.copytree(ROOT / "packages", target / "packages", ignore=left_out)
     package = target / "packages" / "accord"
     for junk in ("src/accord/__pycache__/agent.pyc", "tests/.pytest_cache/README.md", "src/accord.egg-info/PKG-INFO"):
         (package / junk).parent.mkdir(parents=True)

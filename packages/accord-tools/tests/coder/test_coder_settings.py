@@ -112,7 +112,7 @@ def test_the_command_shows_each_value_with_where_it_comes_from(capsys, monkeypat
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["model", '"big"', "the", "command", "line"] in rows
     assert ["provider", '"local"', str(config_folder() / "agent.toml")] in rows
-    assert main(["agent", "--provider", "locla"]) == 1
+    assert main(["agent", "--provider", "locla"]) == 2
     assert "there is no [providers.locla]; did you mean local?" in capsys.readouterr().err
 
 

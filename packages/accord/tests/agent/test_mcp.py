@@ -129,7 +129,7 @@ async def test_the_servers_of_a_session_end_with_it(serve, caller):
         await editor.prompt(session, "same")
         await editor.request(v1.CloseSessionRequest(session), timeout=30)
         with pytest.raises(accord.McpServerError, match="the session has ended"):
-            await sessions[0].mcp._servers[0].tools()
+            await sessions[0].mcp._servers[0].offered("tools")
 
 
 async def test_an_agent_that_does_not_look_at_them_starts_no_servers(serve):
