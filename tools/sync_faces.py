@@ -35,7 +35,13 @@ SPECIAL = {
 }
 """The members with an underscore that a face has too, and their names there."""
 
-TYPES = {"Reply | TypedReply[Any]": "Any", "TypedReply[T]": "T", "TypedReply[Any]": "Any"}
+TYPES = {
+    "Reply | TypedReply[Any]": "Any",
+    "TypedReply[T]": "T",
+    "TypedReply[Any]": "Any",
+    "type[ExtensionT]": "type[Extension[Any]]",
+    "ExtensionT": "Any",
+}
 """Types that are others for threads: what is awaited is there already."""
 
 

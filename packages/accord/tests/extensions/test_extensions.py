@@ -314,3 +314,32 @@ async def test_a_proxy_declares_an_extension_to_the_agent_whose_messages_it_hand
         assert (await session.prompt("Go")).text == "client has a clock"
         assert ticks == [3]
         assert await session.extension(Clock).now() == "noon in UTC"
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_threads_use_an_extension_without_async_on_both_sides(version):
+    agent = accord.Agent("clock", extensions={Clock: Zones(zones=["UTC"])})
+
+    @agent.on(TellTime)
+    def tell(request: TellTime) -> Time:
+        return Time(f"noon in {request.zone}")
+
+    @agent.on_prompt
+    def reply(turn: accord.sync.Turn) -> None:
+        clock = turn.session.extension(Clock)
+        clock.send(Alarm(at=str(clock.offer.zones)))
+        clock.notify(Ticked(turn.session.id, 3))
+
+    client = accord.Client(extensions=[Clock])
+    with accord.sync.connect(agent, client, versions=(version,)) as remote:
+        session = remote.new_session("/")
+        clock = session.extension(Clock)
+        assert (clock.now(zone="CET"), clock.offer.zones) == ("noon in CET", ["UTC"])
+        session.prompt("When?").outcome()
+        alarms = clock.alarms
+        assert alarms == ["[]"]
+        alarms.append("mine")
+        assert session.extension(Clock).alarms == ["[]"]
+        assert remote.extension(Clock).offer.zones == ["UTC"]
+        with pytest.raises(AttributeError, match="later"):
+            clock.later()

@@ -33,6 +33,7 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from accord.engine.interceptors import Registrar, Registration
+from accord.schema.extension import Extension
 
 _ASYNC = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
@@ -146,7 +147,36 @@ def _registration(held: Registration[Any], portal: Any, _: str | None = None) ->
     return Registration(registered)
 
 
-_FACES.update({list: _list, dict: _dict, Awaitable: _result, Registrar: _registrar, Registration: _registration})
+class ExtensionFace(Face):
+    """An extension for threads. An author wrote its class, so its members are found when they are asked for."""
+
+    def __getattr__(self, name: str) -> Any:
+        value: Any = self._portal.read(lambda: getattr(self._held, name))
+        if not inspect.ismethod(value):
+            return copy(value) if type(value) in (list, dict) else self._faced(value)
+
+        def call(*arguments: Any, **named: Any) -> Any:
+            def begin() -> Any:
+                return value(*arguments, **named)
+
+            if inspect.isasyncgenfunction(value):
+                return self._portal.iterate(begin, self._session)
+            is_async = inspect.iscoroutinefunction(value)
+            return self._portal.wait(begin, self._session) if is_async else self._portal.read(begin)
+
+        return call
+
+
+_FACES.update(
+    {
+        list: _list,
+        dict: _dict,
+        Awaitable: _result,
+        Registrar: _registrar,
+        Registration: _registration,
+        Extension: ExtensionFace._for,
+    }
+)
 
 
 # Making the members
@@ -243,6 +273,8 @@ def _without_async(function: Any) -> FunctionType:
     if inner is not function:
         result = result.replace("AsyncGenerator[", "AbstractContextManager[")
     result = re.sub(r"\b(Abstract)?Async(Iterator|Generator|ContextManager)\b", r"\1\2", result)
+    if result == "ExtensionT":  # whose class says `async`
+        result = "Any"
     plain.__annotations__ = {**inner.__annotations__, "return": result}
     plain.__doc__ = _text(inner)
     return plain

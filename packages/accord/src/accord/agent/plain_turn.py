@@ -128,7 +128,7 @@ class Session(
     Generic[StateT],
     of=session.Session,
     attributes="id cwd roots mcp_servers meta answer_meta system_prompt client config commands",
-    without="permissions fold tool_call extension",  # for the low level, and for services
+    without="permissions fold tool_call",  # for the low level, and for services
 ):
     @property
     def state(self) -> StateT:

@@ -32,6 +32,7 @@ from accord.project.confined import Roots
 from accord.schema import v1, v2
 from accord.schema.base import Json, Notification, Request
 from accord.schema.capabilities import Capabilities
+from accord.schema.extension import Extension
 from accord.session import SessionState, updates
 
 ResultT = TypeVar("ResultT")
@@ -341,7 +342,7 @@ class Commands(Face):
     @property
     def shows_skills(self) -> bool:
         """Whether the client shows skills as such, which only version 2 has."""
-    def add(
+    def offer(
         self,
         name: str,
         description: str,
@@ -362,7 +363,8 @@ class Config(Face):
 
     A change is sent to the client, except where the answer to a request of the client will contain it.
     """
-    def select(
+    @overload
+    def offer(
         self,
         option_id: str,
         name: str,
@@ -372,13 +374,17 @@ class Config(Face):
         category: str | None = None,
         description: str | None = None,
     ) -> None:
-        """Offer a choice of several values; the first is chosen unless `value` names another.
+        """Offer a choice of several values, or without `values` an option to turn on and off.
+
+        The first value is chosen, or off, unless `value` says otherwise. A client that does not support boolean options
+        does not see those, and their values stay as they are.
 
         Calling it again for the same option offers other values. Clients show options in the order in which they were
         offered, so offer the most important first. `category` is one of the protocol's, or a word of your own that
         begins with an underscore.
         """
-    def switch(
+    @overload
+    def offer(
         self,
         option_id: str,
         name: str,
@@ -386,11 +392,7 @@ class Config(Face):
         value: bool | None = None,
         category: str | None = None,
         description: str | None = None,
-    ) -> None:
-        """Offer an option to turn on and off; it is off unless `value` is True.
-
-        A client that does not support boolean options does not see it, and its value stays as it is.
-        """
+    ) -> None: ...
     def remove(self, option_id: str) -> None:
         """Stop offering this option."""
     def __getitem__(self, option_id: str) -> str | bool:
@@ -555,6 +557,8 @@ class Session(Face, Generic[StateT]):
 
         Usually a shorter way is there: `turn.say`, `turn.plan`, `session.set_title` and the like.
         """
+    def extension(self, extension: type[Extension[Any]]) -> Any:
+        """This extension in this session: what it sends to the client; `offer` is what the client declared of it."""
     def notice(
         self,
         title: str,
@@ -634,7 +638,7 @@ class Turn(Elicits, Generic[StateT]):
     def skills(self) -> Sequence[AgentSkill]:
         """The skills that the prompt names, by `/name` at its beginning or by blocks; `read` gives their text."""
     def prompts(self) -> Generator[AddedPrompt]:
-        """The prompts that the user has sent since the turn began, with `Agent(second_prompt="steer")`."""
+        """The prompts that the user has sent since the turn began, with `Agent(prompt_while_working="steer")`."""
     def say(self, content: str | v1.ContentBlock, meta: dict[str, Json] | None = None) -> None:
         """Say something to the user: text, in Markdown, or any other content.
 

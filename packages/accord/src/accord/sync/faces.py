@@ -96,9 +96,7 @@ class RemoteSubagent(
 ): ...
 
 
-class RemoteSession(
-    _SessionFace, of=remote_session.RemoteSession, attributes="id cwd roots state", without="extension fold"
-):
+class RemoteSession(_SessionFace, of=remote_session.RemoteSession, attributes="id cwd roots state", without="fold"):
     """One conversation with an agent; `RemoteAgent.new_session`, `load` and `resume` return it.
 
         session = remote.new_session("/home/me/project")
@@ -129,7 +127,7 @@ class RemoteAgent(
     ClientFace,
     of=remote_agent.RemoteAgent,
     attributes="version",
-    without="peer extension",  # coroutines everywhere; `request`, `notify` and `on` reach the low level
+    without="peer",  # coroutines everywhere; `request`, `notify` and `on` reach the low level
 ):
     """An agent on the other end of a connection; `accord.sync.connect` gives it.
 

@@ -17,6 +17,7 @@ from accord.project.confined import Roots
 from accord.schema import v1
 from accord.schema.base import Json, Notification, Request, Unknown
 from accord.schema.capabilities import AgentOffers
+from accord.schema.extension import Extension
 from accord.session import updates
 from accord.session.terminal_state import TerminalState
 from accord.session.values import (
@@ -468,6 +469,12 @@ class RemoteSession(_SessionFace):
 
         It goes before the service or the handler of all sessions.
         """
+    def extension(self, extension: type[Extension[Any]]) -> Any:
+        """This extension in this session: its calls, and what it has gathered of the session's updates.
+
+        It is the same object each time. With `Client(extensions=...)` it gathers from the session's beginning, else
+        from the first call of this method.
+        """
     def set_mode(self, mode: str, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
         """Set how the agent works to one of `state.modes`, by its id; raises ValueError for an unknown one.
 
@@ -807,6 +814,8 @@ class RemoteAgent(ClientFace):
         """Send any request in plain JSON values; returns the result as it came."""
     def notify_raw(self, method: str, params: Json = None) -> None:
         """Send any notification in plain JSON values."""
+    def extension(self, extension: type[Extension[Any]]) -> Any:
+        """The calls of this extension that belong to no session; `offer` is what the agent declared of it."""
     def on(self, message: type[MessageT]) -> Registrar[MessageT]:
         """Handle this message from now on, also after the agent was restarted."""
     def closed(self) -> ConnectionClosed:
