@@ -46,7 +46,7 @@ class ServeOptions(TypedDict, total=False):
     accepts: Collection[Accepted]
     """What prompts may hold beside text; if left out, all that the adapter can pass to the framework."""
     local: bool
-    second_prompt: Literal["queue", "cancel_first"]
+    prompt_while_working: Literal["queue", "cancel_first"]
     remember: Literal["session", "agent"]
     versions: Sequence[Literal[1, 2]]
     cancel_grace: float

@@ -27,7 +27,7 @@ def test_info_shows_what_an_agent_is_and_offers(user):
         "@agent.on_prompt\nasync def reply(turn): ...\n"
         "@agent.on_session\nasync def begin(session):\n"
         "    await session.modes.offer(['ask', 'go'], current='go')\n"
-        "    await session.config.switch('fast', 'Fast', value=True)\n",
+        "    await session.config.offer('fast', 'Fast', value=True)\n",
     )
     about = json.loads(user.said("info", "--json", "offering.py"))
     assert (about["name"], about["version"], about["title"]) == ("offering", "3.1", "It offers")

@@ -102,7 +102,7 @@ async def failed_turn(reply) -> BaseException:
         (lambda turn: turn.plan(v1.PlanEntry("x", "high", "complete")), "got 'complete'; did you mean completed?"),
         (lambda turn: turn.notice("x", severity="warn"), "got 'warn'; did you mean warning?"),
         (
-            lambda turn: turn.session.config.select("tone", "Tone", {"polite": "Polite"}),
+            lambda turn: turn.session.config.offer("tone", "Tone", {"polite": "Polite"}),
             'for an id with a name, write a pair: [("id", "Name")]',
         ),
     ],

@@ -151,7 +151,7 @@ async def test_a_command_that_comes_while_one_is_typed_joins_the_list(chat):
     @agent.on_prompt
     async def reply(turn: accord.Turn) -> None:
         await typed.wait()
-        await turn.session.commands.add("deploy", "Ship it", lambda: None)
+        await turn.session.commands.offer("deploy", "Ship it", lambda: None)
         await added.wait()
 
     async with chat(agent) as it:

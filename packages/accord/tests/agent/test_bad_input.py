@@ -146,7 +146,7 @@ def agent():
     @agent.on_session
     async def opened(session):
         await session.modes.offer(["ask", "code"])
-        await session.config.switch("web", "Web search")
+        await session.config.offer("web", "Web search")
 
     @agent.on_prompt
     async def answer(turn):

@@ -308,8 +308,8 @@ async def test_a_turn_that_cancels_itself_is_an_error(serve):
 class Stage:
     """An agent that works on a prompt until it is told to end it."""
 
-    def __init__(self, second_prompt):
-        self.agent = Agent("stage", second_prompt=second_prompt, versions=(1,))
+    def __init__(self, prompt_while_working):
+        self.agent = Agent("stage", prompt_while_working=prompt_while_working, versions=(1,))
         self.end = {}
         self.agent.on_prompt(self.work)
 

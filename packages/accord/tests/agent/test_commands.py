@@ -81,7 +81,7 @@ async def test_a_session_s_commands_can_change(serve, agent):
     @agent.on_session
     async def opened(session):
         if session.cwd.name == "deployable":
-            await session.commands.add("deploy", "Deploy it", deploy)
+            await session.commands.offer("deploy", "Deploy it", deploy)
 
     async with serve(agent) as editor:
         plain, deployable = await editor.open("/plain"), await editor.open("/deployable")

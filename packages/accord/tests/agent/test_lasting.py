@@ -46,7 +46,7 @@ def agent(store):
     @agent.on_session
     async def opened(session):
         await session.modes.offer(["ask", "code"])
-        await session.config.select("model", "Model", ["small", "large"])
+        await session.config.offer("model", "Model", ["small", "large"])
 
     @agent.on_prompt
     async def parrot(turn):

@@ -117,7 +117,7 @@ async def a_subagent(turn):
 
 
 async def a_command(turn):
-    await turn.session.commands.add("greet", "Greets", print, meta=SENT)
+    await turn.session.commands.offer("greet", "Greets", print, meta=SENT)
 
 
 async def read_a_file(turn):

@@ -72,8 +72,8 @@ async def test_sessions_offer_what_a_plain_function_gives_them():
     @agent.on_session
     def opened(session):
         session.modes.offer(["ask", "edit"])
-        session.config.switch("loud", "Loud")
-        session.commands.add("shout", "Shout", lambda turn, text: turn.say(text.upper()))
+        session.config.offer("loud", "Loud")
+        session.commands.offer("shout", "Shout", lambda turn, text: turn.say(text.upper()))
         assert list(session.config) == ["mode", "loud"]
         assert [it.name for it in session.commands] == ["shout"]
         assert session == session

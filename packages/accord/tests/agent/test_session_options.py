@@ -20,7 +20,7 @@ def choosy(**options):
     @agent.on_session
     async def offer(session):
         await session.modes.offer(["ask", "code"])
-        await session.config.switch("aloud", "Aloud")
+        await session.config.offer("aloud", "Aloud")
         await session.notice("A session is prepared")
 
     @agent.on_config

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+import accord
 from accord import Agent, PeerError, RequestError, v1
 
 BOOLEANS = v1.ClientCapabilities(
@@ -21,8 +22,8 @@ def offering():
     @agent.on_session
     async def opened(session):
         await session.modes.offer([("ask", "Ask", "Asks first"), ("code", "Code")])
-        await session.config.select("model", "Model", {"Small": ["s"], "Large": [("l", "Big one")]}, category="model")
-        await session.config.switch("web", "Web search", value=True)
+        await session.config.offer("model", "Model", {"Small": ["s"], "Large": [("l", "Big one")]}, category="model")
+        await session.config.offer("web", "Web search", value=True)
 
     return agent
 
@@ -170,7 +171,7 @@ async def test_what_the_agent_changes_is_told(serve, offering):
 async def test_what_is_offered_can_change(serve, offering):
     @offering.on_prompt
     async def change(turn):
-        await turn.session.config.select("model", "Model", ["s", "m"])
+        await turn.session.config.offer("model", "Model", ["s", "m"])
         await turn.session.config.remove("mode")
 
     async with serve(offering) as editor:
@@ -187,8 +188,8 @@ async def test_what_is_offered_can_change(serve, offering):
 async def test_an_option_that_is_offered_again_keeps_what_was_chosen(serve, offering):
     @offering.on_prompt
     async def again(turn):
-        await turn.session.config.switch("web", "Search")
-        await turn.session.config.select("model", "Which model", ["m", "s"])
+        await turn.session.config.offer("web", "Search")
+        await turn.session.config.offer("model", "Which model", ["m", "s"])
         await turn.say(f"{turn.session.config['web']} {turn.session.config['model']}")
 
     async with serve(offering) as editor:
@@ -202,7 +203,7 @@ async def test_the_author_hears_of_a_choice_and_may_change_what_depends_on_it(se
     @agent.on_config
     async def chosen(session, option_id, value):
         heard.append((option_id, value, session.config["model"]))
-        await session.config.select("effort", "Effort", ["low", "high"])
+        await session.config.offer("effort", "Effort", ["low", "high"])
 
     async with serve(agent) as editor:
         session = (await opened(editor)).session_id
@@ -266,7 +267,7 @@ async def test_an_option_that_cannot_be_chosen_from_is_an_error_of_the_author(se
     async def opened(session):
         if session.cwd.name == "modes":
             await session.modes.offer(values)
-        await session.config.select("model", "Model", values)
+        await session.config.offer("model", "Model", values)
 
     async with serve(agent) as editor:
         for cwd in ("/project", "/modes"):
@@ -284,8 +285,8 @@ async def test_a_category_of_one_s_own_begins_with_an_underscore(serve, caplog):
     @agent.on_session
     async def opened(session):
         category = session.cwd.name
-        await session.config.select("a", "A", ["x"], category=category)
-        await session.config.switch("b", "B", category=category)
+        await session.config.offer("a", "A", ["x"], category=category)
+        await session.config.offer("b", "B", category=category)
 
     async with serve(agent, declare=BOOLEANS) as editor:
         answer = await editor.request(v1.NewSessionRequest("/_example.com", []))
@@ -295,3 +296,18 @@ async def test_a_category_of_one_s_own_begins_with_an_underscore(serve, caplog):
         with pytest.raises(PeerError):
             await editor.open("/personality")
     assert "or begin with an underscore, got 'personality'" in caplog.text
+
+
+async def test_an_option_without_values_is_on_or_off():
+    agent = Agent("options")
+    agent.on_prompt(lambda _: None)
+
+    @agent.on_session
+    async def opened(session):
+        with pytest.raises(
+            TypeError, match=r"config.offer\('web'\) without values takes value=True or value=False, got str"
+        ):
+            await session.config.offer("web", "Web search", value="on")
+
+    async with accord.connect(agent) as remote:
+        assert (await remote.new_session("/")).state.config == []

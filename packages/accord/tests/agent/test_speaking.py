@@ -294,10 +294,10 @@ async def test_an_agent_that_answers_no_prompts_is_not_served():
         await Agent("mute").serve(None)
 
 
-@pytest.mark.parametrize("second_prompt", ["que", ""])
-def test_a_word_that_means_nothing_is_refused(second_prompt):
+@pytest.mark.parametrize("prompt_while_working", ["que", ""])
+def test_a_word_that_means_nothing_is_refused(prompt_while_working):
     with pytest.raises(ValueError, match="queue, reject, cancel_first"):
-        Agent("typo", second_prompt=second_prompt)
+        Agent("typo", prompt_while_working=prompt_while_working)
 
 
 async def test_saying_something_makes_few_calls(serve):

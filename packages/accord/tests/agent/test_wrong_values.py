@@ -168,7 +168,7 @@ DECLARED = {
         ValueError,
         "remember must be one of session, agent, got 'sesion'; did you mean session?",
     ),
-    "a number for a word": (lambda: Agent("a", second_prompt=2), TypeError, "second_prompt takes one of"),
+    "a number for a word": (lambda: Agent("a", prompt_while_working=2), TypeError, "prompt_while_working takes one of"),
     "text for a list": (lambda: Agent("a", accepts="image"), TypeError, "got str 'image'; write ['image']"),
     "a number for a name": (lambda: Agent(5), TypeError, "Agent(name) takes text, got int 5"),
     "an object for a class": (lambda: Agent("a", state={}), TypeError, "Agent(state=...) takes a class, got dict {}"),

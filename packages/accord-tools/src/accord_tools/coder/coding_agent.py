@@ -66,7 +66,7 @@ def coding_agent(
         version=version,
         accepts=["image", "embedded"],
         local=True,
-        second_prompt="steer",
+        prompt_while_working="steer",
         store=store,
         state=ModelConversation,
         system_prompts=["append", "override"],
@@ -131,7 +131,7 @@ class _Sessions:
         await session.modes.offer(modes, current=self.mode)
         first = self._first_model(session)
         await session.models.offer(await self._models(session, first), current=first)
-        await session.config.select(
+        await session.config.offer(
             EFFORT, "Effort", EFFORTS, value=settings.effort or DEFAULT_EFFORT, category="thought_level"
         )
         if session.mcp_servers:

@@ -30,8 +30,8 @@ class DemoCommand(NamedTuple):
 
 async def offer_settings(session: Session) -> None:
     await session.modes.offer(DEMO_MODES)
-    await session.config.select("length", "Length of answers", LENGTHS, description="How much is said")
-    await session.config.switch("aloud", "Think aloud", description="A thought before every answer")
+    await session.config.offer("length", "Length of answers", LENGTHS, description="How much is said")
+    await session.config.offer("aloud", "Think aloud", description="A thought before every answer")
 
 
 async def mode(turn: Turn, name: str) -> None:

@@ -31,7 +31,7 @@ from accord.agent.agent_definition import (
 from accord.agent.authentication import LoginMethod, variables_are_set
 from accord.agent.model_providers import Provider
 from accord.agent.session import Mode, Session, StateT, check_modes
-from accord.agent.session_activity import SecondPrompt
+from accord.agent.session_activity import PromptWhileWorking
 from accord.agent.session_config import SlashCommand
 from accord.agent.turn import Turn
 from accord.agent.user_questions import PermissionMemory, Remembered
@@ -73,7 +73,7 @@ class Agent(Generic[StateT]):
     `versions` are the versions of the protocol that it serves; each client gets the highest that it knows, too.
     `accepts` names what prompts may hold besides text and links: `image`, `audio`, `embedded`. `local` is a list of the
     services of this machine that stand in for what a client does not lend; with True, `turn.client` has them as
-    `turn.files` and `tool.command` always do. `second_prompt` says
+    `turn.files` and `tool.command` always do. `prompt_while_working` says
     what becomes of a prompt in a session that works on one. `remember` says how far a user's "always" reaches.
     `store` keeps the sessions: in memory (`:memory:`), in a `Store`, in a file, by its path, or in PostgreSQL or the
     store of a plug-in, by its URL. None is what the variable `ACCORD_STORE` says, which `accord serve --store` sets,
@@ -99,7 +99,7 @@ class Agent(Generic[StateT]):
         versions: Sequence[Version] = VERSIONS,
         accepts: Collection[Accepted] = (),
         local: bool | Sequence[LentService] = False,
-        second_prompt: SecondPrompt = "queue",
+        prompt_while_working: PromptWhileWorking = "queue",
         remember: Remembered = "session",
         store: Store | str | Path | None = None,
         state: type[StateT] | None = None,
@@ -117,12 +117,12 @@ class Agent(Generic[StateT]):
     ) -> None:
         check_text("Agent(name)", name)
         check_meta("Agent(meta=...)", meta)
-        check_word("second_prompt", second_prompt, get_args(SecondPrompt))
+        check_word("prompt_while_working", prompt_while_working, get_args(PromptWhileWorking))
         served = _versions(versions)
-        if second_prompt == "reject" and 2 in served:
+        if prompt_while_working == "reject" and 2 in served:
             raise ValueError(
-                "second_prompt='reject' needs versions=(1,): in version 2 a prompt cannot be refused because the "
-                "session works; use 'queue', 'cancel_first' or 'steer'"
+                "prompt_while_working='reject' needs versions=(1,): in version 2 a prompt cannot be refused because "
+                "the session works; use 'queue', 'cancel_first' or 'steer'"
             )
         check_word("remember", remember, get_args(Remembered))
         check_sequence("Agent(accepts=...)", "words", accepts)
@@ -133,7 +133,7 @@ class Agent(Generic[StateT]):
             accepts=Accepts(accepts),
             local=_local(local),
             versions=served,
-            second_prompt=second_prompt,
+            prompt_while_working=prompt_while_working,
             store=_store(store),
             titles_sessions=store is not None,
             state_type=state,

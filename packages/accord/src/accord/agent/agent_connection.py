@@ -179,7 +179,7 @@ class AgentConnection:
             name=self._agent.info.name,
             program=self._agent.program,
             on_config=self._agent.config_changed,
-            second_prompt=self._agent.second_prompt,
+            prompt_while_working=self._agent.prompt_while_working,
             cancel_grace=self._agent.cancel_grace,
             permissions=self._agent.permission_memory,
             commands=self._agent.commands,

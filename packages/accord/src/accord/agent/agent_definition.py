@@ -21,7 +21,7 @@ from accord.agent.author_thread import call_plain, check_annotations
 from accord.agent.lifecycle import OpenSessions
 from accord.agent.model_providers import Provider
 from accord.agent.session import Mode, Session
-from accord.agent.session_activity import SecondPrompt
+from accord.agent.session_activity import PromptWhileWorking
 from accord.agent.session_config import SlashCommand, call, called_by
 from accord.agent.turn import Turn
 from accord.agent.user_questions import PermissionMemory
@@ -101,7 +101,7 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
     """The extensions of the protocol that clients are told of."""
     versions: tuple[Version, ...] = VERSIONS
     """The versions of the protocol that the author wants to serve."""
-    second_prompt: SecondPrompt
+    prompt_while_working: PromptWhileWorking
     store: Store
     """Where the sessions live."""
     titles_sessions: bool

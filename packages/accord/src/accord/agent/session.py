@@ -25,7 +25,7 @@ from accord.agent.model_providers import Current, endpoint_of
 from accord.agent.plan import SessionPlans
 from accord.agent.record import Record, SessionUpdates, public_error, title_of
 from accord.agent.remote_client import ConnectedClient, RemoteClient, SessionClient
-from accord.agent.session_activity import Cancellations, PromptQueue, SecondPrompt, SessionActivity
+from accord.agent.session_activity import Cancellations, PromptQueue, PromptWhileWorking, SessionActivity
 from accord.agent.session_config import Commands, Config, Models, Modes, SlashCommand, called_by, offered
 from accord.agent.user_questions import PermissionMemory
 from accord.engine.handlers import MessageT
@@ -220,7 +220,7 @@ class SessionSurroundings(msgspec.Struct, frozen=True, kw_only=True):
     """The module of the agent's code, and the agent's name: remembered answers are kept under it."""
     on_config: Callable[[Session, str, str | bool], Awaitable[None]]
     """Called with the session, the option's id and its new value, when the user has chosen it."""
-    second_prompt: SecondPrompt = "queue"
+    prompt_while_working: PromptWhileWorking = "queue"
     cancel_grace: float = 5.0
     permissions: PermissionMemory | None = None
     """What the user said "always" to, where all sessions share it."""
@@ -300,7 +300,7 @@ class Session(Generic[StateT]):
         requester = client.requester_for(self, updates.dialect)
         self._link = SessionClient(client, requester, surroundings.errands, session_id, self.cwd)
         """What requests to the client need, in turns and between them."""
-        self._turns = PromptQueue(surroundings.second_prompt, surroundings.cancel_grace)
+        self._turns = PromptQueue(surroundings.prompt_while_working, surroundings.cancel_grace)
         self._tasks = SessionTasks(f"session {session_id}")
         """What runs beside the turns."""
         self._plans = SessionPlans(updates.client_shows)

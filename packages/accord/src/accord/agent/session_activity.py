@@ -27,7 +27,7 @@ from accord.errors import RequestError
 
 log = logging.getLogger("accord")
 
-SecondPrompt = Literal["queue", "reject", "cancel_first", "steer"]
+PromptWhileWorking = Literal["queue", "reject", "cancel_first", "steer"]
 """What becomes of a prompt in a session that works on one.
 
 It waits, is refused, takes the other's place, or is given to the turn that works. Only version 1 can refuse it.
@@ -219,8 +219,8 @@ class QueuedPrompt:
 class PromptQueue:
     """The line of one session's prompts."""
 
-    def __init__(self, second_prompt: SecondPrompt, grace: float) -> None:
-        self._second_prompt: SecondPrompt = second_prompt
+    def __init__(self, prompt_while_working: PromptWhileWorking, grace: float) -> None:
+        self._prompt_while_working: PromptWhileWorking = prompt_while_working
         self._grace = grace
         self._line: list[QueuedPrompt] = []
         self._empty: asyncio.Future[None] | None = None
@@ -250,11 +250,11 @@ class PromptQueue:
 
     def place(self) -> QueuedPrompt:
         """A place at the end of the line; raises RequestError if a second prompt is refused."""
-        if self._line and self._second_prompt == "reject":
+        if self._line and self._prompt_while_working == "reject":
             raise RequestError.invalid_request(
                 "this session is working on another prompt; wait for its answer, or cancel it"
             )
-        if self._second_prompt == "cancel_first":
+        if self._prompt_while_working == "cancel_first":
             self.cancel()
         place = QueuedPrompt(self, self._grace)
         if self._line:
@@ -289,7 +289,12 @@ class PromptQueue:
 
     def next_to_join(self, running: QueuedPrompt) -> QueuedPrompt | None:
         """The prompt that waits the longest and may join this turn, if it runs and prompts steer turns."""
-        if self._second_prompt != "steer" or not self._line or self._line[0] is not running or running.is_cancelled:
+        if (
+            self._prompt_while_working != "steer"
+            or not self._line
+            or self._line[0] is not running
+            or running.is_cancelled
+        ):
             return None
         return next((place for place in list(self._line)[1:] if place.can_join), None)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 import msgspec
 
@@ -61,7 +61,7 @@ class Commands:
         """Whether the client shows skills as such, which only version 2 has."""
         return self._updates.dialect.version == 2 and self._updates.client_shows("session.commands.skill")
 
-    async def add(
+    async def offer(
         self,
         name: str,
         description: str,
@@ -71,7 +71,7 @@ class Commands:
         meta: dict[str, Json] | None = None,
     ) -> None:
         """Offer this command in this session too; the client is told."""
-        check_meta("commands.add(meta=...)", meta)
+        check_meta("commands.offer(meta=...)", meta)
         self._commands[name] = SlashCommand(name, description, function, hint, meta)
         await self._tell()
 
@@ -237,7 +237,8 @@ class Config:
 
     # Offering
 
-    async def select(
+    @overload
+    async def offer(
         self,
         option_id: str,
         name: str,
@@ -246,19 +247,50 @@ class Config:
         value: str | None = None,
         category: str | None = None,
         description: str | None = None,
+    ) -> None: ...
+
+    @overload
+    async def offer(
+        self,
+        option_id: str,
+        name: str,
+        *,
+        value: bool | None = None,
+        category: str | None = None,
+        description: str | None = None,
+    ) -> None: ...
+
+    async def offer(
+        self,
+        option_id: str,
+        name: str,
+        values: Values | None = None,
+        *,
+        value: str | bool | None = None,
+        category: str | None = None,
+        description: str | None = None,
     ) -> None:
-        """Offer a choice of several values; the first is chosen unless `value` names another.
+        """Offer a choice of several values, or without `values` an option to turn on and off.
+
+        The first value is chosen, or off, unless `value` says otherwise. A client that does not support boolean options
+        does not see those, and their values stay as they are.
 
         Calling it again for the same option offers other values. Clients show options in the order in which they were
         offered, so offer the most important first. `category` is one of the protocol's, or a word of your own that
         begins with an underscore.
         """
         _check_category(category)
+        kept = self._value_of(option_id)
+        if values is None:
+            if not isinstance(value, bool | None):
+                raise wrong_type(f"config.offer({option_id!r}) without values", "value=True or value=False", value)
+            await self._put(Switch(option_id, name, kept is True if value is None else value, category, description))
+            return
         grouped = isinstance(values, Mapping)
         groups = {"": values} if not isinstance(values, Mapping) else values
         if text := next((it for it in groups.values() if isinstance(it, str)), None):
             raise wrong_type(
-                f"config.select({option_id!r}, values)",
+                f"config.offer({option_id!r}, values)",
                 "a list of values, or lists of values by heading",
                 text,
                 'for an id with a name, write a pair: [("id", "Name")]',
@@ -267,30 +299,11 @@ class Config:
         ids = [it.value for group in listed.values() for it in group]
         if len(set(ids)) < len(ids) or not ids:
             raise ValueError(f"option {option_id!r} must have at least one value, and their ids must differ: got {ids}")
-        kept = self._value_of(option_id)
         chosen = value if value is not None else kept if kept in ids else ids[0]
         offered = Select(option_id, name, listed, grouped, str(chosen), category, description)
         if not offered.takes(offered.value):
             raise ValueError(f"value of option {option_id!r} must be one of {', '.join(ids)}, got {chosen!r}")
         await self._put(offered)
-
-    async def switch(
-        self,
-        option_id: str,
-        name: str,
-        *,
-        value: bool | None = None,
-        category: str | None = None,
-        description: str | None = None,
-    ) -> None:
-        """Offer an option to turn on and off; it is off unless `value` is True.
-
-        A client that does not support boolean options does not see it, and its value stays as it is.
-        """
-        _check_category(category)
-        kept = self._value_of(option_id)
-        value = kept is True if value is None else value
-        await self._put(Switch(option_id, name, value, category, description))
 
     async def remove(self, option_id: str) -> None:
         """Stop offering this option."""
@@ -441,7 +454,7 @@ class Choice:
         `name` is what clients show above them.
         """
         category = self._category
-        await self._config.select(category, name or self._name, values, value=current, category=category)
+        await self._config.offer(category, name or self._name, values, value=current, category=category)
 
     @property
     def current(self) -> str | None:

@@ -298,7 +298,7 @@ class Turn(Elicits, Generic[StateT]):
         return named_skills(self.prompt, self.session.skills)
 
     async def prompts(self) -> AsyncGenerator[AddedPrompt]:
-        """The prompts that the user has sent since the turn began, with `Agent(second_prompt="steer")`.
+        """The prompts that the user has sent since the turn began, with `Agent(prompt_while_working="steer")`.
 
         >>> async def work(turn):
         ...     async for more in turn.prompts():

@@ -114,7 +114,7 @@ async def test_an_interrupted_prompt_does_not_run_again_once_the_conversation_ha
 
 async def test_a_prompt_that_joined_a_turn_ends_with_it():
     store, began, both = MemoryStore(), asyncio.Event(), asyncio.Event()
-    agent = accord.Agent("steered", store=store, second_prompt="steer", unstable=True)
+    agent = accord.Agent("steered", store=store, prompt_while_working="steer", unstable=True)
 
     @agent.on_prompt
     async def work(turn):

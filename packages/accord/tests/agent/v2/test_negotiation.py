@@ -219,8 +219,8 @@ def test_versions_that_do_not_exist_are_refused(versions):
 
 def test_an_agent_of_version_2_cannot_reject_second_prompts():
     with pytest.raises(ValueError, match="needs versions=\\(1,\\)"):
-        Agent("picky", second_prompt="reject")
-    assert Agent("picky", second_prompt="reject", versions=(1,)).info.name == "picky"
+        Agent("picky", prompt_while_working="reject")
+    assert Agent("picky", prompt_while_working="reject", versions=(1,)).info.name == "picky"
 
 
 async def test_an_agent_that_answers_prompts_on_the_low_level_serves_the_version_of_its_handler(speak):

@@ -13,7 +13,7 @@ class Worker:
     """An agent that works in steps: `next()` lets it take the prompts that wait, `end()` ends the turn."""
 
     def __init__(self, **options):
-        self.agent = Agent("worker", second_prompt="steer", **options)
+        self.agent = Agent("worker", prompt_while_working="steer", **options)
         self.agent.on_prompt(self.work)
         self.steps = asyncio.Queue()
 
@@ -116,7 +116,7 @@ async def test_in_version_1_a_steering_prompt_is_answered_with_the_turn(serve):
 
 
 async def test_in_version_1_a_steering_prompt_fails_with_the_turn(serve):
-    agent = Agent("broken", second_prompt="steer")
+    agent = Agent("broken", prompt_while_working="steer")
     taken = asyncio.Event()
 
     @agent.on_prompt

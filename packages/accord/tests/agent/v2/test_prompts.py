@@ -214,7 +214,7 @@ async def test_withdrawing_an_answered_prompt_does_nothing(speak):
 
 
 async def test_a_prompt_can_take_the_place_of_the_one_before(speak):
-    stage = Stage(second_prompt="cancel_first")
+    stage = Stage(prompt_while_working="cancel_first")
     async with speak(stage.agent) as client:
         session_id = await client.new()
         await begun(client, session_id, "one")

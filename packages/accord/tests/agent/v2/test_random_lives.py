@@ -28,7 +28,7 @@ async def steps(chance, most=20):
 
 def an_agent(chance, store):
     agent = accord.Agent(
-        "random", store=store, versions=(1, 2), second_prompt=chance.choice(["queue", "cancel_first", "steer"])
+        "random", store=store, versions=(1, 2), prompt_while_working=chance.choice(["queue", "cancel_first", "steer"])
     )
 
     async def in_background(turn):

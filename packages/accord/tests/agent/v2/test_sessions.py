@@ -32,7 +32,7 @@ def full(**options):
     @agent.on_session
     async def offer(session):
         await session.modes.offer(["ask", "code"])
-        await session.config.switch("aloud", "Aloud")
+        await session.config.offer("aloud", "Aloud")
 
     return agent
 

@@ -162,7 +162,7 @@ async def test_modes_options_and_commands(version):
     @agent.on_session
     async def begin(session: accord.Session) -> None:
         await session.modes.offer(["ask", "code"])
-        await session.config.switch("fast", "Fast")
+        await session.config.offer("fast", "Fast")
 
     @agent.command("review", "Review the changes")
     async def review(turn: accord.Turn) -> None:
