@@ -40,7 +40,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 from accord._internal.tasks import in_thread, is_async, name_of, outcome_of, start_thread
-from accord.agent.plain_face import face_of
 from accord.mistakes import WrongReturn, check_callable, place_of, shown
 
 if TYPE_CHECKING:
@@ -258,6 +257,8 @@ def call_plain(function: Callable[..., Any], turn: type[Any]) -> Callable[..., A
 
     @wraps(function)
     async def called(*arguments: Any) -> Any:
+        from accord.agent.plain_face import face_of  # few agents have plain functions
+
         thread = AuthorThread()
         given = tuple(face_of(it, thread) for it in arguments)
         return await thread.run(partial(_call, function, given, turn), f"accord {name_of(function)}")
