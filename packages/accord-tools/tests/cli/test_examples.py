@@ -201,8 +201,14 @@ class Desk:
                 check=False, capture_output=True, text=True, cwd=self.folder, env=self.environment,
                 stdin=subprocess.DEVNULL,
             )  # fmt: skip
-        words = shlex.split(line)
-        return forked(words[1:], self.folder, self.environment, until_ready=bool(SERVERS.match(shlex.join(words[1:]))))
+        words = shlex.split(line)[1:]
+        is_server = bool(SERVERS.match(shlex.join(words)))
+        if words[0] == "serve":  # at a port that is free, as that of the example may not be
+            if "--port" in words:
+                words[words.index("--port") + 1] = "0"
+            else:
+                words[1:1] = ["--port", "0"]
+        return forked(words, self.folder, self.environment, until_ready=is_server)
 
 
 def write(path: Path, text: str) -> None:
