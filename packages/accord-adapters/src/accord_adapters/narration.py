@@ -128,7 +128,7 @@ class Narration:
         await self.turn.usage(self._latest, self._shown.context)
 
     async def costs(self, dollars: float) -> None:
-        """What the session has cost so far."""
+        """The cost of the session so far."""
         await self.turn.usage(self._latest, self._shown.context, dollars)
 
     async def __aenter__(self) -> Self:

@@ -39,11 +39,11 @@ class Finding:
     side: Side
     """The side that is at fault."""
     message: str
-    """What was seen, with values."""
+    """The observed behaviour, with values."""
     clause: str
     """What is demanded of the side: `answers every request once, whatever its handler does`."""
     expected: str
-    """What should have been seen."""
+    """The expected behaviour."""
     fix: str
     """What to do about it; empty if nothing more is known than what is expected."""
     page: str
@@ -141,7 +141,7 @@ class Check:
 
     @property
     def found_as(self) -> str:
-        """What a fault counts as, in words."""
+        """The severity of a fault, in words."""
         return {"fail": "a failure", "warn": "a warning", "note": "a note"}[self.severity]
 
 

@@ -124,7 +124,7 @@ class SessionSeen:
 
 
 class Conversation:
-    """What a trace has shown so far."""
+    """The conversation as far as the trace has shown it."""
 
     def __init__(self) -> None:
         self.version = 1

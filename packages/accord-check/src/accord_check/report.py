@@ -41,7 +41,7 @@ _WORST: tuple[Status, ...] = ("fail", "warn", "note")
 
 @dataclass(slots=True)
 class Outcome:
-    """What one check says of one side."""
+    """The verdict of one check on one side."""
 
     check: Check
     side: Side

@@ -59,7 +59,7 @@ def as_text(report: Report, paint: Paint = plain, *, width: int = 100, verbose: 
 
 
 def heading(report: Report) -> str:
-    """What was judged, in one line."""
+    """One line that names the judged agent, client or trace."""
     parts = [report.subject, report.peer, report.spoken]
     parts.append(f"profile {report.profile}" if report.profile else "")
     return printable(", ".join(part for part in parts if part))

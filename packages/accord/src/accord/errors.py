@@ -83,7 +83,7 @@ class DecodeError(ProtocolError, ValueError):
         self.path = path
         """Where the value is, in the names of the wire."""
         self.problem = problem
-        """What is wrong there."""
+        """The fault at that place."""
 
 
 class EncodeError(AccordError, TypeError):
@@ -234,7 +234,7 @@ class McpServerError(AccordError):
         self.server = server
         """The server's name."""
         self.problem = problem
-        """What went wrong."""
+        """A description of the error."""
 
 
 class Timeout(AccordError, TimeoutError):

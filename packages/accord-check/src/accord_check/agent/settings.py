@@ -78,7 +78,7 @@ class Settings:
     headers: dict[str, str] = field(default_factory=dict[str, str])
     """The headers of these requests, such as a token."""
     tls: ssl.SSLContext | None = None
-    """What these requests trust."""
+    """The certificates that these requests trust."""
     proxy: str | bool = True
     """The proxy on their way: its URL, True for that of the environment, or False for none."""
     max_prompts: int | None = None

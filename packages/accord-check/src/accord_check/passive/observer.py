@@ -19,7 +19,7 @@ Verdict = bool | str | None
 """What is wrong, in words; True or None if nothing is: `is_absolute(path) or f"the path is {path!r}"`."""
 
 Place = Frame | Message | Update
-"""What a finding points at."""
+"""The message or the time that a finding points at."""
 
 
 class Tally:

@@ -195,7 +195,7 @@ class _Thing:
 
 @dataclass(slots=True)
 class _Timeline:
-    """What a client has of a session."""
+    """The client's view of a session."""
 
     things: dict[tuple[str, str], _Thing] = field(default_factory=dict[tuple[str, str], _Thing])
     """By kind (`tool_call`, `terminal`) and id."""

@@ -396,7 +396,7 @@ class LocalCommand(NamedTuple):
     words: list[str]
     cwd: str | None
     env: dict[str, str | None]
-    """What differs from our environment."""
+    """The variables that differ from our environment."""
 
     @classmethod
     def of(cls, settings: AgentSettings, instead: str) -> LocalCommand:

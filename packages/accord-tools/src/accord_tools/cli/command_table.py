@@ -192,7 +192,7 @@ class RootParser(Parser):
     """The parser of `accord` itself, whose help shows the commands in groups."""
 
     summaries: Mapping[str, str] = {}
-    """What each command does."""
+    """The summaries of the commands, by their names."""
 
     def format_help(self) -> str:
         """The help: what most people need first, then the rest."""

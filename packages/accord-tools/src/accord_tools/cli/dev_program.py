@@ -56,11 +56,11 @@ Kind = Literal["never awaited", "blocked", "error", "warning", "hint"]
 
 
 class Mistake(NamedTuple):
-    """What an author did wrong."""
+    """A mistake of the author."""
 
     kind: Kind
     title: str
-    """What is wrong, in one line."""
+    """The mistake, in one line."""
     details: str = ""
     """Where, and what to do: lines of text."""
 

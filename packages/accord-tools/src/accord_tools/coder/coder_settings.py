@@ -50,7 +50,7 @@ NAME = "agent.toml"
 LARGEST = 1_000_000
 """Bytes: a larger file was not written by a person."""
 OF_PROJECT = ("model", "effort", "context", "price", "models", "mcp", "rules")
-"""What a project's file may set."""
+"""The settings that a project's file may have."""
 
 
 class Provider(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -85,7 +85,7 @@ class BackgroundCommand:
     line: str
     terminal: RemoteTerminal
     read: str = ""
-    """What was read of its output."""
+    """The part of its output that was read."""
 
     @classmethod
     async def start(cls, use: ToolUse, line: str) -> BackgroundCommand:
@@ -192,7 +192,7 @@ async def use_skill(use: ToolUse, name: Annotated[str, Meta(description="The nam
 
 
 async def skill_text(skill: AgentSkill) -> str:
-    """What the model reads of a skill."""
+    """The text of a skill for the model."""
     text = await asyncio.to_thread(skill.read)
     return f"The skill {skill.name}, whose files are in {skill.path}:\n\n{text}"
 

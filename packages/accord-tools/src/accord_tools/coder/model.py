@@ -119,7 +119,7 @@ class ModelError(AccordError):
     def __init__(self, trouble: Trouble, detail: str) -> None:
         super().__init__(detail)
         self.trouble: Trouble = trouble
-        """What kind of trouble it is."""
+        """The kind of trouble."""
 
     @classmethod
     def of_status(cls, provider: str, status: int, body: object, fallback: str) -> ModelError:

@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class ApiFacts(NamedTuple):
-    """What differs from API to API."""
+    """The differences between the APIs."""
 
     key_variable: str
     url_variable: str
@@ -70,7 +70,7 @@ USUAL_CONTEXT = 128_000
 
 
 class ModelFacts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What the user knows of one model."""
+    """A model as the user knows it."""
 
     context: int | None = None
     """How many tokens it takes."""

@@ -30,7 +30,7 @@ class StartedAgent:
         self._folder = str(Path(folder).absolute())
 
     def plain(self) -> dict[str, Any]:
-        """What the page makes its forms of."""
+        """The schemas from which the page makes its forms."""
         definitions: dict[str, Any] = json_schema(self._remote.version)["$defs"]  # pyright: ignore[reportAssignmentType]
         methods = [
             {"method": it["x-method"], "params": name, "answers": name.endswith("Request")}

@@ -154,7 +154,7 @@ class DecodedLine(msgspec.Struct, gc=False, rename={"from_": "from"}):
 
 
 class Line(msgspec.Struct):
-    """What the index keeps of one line."""
+    """The part of one line that the index keeps."""
 
     kind: int = BROKEN
     time: float = 0.0

@@ -144,7 +144,7 @@ class TraceFindings:
 
 
 _FINDING = ("id", "severity", "side", "message", "clause", "fix", "url", "count")
-"""What the page gets of a finding."""
+"""The fields of a finding that the page gets."""
 
 
 def _judge(recorder_reads: Direction) -> Judge | None:

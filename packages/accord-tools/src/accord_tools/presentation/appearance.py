@@ -73,7 +73,7 @@ _TO_ASCII = str.maketrans(ASCII_SIGNS)
 
 
 class Appearance(NamedTuple):
-    """What one stream can show."""
+    """The colours and characters that one stream can show."""
 
     is_terminal: bool
     colours: bool = False

@@ -74,9 +74,9 @@ class Paragraph(NamedTuple):
 
     spans: Sequence[Span] = ()
     first: Row = ()
-    """What its first row begins with."""
+    """The text at the start of its first row."""
     rest: Row = ()
-    """What its other rows begin with."""
+    """The text at the start of its other rows."""
     wrap: Wrap = "words"
     fill: str = ""
     """The style that a row has up to its end, as the background of code."""

@@ -113,7 +113,7 @@ class _IconReader:
 
 
 def check_icon(data: bytes, file: str) -> list[EntryFinding]:
-    """What is wrong with an icon."""
+    """The faults of an icon."""
     return [EntryFinding(file, "", "icon", message, level) for message, level in _problems(data)]
 
 

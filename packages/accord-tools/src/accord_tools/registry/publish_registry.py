@@ -221,7 +221,7 @@ INITIALIZE = json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "par
 
 @dataclass(frozen=True)
 class Verified:
-    """What came of one distribution."""
+    """The result for one distribution."""
 
     kind: str
     command: list[str]

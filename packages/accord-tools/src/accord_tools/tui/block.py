@@ -137,7 +137,7 @@ class Block:
         return look.pictures.strips(blocks, look.width, look.palette, self.changed, is_ascii=look.is_ascii)
 
     def paragraphs(self, look: Look) -> list[Paragraph]:
-        """What it says."""
+        """The text of the block."""
         raise NotImplementedError
 
     def update(self, entry: Any) -> None:
@@ -155,7 +155,7 @@ class Block:
         self.changed()
 
     def copied(self) -> str:
-        """What copying it gives."""
+        """The text that copying the block gives."""
         return ""
 
 
@@ -261,7 +261,7 @@ def _indented(paragraph: Paragraph) -> Paragraph:
 
 
 class PromptBlock(MessageBlock):
-    """What the user sent."""
+    """A prompt of the user."""
 
     def paragraphs(self, look: Look) -> list[Paragraph]:
         first: Row = (("❯", "accent user"), (" ", "user"))

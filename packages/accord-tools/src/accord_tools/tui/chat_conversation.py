@@ -180,7 +180,7 @@ class Conversation:
 
     @property
     def status(self) -> Status:
-        """What the conversation does."""
+        """The activity of the conversation."""
         if self.error is not None:
             is_login = isinstance(self.error, PeerError) and self.error.code == AUTH_REQUIRED
             return "login" if is_login else "failed"

@@ -121,7 +121,7 @@ class ChatOptions:
     find_agent: Callable[[str], AgentChoice] | None = None
     """Finds an agent of the registry by its id; None if only `agents` are offered."""
     prompt: str | None = None
-    """What is sent first."""
+    """The first prompt."""
     session_id: str | None = None
     """The session to open again."""
     continues: bool = False

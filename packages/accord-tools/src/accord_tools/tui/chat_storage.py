@@ -74,7 +74,7 @@ _WORDS = StateFile("chat/sessions.json", list[SessionWords])
 
 
 def place_of(program: str, folder: str | Path) -> str:
-    """What a draft is kept by."""
+    """The key of a draft."""
     return f"{program}\n{os.path.realpath(folder)}"
 
 

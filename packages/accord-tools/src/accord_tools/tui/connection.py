@@ -62,7 +62,7 @@ class AgentChoice:
     """An agent that the user may start."""
 
     name: str
-    """What the user calls it."""
+    """The user's name for it."""
     target: Callable[[Callable[[str], object]], Where]
     """Makes what `accord.connect` takes, from a function for the lines of its standard error."""
     where: str = ""
@@ -87,7 +87,7 @@ class ConnectionOptions:
     remembers: bool = False
     """Whether an "always" holds in later chats, too."""
     budget: Budget | None = None
-    """What each turn may spend."""
+    """The budget of each turn."""
     versions: tuple[int, ...] = (1,)
     start_within: float = 120.0
 
@@ -300,7 +300,7 @@ def explained(error: AccordError, connection: AgentConnection) -> tuple[str, str
 
 
 def _data(error: AccordError) -> Iterator[str]:
-    """What the agent adds to its error."""
+    """The details that the agent adds to its error."""
     data = getattr(error, "data", None)
     if not data:
         return

@@ -177,7 +177,7 @@ class Editor(TextArea):
         """Where in the history the text is from; None for a text of its own."""
         self._unsent = ""
         self.found = NOTHING
-        """What can be completed now."""
+        """The completions for the text before the cursor."""
         self.chosen = 0
         """The entry of the list that is chosen."""
         self.suggestions: Sequence[str] = ()

@@ -22,7 +22,7 @@ class Key(NamedTuple):
     action: str
     """The action of the app; empty for a key that a widget handles by itself."""
     does: str
-    """What it does, in a few words."""
+    """Its effect, in a few words."""
     group: Group
     footer: str = ""
     """The word of the footer, for the most used keys."""

@@ -74,7 +74,7 @@ class Picker(ModalScreen[Any]):
         self._names = 0
         """Columns that the labels take where something stands after them."""
         self._text: str | None = None
-        """What the list was filtered by."""
+        """The text by which the list was filtered."""
 
     def compose(self) -> ComposeResult:
         with Vertical():
@@ -185,7 +185,7 @@ class Picker(ModalScreen[Any]):
 
 
 def _searched(entry: Entry) -> str:
-    """What the filter looks at."""
+    """The text in which the filter searches."""
     return f"{entry.label} {entry.about} {entry.group} {entry.preview}".casefold()
 
 

@@ -97,7 +97,7 @@ class _Drawing(NamedTuple):
     task: asyncio.Task[list[Strip] | str]
     """Gives the strips, or why there are none."""
     waiting: list[Callable[[], object]]
-    """What is called when it is done."""
+    """The functions that are called at its end."""
 
 
 class Pictures:

@@ -69,7 +69,7 @@ class Page(ScrollView, can_focus=True):
 
     @property
     def text(self) -> str:
-        """What is drawn, without colours."""
+        """The drawn text, without colours."""
         return "\n".join(strip.text.rstrip() for strip in self._strips)
 
 

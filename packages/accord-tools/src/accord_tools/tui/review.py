@@ -39,7 +39,7 @@ _NOTHING_LEFT = "   No change to review any more; esc goes back to the chat."
 
 
 class ReviewedFile(NamedTuple):
-    """What was changed in one file."""
+    """The changes of one file."""
 
     old: Sequence[bytes]
     new: Sequence[bytes]

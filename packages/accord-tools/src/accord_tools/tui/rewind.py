@@ -140,7 +140,7 @@ async def rewound_session(conversation: Conversation, point: RewindPoint, setup:
 
 
 class RestoredFiles(NamedTuple):
-    """What became of the files."""
+    """The outcome of restoring the files."""
 
     restored: Sequence[Path]
     left: Sequence[Path]

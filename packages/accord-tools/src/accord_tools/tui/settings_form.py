@@ -33,7 +33,7 @@ class Setting(NamedTuple):
     choices: Sequence[str | bool] = ()
     """What it may be; without any, it is a number that is typed, or none."""
     now: Any = None
-    """What holds in this chat."""
+    """The value that applies in this chat."""
     is_default: bool = True
     """Whether that is what the chat takes without a setting."""
 
@@ -50,7 +50,7 @@ class Setting(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """What holds, in a word."""
+        """The value in one word."""
         return NO_LIMIT if self.now is None else _word(self.now)
 
 

@@ -158,7 +158,7 @@ class Transcript(Redrawn, ScrollView, can_focus=False):
         self.cursor: Block | None = None
         """The block that the cursor is on."""
         self._sought = ""
-        """What the user looks for."""
+        """The text that the user looks for."""
         self._hit = 0
         self._partial: list[Block] = []
         """Blocks of which only a part was drawn."""

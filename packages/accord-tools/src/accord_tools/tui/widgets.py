@@ -123,5 +123,5 @@ class Lines(Redrawn):
 
     @property
     def text(self) -> str:
-        """What is shown, without colours."""
+        """The shown text, without colours."""
         return "\n".join(paragraph.text for paragraph in self._paragraphs)

@@ -85,7 +85,7 @@ class ModelCall(Struct, tag="call"):
 
 
 class ResultPart(Struct, tag="result"):
-    """What a tool gave back."""
+    """The result of a tool."""
 
     call_id: str
     text: str
@@ -127,7 +127,7 @@ def add_parts(messages: list[ModelMessage], role: Literal["user", "assistant"], 
 
 
 def prompt_parts(prompt: Sequence[updates.ContentBlock]) -> list[Part]:
-    """What a model reads of a prompt."""
+    """A prompt as a model reads it."""
     return [_prompt_part(block) for block in prompt]
 
 

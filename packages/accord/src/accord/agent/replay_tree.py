@@ -307,7 +307,7 @@ class SessionReplay:
         replay.add(read(entry))
 
     def now(self) -> Iterator[ReplayedUpdate]:
-        """What is final by now."""
+        """The updates that can no longer change."""
         yield from self._each(Replay.now)
 
     def rest(self) -> Iterator[ReplayedUpdate]:

@@ -61,7 +61,7 @@ class ClientSystemPrompt(msgspec.Struct, frozen=True):
     mode: Mode
     """What happens to the agent's own: `append` adds to it, `override` replaces it."""
     text: str
-    """What the client wrote."""
+    """The text of the client's system prompt."""
 
     def applied_to(self, own: str) -> str:
         """The system prompt of the session, made of the agent's own and this one."""
@@ -302,7 +302,7 @@ class Session(Generic[StateT]):
         """What requests to the client need, in turns and between them."""
         self._turns = PromptQueue(surroundings.prompt_while_working, surroundings.cancel_grace)
         self._tasks = SessionTasks(f"session {session_id}")
-        """What runs beside the turns."""
+        """The tasks that run beside the turns."""
         self._plans = SessionPlans(updates.client_shows)
         """The plans that it shows."""
         self._subagents: dict[SessionId, Callable[[], None]] = {}

@@ -341,7 +341,7 @@ class Cancellations:
 
 
 class SessionActivity:
-    """What one session does."""
+    """The activity of one session."""
 
     def __init__(self, updates: SessionUpdates) -> None:
         self._updates = updates
@@ -358,7 +358,7 @@ class SessionActivity:
 
     @property
     def background(self) -> list[Background]:
-        """What runs beside the turns."""
+        """The tasks that run beside the turns."""
         return list((self._background or {}).values())
 
     def follow(self, follower: Callable[[End | None], None]) -> Callable[[], None]:

@@ -63,7 +63,7 @@ class AgentSkill:
         self.name = name
         """Its name: lower-case letters, digits and hyphens."""
         self.description = description
-        """What it is for, in one line."""
+        """Its purpose, in one line."""
         self.path = path
         """The folder of its SKILL.md, where the files lie that its text names."""
         self._project = project

@@ -239,7 +239,7 @@ class Turn(Elicits, Generic[StateT]):
         self.context = context
         """The context of the request on the low level: the peer and the request's id."""
         self._link = link = link or session._link
-        """What requests to the client need."""
+        """The session and the peer for requests to the client."""
         self._requests = requests or TurnRequests(session, place, link)
         self.client: RemoteClient = RemoteClient(link, self._requests)
         """What the client lends: files and terminals."""

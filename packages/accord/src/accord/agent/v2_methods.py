@@ -55,7 +55,7 @@ class PromptReceipt:
 
     def __init__(self, request: v2.PromptRequest, context: Context, *, unstable: bool) -> None:
         self.prompt: Sequence[v2.ContentBlock] = request.prompt
-        """What the user says, as it came."""
+        """The prompt's content, as it came."""
         self.key: str | None = request.idempotency_key
         """The key under which the client sends it, again in each retry; None if it has none."""
         self.interrupted: str | None = None

@@ -64,7 +64,7 @@ class Translation(Protocol):
         ...
 
     def told(self, update: Any) -> Sequence[Any]:
-        """What is sent for this update."""
+        """The updates to send for this one."""
         ...
 
 

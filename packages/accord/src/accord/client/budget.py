@@ -33,7 +33,7 @@ class BudgetQuestion:
     limit: BudgetField
     """The limit: `"max_cost"`, `"max_turns"` or `"max_time"`."""
     spent: float
-    """What the turn has spent so far."""
+    """The amount that the turn has spent so far."""
     most: float
     """What it may spend now; a yes adds the budget's value once more."""
     unit: str

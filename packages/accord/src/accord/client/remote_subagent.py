@@ -202,7 +202,7 @@ class RemoteSubagent:
 
     @property
     def _told(self) -> SubagentState:
-        """What its parent says of it."""
+        """The state of this subagent in its parent's session."""
         return self._parent.state.subagents.get(self.id) or SubagentState(self.id)
 
     @property

@@ -106,7 +106,7 @@ class Connection:
         debug: bool = False,
     ) -> None:
         self.transport = transport
-        """What carries the frames."""
+        """The transport of the frames."""
         self.role: Role = role
         """The side that this end plays: `agent` or `client`."""
         self.limits = limits or Limits()

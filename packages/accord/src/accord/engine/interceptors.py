@@ -83,7 +83,7 @@ class Removable:
     """A decorator whose functions can be removed again."""
 
     _decorator = "before(Message)"
-    """What an author calls it."""
+    """The decorator's name, for errors."""
 
     def __init__(self, register: Callable[[Callable[..., Any]], Callable[[], None]]) -> None:
         self._register = register

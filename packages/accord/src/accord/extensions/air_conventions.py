@@ -84,7 +84,7 @@ class AsyncTaskSpawned(Model, tag_field="sessionUpdate", tag="async_task_spawned
 
 
 class AsyncTaskUsage(Shape):
-    """What a task has used."""
+    """The usage of a task."""
 
     total_tokens: int = 0
     tool_uses: int = 0
@@ -141,7 +141,7 @@ class AsyncTask:
     description: str = ""
     """What it does now, in the agent's words."""
     summary: str | None = None
-    """What came of it so far."""
+    """The result so far."""
     can_stop: bool = False
     """Whether `AsyncTasks.stop` may stop it."""
     output_file_path: str | None = None
@@ -149,7 +149,7 @@ class AsyncTask:
     tool_call_id: str | None = None
     """The tool call that began it."""
     usage: AsyncTaskUsage | None = None
-    """What it has used."""
+    """Its usage."""
 
     @property
     def is_open(self) -> bool:
@@ -224,7 +224,7 @@ class SessionFailure(Shape):
     id: str
     """The incident; later reports of it have a higher `revision`."""
     title: str
-    """What happened, for the user."""
+    """A description of the failure for the user."""
     revision: Tolerant[int] = 1
     category: Tolerant[str] = "unknown"
     """`connection`, `access`, `limit`, `request`, `service` or `unknown`."""
@@ -392,7 +392,7 @@ class Goal(Shape):
     """A goal that an agent works towards over several turns."""
 
     objective: str
-    """What is to be reached."""
+    """The goal, in words."""
     status: Tolerant[str] = ""
     """How it stands, in the agent's words: often `active`, `paused`, `blocked`, `limited` or `complete`."""
     tokens_used: Tolerant[int | None] = None

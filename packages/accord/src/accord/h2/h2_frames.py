@@ -11,7 +11,7 @@ Fields = list[tuple[bytes, bytes]]
 """Names in lower case, and values."""
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-"""What a client sends first (3.4)."""
+"""The preface of a client (3.4)."""
 
 LARGEST = 16_384
 """The most bytes of a frame's payload. We announce no other limit, and send no larger frames either."""

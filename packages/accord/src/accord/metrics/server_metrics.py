@@ -45,7 +45,7 @@ class Instrument(ABC):
     """A figure for each set of labels."""
 
     kind: str
-    """What Prometheus calls it."""
+    """Its type in the words of Prometheus."""
     creator: str
     """The method of OpenTelemetry's meter that makes such an instrument."""
 

@@ -191,7 +191,7 @@ def _file(path: str | Path) -> Path:
 
 
 def _mime_type_of(path: Path) -> str | None:
-    """What the file's name tells."""
+    """The media type that the file's name suggests."""
     import mimetypes  # likewise
 
     return mimetypes.guess_type(path.name)[0]

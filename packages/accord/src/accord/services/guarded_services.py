@@ -169,7 +169,7 @@ class UsePermissions(Permissions):
 
 
 class _Memory:
-    """What was allowed in one session."""
+    """The permissions of one session."""
 
     def __init__(self) -> None:
         self.one_by_one = asyncio.Lock()

@@ -82,7 +82,7 @@ class TextLimits(NamedTuple):
 BRIEF = TextLimits(lines=5, items=3, options=8, choices=50, characters=4_000, name=56)
 """A screen of 24 lines takes all of a permission question."""
 FULL = TextLimits(lines=1_000, items=1_000, options=1_000, choices=1_000, characters=64_000, name=1_000)
-"""What `/more` shows."""
+"""The rest of the text, which `/more` shows."""
 
 
 class QuestionFrame:

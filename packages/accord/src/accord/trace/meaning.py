@@ -66,7 +66,7 @@ def update_meaning(kind: str, update: Members) -> str:
 
 
 def result_meaning(method: str, result: Members) -> str:
-    """What the result of a request says."""
+    """The meaning of a request's result."""
     return _ANSWERS.get(method, _other_result)(result)[:LONGEST]
 
 

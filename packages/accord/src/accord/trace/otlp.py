@@ -30,7 +30,7 @@ class _Span(msgspec.Struct):
 
     name: str
     key: str
-    """What its id follows from."""
+    """The text from which its id is derived."""
     start: float
     kind: int = INTERNAL
     end: float | None = None

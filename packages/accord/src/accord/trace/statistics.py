@@ -33,7 +33,7 @@ class Unanswered(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """What happened, as a sentence."""
+        """The event, as a sentence."""
         return (
             f"{self.method} of the {self.asked_by} has no answer of the {self.waits_for}: "
             f"open for {self.waited:.1f} s, until the end of the trace"
@@ -109,7 +109,7 @@ class TurnFigures(msgspec.Struct):
 
 
 class TraceFigures(msgspec.Struct):
-    """What a trace amounts to."""
+    """The statistics of a trace."""
 
     events: int = 0
     seconds: float = 0.0

@@ -77,7 +77,7 @@ class Frames:
         self._missing = 0
         """How many bytes of its payload are still to come."""
         self._key = b""
-        """What masks its next bytes."""
+        """The mask of its next bytes."""
         self._fragments_of: int | None = None
         self._is_closed = False
         """Whether a close frame was received, or `drop` was called: what follows is no longer data (1.4)."""

@@ -79,9 +79,9 @@ class Verdict(NamedTuple):
     """What becomes of a message of an observer."""
 
     passed: bytes | None = None
-    """What the agent gets."""
+    """The frame for the agent."""
     answer: bytes | None = None
-    """What the observer gets."""
+    """The frame for the observer."""
 
 
 class ObserverRights:

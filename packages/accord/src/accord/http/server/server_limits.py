@@ -103,7 +103,7 @@ class ServerLimits:
 
 
 Kind = Literal["connections", "turns"]
-"""What is counted while it lasts."""
+"""The kinds of use that are counted while they last."""
 
 SECONDS_AT_ONCE = 10.0
 """Seconds' worth of posts that may come at once, unless `burst` says another number."""
@@ -147,7 +147,7 @@ class Quotas:
 
 
 class Withdrawal(NamedTuple):
-    """What was taken from a bucket."""
+    """An amount that was taken from a bucket."""
 
     taken: int
     full_in: float
