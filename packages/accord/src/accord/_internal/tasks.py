@@ -21,7 +21,7 @@ def is_awaitable(value: object) -> bool:
 
 
 async def finished(result: Any) -> Any:
-    """What a function returned, once it is there if it is `async`."""
+    """Return a function's result; await it first if the function is `async`."""
     return await result if inspect.isawaitable(result) else result
 
 
@@ -280,7 +280,7 @@ class IdleTimer:
 
 
 class LightEvent:
-    """What tasks can wait for until it is set."""
+    """An event for which tasks wait until it is set."""
 
     __slots__ = ("_is_set", "_waiting")
 
@@ -301,7 +301,7 @@ class LightEvent:
                     future.set_result(None)
 
     def clear(self) -> None:
-        """Who waits from now on waits until it is set again."""
+        """Tasks that wait from now on wait until it is set again."""
         self._is_set = False
 
     async def wait(self) -> None:

@@ -56,7 +56,7 @@ LASTING = {
     v1.DeleteSessionRequest,
     v1.ForkSessionRequest,  # only proposed; declaring it is how it is negotiated
 }
-"""What every agent handles, for every agent has a store."""
+"""The requests that every agent handles, because every agent has a store."""
 
 
 PROPOSED = {

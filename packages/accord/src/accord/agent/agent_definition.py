@@ -49,13 +49,13 @@ if TYPE_CHECKING:
 
 
 Said: TypeAlias = "str | v1.ContentBlock"
-"""What a generator may yield: the agent says it."""
+"""The values that a generator may yield: the agent says them."""
 
 AsyncResult: TypeAlias = "Awaitable[str | None] | AsyncIterator[Said]"
 """What an `async` function for prompts gives: nothing, a stop reason, or an iterator of what to say."""
 
 PlainResult: TypeAlias = "str | Iterator[Said] | None"
-"""What a plain function for prompts may return."""
+"""The values that a plain function for prompts may return."""
 
 AuthAnswer: TypeAlias = "str | Sequence[v1.AuthAccount] | v1.AuthStatusResponse | None"
 """What a function for `auth/status` may return: a state, the accounts of the user, the whole answer, or nothing."""
@@ -170,7 +170,7 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
         return self.second_handlers if is_of_version_2 and 2 in self.served_versions else self.handlers
 
     def declare(self) -> v1.AgentCapabilities:
-        """What this agent can do, as it follows from what is registered."""
+        """Return the agent's capabilities, which follow from what is registered."""
         capabilities = capabilities_of(
             self.accepts.capabilities(),
             self.handlers,

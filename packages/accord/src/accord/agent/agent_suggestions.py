@@ -42,7 +42,7 @@ from accord.schema.v1 import NesContextCapabilities, SessionId
 from accord.schema.v1_nes import NesTriggerKind
 
 Wish = Literal["recent_files", "related_snippets", "edit_history", "user_actions", "open_files", "diagnostics"]
-"""What a client may send along with a request for suggestions."""
+"""The context that a client may send along with a request for suggestions."""
 
 WISHES: tuple[str, ...] = get_args(Wish)
 _COUNTED = ("recent_files", "edit_history", "user_actions")

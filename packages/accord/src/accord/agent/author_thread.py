@@ -88,7 +88,7 @@ class AuthorThread:
         self._loop_thread = threading.get_ident()
         self._task = asyncio.current_task()
         self._calls: asyncio.Queue[Call[Awaitable[Any]] | None] = asyncio.Queue()
-        """What the thread wants done; None is its end."""
+        """The calls that the thread asks for; None is its end."""
         self._outcome: tuple[Any, BaseException | None] = None, None
         self._is_over = False
         self._owes_cancel = False
@@ -316,7 +316,7 @@ _resources: WeakKeyDictionary[Any, ExitStack] = WeakKeyDictionary()
 
 
 def resources_of(portal: AuthorThread, held: Session[Any]) -> ExitStack:
-    """What is closed when this session is."""
+    """The resources that are closed when this session is."""
 
     def find() -> ExitStack:
         if held not in _resources:

@@ -25,7 +25,7 @@ from accord.services.form_fields import FormField, asked_for, form_excess, secre
 Content = dict[str, ElicitationContentValue]
 
 META = "_meta"
-"""What every class of the protocol has, and no form asks for."""
+"""The member that every class of the protocol has, and no form asks for."""
 
 _WITH_FIELDS = (inspect.StructType, inspect.DataclassType, inspect.TypedDictType, inspect.NamedTupleType)
 _LISTS = (inspect.ListType, inspect.SetType, inspect.FrozenSetType, inspect.VarTupleType)
@@ -112,7 +112,7 @@ def _property(field: inspect.Field, hint: Any, owner: str) -> ElicitationPropert
 
 
 def _only(union: inspect.UnionType, name: str, owner: str) -> inspect.Type:
-    """What an optional field holds if anything."""
+    """The type of an optional field's value."""
     others = [it for it in union.types if not isinstance(it, inspect.NoneType)]
     if len(others) != 1:
         raise TypeError(f"{owner}.{name}: a field of a form must have exactly one type")

@@ -64,7 +64,7 @@ class ModelAnswer:
         self.stop_reason: Literal["end_turn", "max_tokens", "refusal"] | None = None
         """Why the model stopped, which the function of a turn may return; None while the answer is not complete."""
         self.error: str | None = None
-        """What the provider says has failed, if the answer broke off."""
+        """The provider's error, if the answer broke off."""
         self._parts: list[Part] = []
         self._text: list[str] = []
         self._thought: list[str] = []

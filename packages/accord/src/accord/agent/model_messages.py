@@ -54,7 +54,7 @@ class FilePart(Struct, tag="file"):
 
     @property
     def note(self) -> str:
-        """What a model reads that does not take the file itself."""
+        """The text for a model that does not take the file itself."""
         return f"\n(The user attaches {self.name}, of type {self.mime_type}, which cannot be read)\n"
 
 
@@ -97,7 +97,7 @@ Part: TypeAlias = TextPart | ImagePart | FilePart | ThoughtPart | ModelCall | Re
 
 
 class ModelMessage(Struct):
-    """What the user or the model said; results of tools are the user's."""
+    """A message of the user or the model; results of tools are the user's."""
 
     role: Literal["user", "assistant"]
     parts: list[Part]

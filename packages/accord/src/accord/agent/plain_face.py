@@ -47,11 +47,11 @@ _SPECIAL = {
 
 
 _FACES: dict[object, Callable[[Any, Any, str | None], Any]] = {}
-"""What makes the faces of objects, by the classes of the objects."""
+"""The functions that make the faces of objects, by the classes of the objects."""
 
 
 def face_of(held: Any, portal: Any, session: str | None = None) -> Any:
-    """What a thread gets for this: a face, if there is one for its class."""
+    """Return what a thread gets for this object: a face, if there is one for its class."""
     for cls in type(held).__mro__:
         if (make := _FACES.get(cls)) is not None:
             return make(held, portal, session)

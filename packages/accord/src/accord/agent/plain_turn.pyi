@@ -262,10 +262,10 @@ class Tool(Elicits):
         """The tool call's id, which the client knows as well."""
     @property
     def title(self) -> str:
-        """What the user reads; `retitle` changes it."""
+        """The title that the user reads; `retitle` changes it."""
     @property
     def kind(self) -> updates.ToolKind | None:
-        """What kind of work it is, such as `edit` or `execute`."""
+        """The kind of work, such as `edit` or `execute`."""
     @property
     def status(self) -> updates.ToolCallStatus:
         """How it stands for the client."""
@@ -289,9 +289,9 @@ class Tool(Elicits):
     def locations(self, *locations: Location) -> None:
         """The files that it works on now."""
     def raw_input(self, value: Json) -> None:
-        """What the model gave it, as plain JSON values."""
+        """Show the input that the model gave, as plain JSON values."""
     def raw_output(self, value: Json) -> None:
-        """What it gives the model, as plain JSON values."""
+        """Show the output for the model, as plain JSON values."""
     def set_meta(self, meta: dict[str, Json]) -> None:
         """Change its `_meta`: each name that is given, and no other."""
     def retitle(self, title: str) -> None:
@@ -523,7 +523,7 @@ class Session(Face, Generic[StateT]):
         """Closed when the session is, in a thread: `session.resources.enter_context(...)`."""
     @property
     def title(self) -> str | None:
-        """What the session is about, as it is listed."""
+        """The session's title in lists."""
     def set_title(self, title: str | None) -> None:
         """Give the session a title, or take it away."""
     @property
@@ -755,7 +755,7 @@ class Subagent(Turn[StateT]):
         """The id of its session; a client that shows no subagents does not know it."""
     @property
     def title(self) -> str:
-        """What the user reads; `retitle` changes it."""
+        """The title that the user reads; `retitle` changes it."""
     @property
     def was_cancelled(self) -> bool:
         """Whether the user has cancelled it alone; the code after its block can tell by this."""

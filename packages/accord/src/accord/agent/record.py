@@ -103,7 +103,7 @@ class Record:
 
             self._message_of_user = message_of_user
         self._name = os.urandom(4).hex()
-        """What tells the prompts of this opening from those of earlier ones."""
+        """A name that tells the prompts of this opening from those of earlier ones."""
         self._prompts = 0
         """How many there were since."""
         self._keys: dict[str, str] = {}
@@ -202,7 +202,7 @@ class Record:
         return self._keys.get(key)
 
     def _changes(self, update: Any) -> Changes:
-        """What a session info update changes beside the updates."""
+        """The changes that a session info update makes beside the updates."""
         info = update.meta
         if self.version == 2 and isinstance(info, dict):
             # Version 2 patches `_meta` by its keys; null removes one.
@@ -451,7 +451,7 @@ def encoded_update(update: Update) -> bytes:
 
 
 def title_of(text: str, longest: int = TITLE_LENGTH) -> str | None:
-    """What a session may be called that begins with these words."""
+    """The title of a session that begins with these words."""
     lines = (
         "".join(character for character in line if character.isspace() or character >= " ")
         for line in text.splitlines()

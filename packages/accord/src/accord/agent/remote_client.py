@@ -161,7 +161,7 @@ class ConnectedClient(msgspec.Struct):
             raise CapabilityMissing(capability, action)
 
     def lines(self) -> LinesToClient:
-        """What connects with MCP servers that the client itself offers."""
+        """The connections with MCP servers that the client itself offers."""
         from accord.mcp.mcp_line import LinesToClient
 
         if self.mcp_lines is None:
@@ -170,7 +170,7 @@ class ConnectedClient(msgspec.Struct):
         return self.mcp_lines
 
     def requester_for(self, session: ServedSession, dialect: Dialect) -> Requester:
-        """What answers this session's requests."""
+        """The requester that answers this session's requests."""
         requester = self.requester(dialect)
         if self.local is None:
             return requester

@@ -76,7 +76,7 @@ def opened(kept: bytes) -> tuple[str | None, bytes]:
 
 
 def ended_by_a_crash(state: SessionState) -> Iterator[updates.SubagentUpdate]:
-    """What ends the subagents that were at work when their agent ended."""
+    """The updates that end the subagents that were at work when their agent ended."""
     problem = updates.Error(INTERNAL_ERROR, "The agent ended while the subagent worked")
     for subagent in state.subagents.values():
         if isinstance(subagent.state, updates.RunningStateUpdate | updates.RequiresActionStateUpdate):
@@ -123,7 +123,7 @@ class Replay:
 
     @property
     def state(self) -> SessionState:
-        """What the entries amount to that were read and not dropped."""
+        """The state after the entries that were read and not dropped."""
         return self._record.state
 
     def add(self, update: Update) -> None:
@@ -315,7 +315,7 @@ class SessionReplay:
         yield from self._each(Replay.rest)
 
     def closing(self) -> list[ReplayedUpdate]:
-        """What closes what a crash has left open, after the rest."""
+        """The updates that close what a crash has left open, after the rest."""
         return [
             ReplayedUpdate(teller, update)
             for teller in self._announced

@@ -294,9 +294,9 @@ class Session(Generic[StateT]):
         """Its place in the store."""
         self._updates = updates = SessionUpdates(record, client.peer, self.cwd, client.dialect())
         self._activity = SessionActivity(updates)
-        """What the session does, as the client is told of it."""
+        """The session's activity, as the client is told of it."""
         self._cancels = Cancellations()
-        """What the client may cancel by itself."""
+        """The work that the client may cancel by itself."""
         requester = client.requester_for(self, updates.dialect)
         self._link = SessionClient(client, requester, surroundings.errands, session_id, self.cwd)
         """What requests to the client need, in turns and between them."""
@@ -359,7 +359,7 @@ class Session(Generic[StateT]):
 
     @property
     def title(self) -> str | None:
-        """What the session is about, as it is listed."""
+        """The session's title in lists."""
         return self._record.title
 
     async def set_title(self, title: str | None) -> None:
@@ -702,7 +702,7 @@ class Session(Generic[StateT]):
 
 
 def _state_of(state_type: type[Any] | None, record: Record) -> Any:
-    """What the author keeps for a session: as the store has it, or new."""
+    """The author's state of a session: from the store, or new."""
     if state_type is None:
         return None
     kept = record.state(state_type)

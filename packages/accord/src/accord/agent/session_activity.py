@@ -80,7 +80,7 @@ class QueuedPrompt:
         self._turns = turns
         self._grace = grace
         self._turn_comes: asyncio.Future[None] | None = None
-        """What it waits for while it is not the first."""
+        """The future for which it waits while it is not the first."""
         self._task: asyncio.Task[Any] | None = None
         """The task that works on it."""
         self._timer: asyncio.TimerHandle | None = None
@@ -347,13 +347,13 @@ class SessionActivity:
         self._updates = updates
         self._activity: Activity = "idle"
         self._background: dict[tuple[str, str], Background] | None = None
-        """What runs beside the turns; None until something has."""
+        """The work beside the turns; None until there was some."""
         self._followers: tuple[Callable[[End | None], None], ...] = ()
         """Called with each new state, and with the end of the work before if that has ended."""
 
     @property
     def now(self) -> Activity:
-        """What the session does in the foreground."""
+        """The session's activity in the foreground."""
         return self._activity
 
     @property
@@ -453,7 +453,7 @@ TOOL_CALL: Final = "tool_call"
 
 
 class DetachedTool:
-    """What a tool call is to its session, beside its updates."""
+    """A tool call as its session sees it, beside its updates."""
 
     def __init__(
         self, activity: SessionActivity, cancels: Cancellations, *, in_background: bool, cancellable: bool
@@ -520,4 +520,4 @@ class ToolSurroundings(msgspec.Struct, frozen=True):
     """Sends updates also when the turn is over."""
     cancels: Cancellations
     detached: DetachedTool | None = None
-    """What it is to its session beside its updates; None for most."""
+    """The tool call, if it is one that goes on without its turn; None for most."""

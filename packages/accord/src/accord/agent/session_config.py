@@ -34,7 +34,7 @@ class SlashCommand(msgspec.Struct, frozen=True):
     name: str
     """Its name, one word without the slash."""
     description: str
-    """What the command does, for the user."""
+    """The description that the user reads."""
     function: Callable[..., Any]
     """Called with the turn and, if it has a second parameter, the text after the command's name."""
     hint: str | None = None

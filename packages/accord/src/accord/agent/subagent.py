@@ -50,13 +50,13 @@ WAITS_FOR_THE_USER = updates.RequiresActionStateUpdate()
 
 
 class Introduction(msgspec.Struct, frozen=True):
-    """What the client is told of a subagent before anything else."""
+    """The facts about a subagent that the client gets before anything else."""
 
     title: str
     description: str | None
     is_cancellable: bool
     prompt: Sequence[ContentBlock]
-    """What the subagent is to do; empty if the author does not tell."""
+    """The task of the subagent; empty if the author gives none."""
     meta: dict[str, Json] | None = None
     """The `_meta` of the announcement."""
 
@@ -230,7 +230,7 @@ class Subagent(Turn[StateT]):
         self.id: updates.SessionId = subagent_id(parent.session.id, parent._new_id("s"))
         """The id of its session; a client that shows no subagents does not know it."""
         self.title: str = introduction.title
-        """What the user reads; `retitle` changes it."""
+        """The title that the user reads; `retitle` changes it."""
         way_out: WayOut
         if parent._link.client.capabilities.has("subagents"):
             way_out = OwnSession(parent, self.id)

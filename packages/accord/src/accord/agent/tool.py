@@ -132,9 +132,9 @@ class Tool(Elicits):
         self.id: v1.ToolCallId = tool_call_id
         """The tool call's id, which the client knows as well."""
         self.title: str = title
-        """What the user reads; `retitle` changes it."""
+        """The title that the user reads; `retitle` changes it."""
         self.kind: updates.ToolKind | None = kind
-        """What kind of work it is, such as `edit` or `execute`."""
+        """The kind of work, such as `edit` or `execute`."""
         self.status: updates.ToolCallStatus = "pending"
         """How it stands for the client."""
         self._client = surroundings.client
@@ -273,12 +273,12 @@ class Tool(Elicits):
         self._change(locations=self._locations)
 
     async def raw_input(self, value: Json) -> None:
-        """What the model gave it, as plain JSON values."""
+        """Show the input that the model gave, as plain JSON values."""
         self._raw_input = value
         self._change(raw_input=value)
 
     async def raw_output(self, value: Json) -> None:
-        """What it gives the model, as plain JSON values."""
+        """Show the output for the model, as plain JSON values."""
         self._change(raw_output=value)
 
     async def set_meta(self, meta: dict[str, Json]) -> None:
