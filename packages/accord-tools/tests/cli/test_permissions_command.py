@@ -1,16 +1,19 @@
 """`accord permissions`: what is decided without a question, from where it comes, and how it is revoked."""
 
 import json
+import os
 
 import pytest
 
 import accord
 from accord.errors import ConfigurationError
+from accord.project.git import find_repository
 from accord.services.permission_policy import PolicyProbe
 from accord_tools.cli import main
 from accord_tools.configuration.agent_settings import AgentSettings
 from accord_tools.configuration.agents_file import read_file, user_file
 from accord_tools.configuration.permission_rules import default_level
+from accord_tools.configuration.trust import is_folder_trusted, is_trusted, trust, trust_folder
 
 
 @pytest.fixture
@@ -60,9 +63,34 @@ def test_an_answer_is_revoked_by_the_start_of_its_id_and_all_by_one_word(folder,
     assert "Revoked: allow execute: npm test" in capsys.readouterr().out
     assert [it["rule"] for it in listed(capsys) if it["id"]] == ["allow execute: npm install", "allow execute: make"]
     assert main(["permissions", "--revoke", "nothing"]) == 2
-    assert "--revoke nothing: 0 answers have an id that begins so; there are: " in capsys.readouterr().err
+    assert "--revoke nothing: 0 entries have an id that begins so; there are: " in capsys.readouterr().err
     assert main(["permissions", "--revoke", "all"]) == 0
     assert list(accord.RememberedAnswers()) == []
+
+
+def test_trusted_folders_and_files_are_listed_where_they_hold_and_revoked(folder, capsys, monkeypatch):
+    project = folder / "project"
+    (project / ".accord").mkdir(parents=True)
+    (project / ".accord" / "agents.toml").write_text('[agents.x]\ncommand = ["x"]\n')
+    (project / ".git").mkdir()
+    repository, file = find_repository(project), read_file(project / ".accord" / "agents.toml", "project")
+    trust_folder(repository)
+    trust(file)
+    assert [it["rule"] for it in listed(capsys)] == ["reading in the session's folders"]
+    assert len(listed(capsys, "--everywhere")) == 3
+    (project / "src").mkdir()
+    monkeypatch.chdir(project / "src")
+    agents, git = [it for it in listed(capsys) if it["source"] == "What you trust"]
+    place = os.path.realpath(project)
+    assert (agents["rule"], agents["about"]) == (
+        f"start the agents of {place}/.accord/agents.toml",
+        "until the file changes",
+    )
+    assert git["rule"] == f"run git in {place}, and use its settings and skills"
+    assert main(["permissions", "--revoke", git["id"]]) == 0
+    assert (is_folder_trusted(repository), is_trusted(file)) == (False, True)
+    assert main(["permissions", "--revoke", "all"]) == 0
+    assert not is_trusted(file)
 
 
 @pytest.mark.parametrize(

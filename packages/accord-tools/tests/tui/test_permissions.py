@@ -3,6 +3,8 @@
 import pytest
 
 import accord
+from accord.project.git import find_repository
+from accord_tools.configuration.trust import is_folder_trusted, trust_folder
 from accord_tools.tui.connection import ConnectionOptions
 from accord_tools.tui.questions import SCOPES
 
@@ -78,6 +80,18 @@ async def test_the_list_says_what_the_level_and_the_rules_decide(chat):
         await it.sees("ask everything else")
         await it.press("down", "enter")
         await it.sees("Change this rule in its file")
+
+
+async def test_a_folder_that_is_trusted_is_listed_and_the_trust_is_revoked(chat, tmp_path):
+    (tmp_path / ".git").mkdir()
+    repository = find_repository(tmp_path)
+    trust_folder(repository)
+    async with chat(writing()) as it:
+        await it.send("/permissions ")
+        await it.sees("What you trust", "run git in")
+        await it.press("enter")
+        await it.sees("You are asked again: whether you trust")
+        assert not is_folder_trusted(repository)
 
 
 async def answered(it, prompt, number):

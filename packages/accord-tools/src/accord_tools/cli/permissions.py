@@ -23,8 +23,8 @@ examples:
   accord permissions                       all that is decided without a question here
   accord permissions gemini                for this agent, whose settings may name a level
   accord permissions --policy rules.toml   with the rules of this file
-  accord permissions --everywhere          the answers for other folders as well
-  accord permissions --revoke 3fa21c09     be asked again: the id stands before an answer
+  accord permissions --everywhere          what holds in other folders as well
+  accord permissions --revoke 3fa21c09     be asked again: the id stands before an answer or what you trust
   accord permissions --revoke all
 
 A level comes from --allow; else the stricter one of the agent's settings and of the folder's entry in your settings
@@ -43,8 +43,8 @@ TEXT = 200
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     option(parser, "--cwd FOLDER", "the folder (default: this one)", default=".")
-    option(parser, "--everywhere", "list the answers for all folders")
-    option(parser, "--revoke ID|all...", "forget an answer, or all that are listed")
+    option(parser, "--everywhere", "list what holds in other folders as well")
+    option(parser, "--revoke ID|all...", "forget an answer or a trust, or all that are listed")
     option(parser, "--json", "print JSON")
     permission_arguments(parser)
     agent_arguments(parser, is_argument=True)
@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
         return ENDED_WELL
     source = ""
     if rules[0].id:
-        print_line(f"Kept in {answers.path}; --revoke ID forgets an answer.\n")
+        print_line(f"Kept in {answers.path.parent}; --revoke ID asks again.\n")
     for rule in rules:
         if rule.source != source:
             print_line(("\n" if source else "") + label(rule.source, TEXT))
@@ -78,14 +78,19 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _revoke(words: list[str], rules: list[PermissionRule], answers: RememberedAnswers) -> int:
+    from accord.services import RememberedAnswer
     from accord_tools.configuration.permission_rules import chosen_rules
+    from accord_tools.configuration.trust import distrust
 
     found = chosen_rules(rules, ["" if word == "all" else word for word in words])
     for word, meant in found.items():
         if word and len(meant) != 1:
             known = ", ".join(rule.id for rule in rules if rule.id) or "none"
-            raise WrongUsage(f"--revoke {word}: {len(meant)} answers have an id that begins so; there are: {known}")
+            raise WrongUsage(f"--revoke {word}: {len(meant)} entries have an id that begins so; there are: {known}")
     for rule in dict.fromkeys(rule for meant in found.values() for rule in meant):
-        answers.forget(rule.value)
+        if isinstance(rule.value, RememberedAnswer):
+            answers.forget(rule.value)
+        else:
+            distrust(rule.value)
         print_line(f"Revoked: {label(rule.text, TEXT)} ({label(rule.about, TEXT)})")
     return ENDED_WELL

@@ -1,8 +1,8 @@
 """`PermissionRule`: something that is decided without asking the user, and from where that comes.
 
-`accord permissions` and the chat's `/permissions` show the same list: answers that the user wants to keep, the level,
-the rules of a policy. The level is that of `--allow`; else the stricter one of the agent's settings and of the folder's
-entry in `[allow]`; else that of `"*"` there; else `ask`.
+`accord permissions` and the chat's `/permissions` show the same list: answers that the user wants to keep, what they
+trust, the level, the rules of a policy. The level is that of `--allow`; else the stricter one of the agent's settings
+and of the folder's entry in `[allow]`; else that of `"*"` there; else `ask`.
 """
 
 from __future__ import annotations
@@ -12,10 +12,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
+import msgspec
+
 from accord import PermissionPolicy, RememberedAnswers
 from accord.services import EVERYWHERE, Level, RememberedAnswer
 from accord_tools.configuration.agent_settings import AgentSettings, Allow
-from accord_tools.configuration.agents_file import EVERY_FOLDER, read_file, user_file
+from accord_tools.configuration.agents_file import EVERY_FOLDER, IN_PROJECT, read_file, user_file
+from accord_tools.configuration.trust import TrustedFile, TrustedFolder, trusted
 
 LEVEL_MEANS: dict[Level, str] = {
     "none": "nothing; you are asked about reading, too",
@@ -56,25 +59,26 @@ class PermissionRule(NamedTuple):
     source: str
     """Where it comes from."""
     value: Any
-    """What says it: a `RememberedAnswer`, a level or a `PermissionPolicy`."""
+    """What says it: a `RememberedAnswer`, a trusted file or folder, a level or a `PermissionPolicy`."""
 
     @property
     def id(self) -> str:
-        """A short name by which an answer is revoked; empty for what a file says."""
-        if not isinstance(self.value, RememberedAnswer):
+        """A short name by which it is revoked; empty for what the level or a policy says."""
+        if not isinstance(self.value, msgspec.Struct):
             return ""
-        it = self.value
-        named = "\0".join((it.program, it.folder, it.kind, it.what, str(it.allowed)))
-        return hashlib.sha256(named.encode("utf-8", "replace")).hexdigest()[:8]
+        return hashlib.sha256(repr(self.value).encode()).hexdigest()[:8]
 
 
 def permission_rules(
     level: DefaultLevel, policy: PermissionPolicy | None, answers: RememberedAnswers, folder: Path | None = None
 ) -> Iterator[PermissionRule]:
-    """All rules, those that can be revoked first; with a folder, only the answers that hold there."""
+    """All rules, those that can be revoked first; with a folder, only those that hold there."""
     for answer in answers:
         if folder is None or answer.folder in (str(folder), EVERYWHERE):
             yield PermissionRule(answer_text(answer), _holds(answer), "Kept answers", answer)
+    for thing in trusted():
+        if folder is None or folder.is_relative_to(_trusted_place(thing)):
+            yield PermissionRule(*_trusted_words(thing), "What you trust", thing)
     yield PermissionRule(
         LEVEL_MEANS[level.level], level.source, f"Level {level.level}: without a question", level.level
     )
@@ -90,6 +94,17 @@ def answer_text(answer: Any) -> str:
 
 def _holds(answer: RememberedAnswer) -> str:
     return f"{answer.agent}, {'in every folder' if answer.folder == EVERYWHERE else answer.folder}"
+
+
+def _trusted_place(thing: TrustedFile | TrustedFolder) -> Path:
+    path = Path(thing.path)
+    return path.parents[len(IN_PROJECT.parts) - 1] if isinstance(thing, TrustedFile) else path
+
+
+def _trusted_words(thing: TrustedFile | TrustedFolder) -> tuple[str, str]:
+    if isinstance(thing, TrustedFile):
+        return f"start the agents of {thing.path}", "until the file changes"
+    return f"run git in {thing.path}, and use its settings and skills", f"while its repository is {thing.git_dir}"
 
 
 def chosen_rules(rules: Iterable[PermissionRule], words: Sequence[str]) -> dict[str, list[PermissionRule]]:

@@ -33,13 +33,17 @@ class NotTrusted(ConfigurationError):
         super().__init__(f"{file.path} names commands to run, and is not trusted; {HOW}")
 
 
-class _Trusted(msgspec.Struct, frozen=True):
+class TrustedFile(msgspec.Struct, frozen=True):
+    """A project's file that the user has trusted with this content."""
+
     path: str
     digest: str
     at: str = ""
 
 
-class _Folder(msgspec.Struct, frozen=True):
+class TrustedFolder(msgspec.Struct, frozen=True):
+    """A folder that the user has trusted with this repository."""
+
     path: str
     git_dir: str
     at: str = ""
@@ -47,8 +51,8 @@ class _Folder(msgspec.Struct, frozen=True):
 
 class _TrustedThings(msgspec.Struct):
     version: int = 1
-    files: list[_Trusted] = []
-    folders: list[_Folder] = []
+    files: list[TrustedFile] = []
+    folders: list[TrustedFolder] = []
 
 
 _FILE = StateFile("trusted.json", _TrustedThings)
@@ -72,7 +76,7 @@ def trust(file: AgentsFile) -> None:
     path = os.path.realpath(file.path)
     with _FILE.changed() as document:
         document.files = [it for it in document.files if it.path != path]
-        document.files.append(_Trusted(path, file.digest, _now()))
+        document.files.append(TrustedFile(path, file.digest, _now()))
 
 
 def trust_folder(repository: Repository) -> None:
@@ -80,7 +84,20 @@ def trust_folder(repository: Repository) -> None:
     path = str(repository.root)
     with _FILE.changed() as document:
         document.folders = [it for it in document.folders if it.path != path]
-        document.folders.append(_Folder(path, str(repository.git_dir), _now()))
+        document.folders.append(TrustedFolder(path, str(repository.git_dir), _now()))
+
+
+def trusted() -> list[TrustedFile | TrustedFolder]:
+    """All that the user has trusted."""
+    known = _FILE.read()
+    return [*known.files, *known.folders]
+
+
+def distrust(thing: TrustedFile | TrustedFolder) -> None:
+    """Ask again before this is used."""
+    with _FILE.changed() as document:
+        document.files = [it for it in document.files if it != thing]
+        document.folders = [it for it in document.folders if it != thing]
 
 
 def _now() -> str:

@@ -15,7 +15,7 @@ from accord.services import LEVELS, RememberedAnswer, covered
 from accord_tools.configuration import last_sessions
 from accord_tools.configuration.last_sessions import LastSession
 from accord_tools.configuration.permission_rules import LEVEL_MEANS, DefaultLevel, answer_text, permission_rules
-from accord_tools.configuration.trust import is_folder_trusted
+from accord_tools.configuration.trust import TrustedFile, TrustedFolder, distrust, is_folder_trusted
 from accord_tools.presentation.quantities import ago, counted
 from accord_tools.presentation.session_words import shortened_path
 from accord_tools.tui.chat_conversation import Conversation
@@ -427,6 +427,9 @@ class SessionActions(ChatShell):
             case HeldAnswer() | RememberedAnswer():
                 await asyncio.to_thread(connection.answers.forget, chosen)
                 conversation.note(f"Forgotten: {chosen.what}", style="good")
+            case TrustedFile() | TrustedFolder():
+                await asyncio.to_thread(distrust, chosen)
+                conversation.note(f"You are asked again: whether you trust {chosen.path}", style="good")
             case PermissionPolicy():
                 conversation.note("Change this rule in its file", chosen.source, "accent")
             case str() if chosen in LEVELS:
