@@ -20,7 +20,8 @@ from accord_adapters.adapted_agent import ServeOptions, adapted_agent, images_on
 from accord_adapters.narration import REFUSED, Narration
 from accord_adapters.remote_tool import Callee, RemoteTool, ToolOptions
 from accord_tools.coder.model import Json, ModelConversation, ModelError, ModelRequest, ToolSpec
-from accord_tools.coder.provider_client import ChatCompletions, Model
+from accord_tools.coder.open_model import ModelSettings, OpenModels
+from accord_tools.coder.provider_client import Model
 from accord_tools.coder.tool_definition import fields_of, schema_of
 
 
@@ -85,15 +86,12 @@ def serve(
     known = {it.name: it for it in map(FunctionTool, tools)}
     for name in ask_before:
         check_word("ask_before", name, known)
-    url = base_url or os.environ.get("OPENAI_BASE_URL")
-    key = api_key or os.environ.get("OPENAI_API_KEY")
+    key = api_key or os.environ.get("OPENAI_API_KEY") or ""
+    models = OpenModels(ModelSettings(api="openai", base_url=base_url, key=key, headers=headers or {}))
 
     async def work(turn: Turn[ModelConversation], narration: Narration) -> str | None:
-        opened = ChatCompletions(key, url, dict(headers or {}))
-        try:
-            return await _Loop(model, instructions, known, ask_before, turn, narration).answer(opened)
-        finally:
-            await opened.close()
+        models.keep_for(turn.session)
+        return await _Loop(model, instructions, known, ask_before, turn, narration).answer(await models.get())
 
     return adapted_agent(work, ModelConversation, "chat", ["image", "embedded"], options)
 

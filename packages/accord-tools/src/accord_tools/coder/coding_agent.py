@@ -98,8 +98,6 @@ class _Sessions:
     own: Endpoint
     """The endpoint while the client has set no other."""
     files: CoderSettings | None
-    count: int = 0
-    """How many sessions are open."""
 
     def __post_init__(self) -> None:
         self.models = OpenModels(self.settings)
@@ -116,8 +114,7 @@ class _Sessions:
         agent.command("init", "Write AGENTS.md for this project")(self.init)
 
     async def opened(self, session: Session[ModelConversation]) -> None:
-        self.count += 1
-        session.resources.push_async_callback(self._closed)
+        self.models.keep_for(session)
         if self.files is not None:
             try:
                 files = await asyncio.to_thread(self.files.with_project, session.cwd)
@@ -136,11 +133,6 @@ class _Sessions:
         )
         if session.mcp_servers:
             session.mcp.start()
-
-    async def _closed(self) -> None:
-        self.count -= 1
-        if self.count == 0:
-            await self.models.close()
 
     async def rewound(self, session: Session[ModelConversation]) -> None:
         session.state.follow(await session.history())

@@ -15,11 +15,11 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from typing import Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from msgspec import Struct
 
-from accord import Endpoint, PermissionPolicy, RequestError
+from accord import Endpoint, PermissionPolicy, RequestError, Session
 from accord.agent.model_messages import Api
 from accord.installation import needs_extra
 from accord_tools.coder.api_keys import stored_key
@@ -87,6 +87,10 @@ class ModelSettings(Struct, frozen=True, kw_only=True):
     effort: str | None = None
     key_variable: str | None = None
     """The variable that holds the key, where it is not the provider's own."""
+    key: str | None = None
+    """The key itself, where a program has it; empty for a server without one."""
+    headers: Mapping[str, str] = {}
+    """What goes along with each request."""
     context: int | None = None
     price: tuple[float, float] | None = None
     """Those of every model, whatever `models` says."""
@@ -111,7 +115,9 @@ def api_of(settings: ModelSettings, environment: Mapping[str, str] = os.environ)
 
 
 def key_of(api: Api, settings: ModelSettings, environment: Mapping[str, str] = os.environ) -> str | None:
-    """The key: of the environment, or as `accord agent login` has stored it."""
+    """The key: of the settings, of the environment, or as `accord agent login` has stored it."""
+    if settings.key is not None:
+        return settings.key
     if settings.key_variable is not None:
         return environment.get(settings.key_variable)
     return environment.get(FACTS[api].key_variable) or stored_key(api)
@@ -144,11 +150,26 @@ MOST_OPEN = 8
 
 
 class OpenModels:
-    """The clients of one agent, each made when it is first used: one for each address, with its key and headers."""
+    """The clients of one agent, each made when it is first used: one for each address, with its key and headers.
+
+    They end with the last of the sessions that `keep_for` has named.
+    """
 
     def __init__(self, settings: ModelSettings) -> None:
         self._settings = settings
         self._open: dict[object, Model] = {}
+        self._sessions: set[Session[Any]] = set()
+
+    def keep_for(self, session: Session[Any]) -> None:
+        """Keep the clients until this session has ended."""
+        if session not in self._sessions:
+            self._sessions.add(session)
+            session.resources.push_async_callback(self._ended, session)
+
+    async def _ended(self, session: Session[Any]) -> None:
+        self._sessions.remove(session)
+        if not self._sessions:
+            await self.close()
 
     async def get(self, endpoint: Endpoint | None = None) -> Model:
         """The model's API: at the endpoint that the client has set, which gets no key of ours; else the user's own.
@@ -164,7 +185,7 @@ class OpenModels:
         settings = self._settings
         if endpoint is None:
             api = api_of(settings)
-            key, url, headers = key_of(api, settings), url_of(api, settings), dict[str, str]()
+            key, url, headers = key_of(api, settings), url_of(api, settings), dict(settings.headers)
         else:
             api, key, url, headers = api_at(endpoint), None, endpoint.base_url, dict(endpoint.headers)
         place = (api, key, url, *headers.items())
