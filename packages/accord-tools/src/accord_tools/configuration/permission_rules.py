@@ -17,7 +17,7 @@ import msgspec
 from accord import PermissionPolicy, RememberedAnswers
 from accord.services import EVERYWHERE, Level, RememberedAnswer
 from accord_tools.configuration.agent_settings import AgentSettings, Allow
-from accord_tools.configuration.agents_file import EVERY_FOLDER, IN_PROJECT, read_file, user_file
+from accord_tools.configuration.agents_file import EVERY_FOLDER, read_file, user_file
 from accord_tools.configuration.trust import TrustedFile, TrustedFolder, trusted
 
 LEVEL_MEANS: dict[Level, str] = {
@@ -77,7 +77,8 @@ def permission_rules(
         if folder is None or answer.folder in (str(folder), EVERYWHERE):
             yield PermissionRule(answer_text(answer), _holds(answer), "Kept answers", answer)
     for thing in trusted():
-        if folder is None or folder.is_relative_to(_trusted_place(thing)):
+        place = Path(thing.path).parents[1] if isinstance(thing, TrustedFile) else thing.path
+        if folder is None or folder.is_relative_to(place):
             yield PermissionRule(*_trusted_words(thing), "What you trust", thing)
     yield PermissionRule(
         LEVEL_MEANS[level.level], level.source, f"Level {level.level}: without a question", level.level
@@ -94,11 +95,6 @@ def answer_text(answer: Any) -> str:
 
 def _holds(answer: RememberedAnswer) -> str:
     return f"{answer.agent}, {'in every folder' if answer.folder == EVERYWHERE else answer.folder}"
-
-
-def _trusted_place(thing: TrustedFile | TrustedFolder) -> Path:
-    path = Path(thing.path)
-    return path.parents[len(IN_PROJECT.parts) - 1] if isinstance(thing, TrustedFile) else path
 
 
 def _trusted_words(thing: TrustedFile | TrustedFolder) -> tuple[str, str]:
