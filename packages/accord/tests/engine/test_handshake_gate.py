@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from accord.engine.dispatch import HandshakeGate
+from accord.engine.incoming_requests import HandshakeGate
 from accord.jsonrpc.wire_messages import NotificationFrame, RequestFrame
 
 HANDSHAKE = RequestFrame(1, "initialize")

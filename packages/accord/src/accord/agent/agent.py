@@ -36,8 +36,7 @@ from accord.agent.session_config import SlashCommand
 from accord.agent.turn import Turn
 from accord.agent.user_questions import PermissionMemory, Remembered
 from accord.engine.connection import Limits
-from accord.engine.handlers import MessageT, RawHandlerT
-from accord.engine.interceptors import Interception, Registrar
+from accord.engine.handlers import Interception, MessageT, RawHandlerT, Registrar
 from accord.engine.peer import Context
 from accord.mistakes import check_handler, check_sequence, check_text, check_word, registered_once, wrong_type
 from accord.program import OWNER, STORE, Unwritable, explain_at_a_terminal, run_until_the_end

@@ -32,7 +32,7 @@ from pathlib import Path
 from types import FunctionType, MethodType
 from typing import Any
 
-from accord.engine.interceptors import Registrar, Registration
+from accord.engine.handlers import Registrar, Registration
 from accord.schema.extension import Extension
 
 _ASYNC = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR

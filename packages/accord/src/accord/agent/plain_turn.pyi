@@ -24,8 +24,7 @@ from accord.agent.skills import AgentSkill
 from accord.agent.tool import Location
 from accord.agent.turn import AddedPrompt
 from accord.agent.user_questions import Decision, Elicited, Offered
-from accord.engine.handlers import MessageT
-from accord.engine.interceptors import Registration
+from accord.engine.handlers import MessageT, Registration
 from accord.errors import McpServerError
 from accord.mcp.catalog import McpMessage, McpPrompt, McpResource, McpResult, McpTool
 from accord.project.confined import Roots

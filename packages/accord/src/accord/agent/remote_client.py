@@ -21,8 +21,7 @@ from accord._internal.tasks import Tasks
 from accord.agent.agent_capabilities import Version
 from accord.dialects import Dialect
 from accord.dialects.v1_dialect import V1Dialect
-from accord.engine.handlers import in_thread_if_answers
-from accord.engine.interceptors import Interceptors
+from accord.engine.handlers import Interceptors, in_thread_if_answers
 from accord.engine.peer import Peer
 from accord.errors import AccordError, CapabilityMissing, RequestError
 from accord.project.confined import is_unicode

@@ -28,8 +28,7 @@ from accord.agent.remote_client import ConnectedClient, RemoteClient, SessionCli
 from accord.agent.session_activity import Cancellations, PromptQueue, PromptWhileWorking, SessionActivity
 from accord.agent.session_config import Commands, Config, Models, Modes, SlashCommand, called_by, offered
 from accord.agent.user_questions import PermissionMemory
-from accord.engine.handlers import MessageT
-from accord.engine.interceptors import Registration
+from accord.engine.handlers import MessageT, Registration
 from accord.errors import ConnectionClosed, RequestError, StoreError
 from accord.mistakes import check_text, check_word, wrong_type
 from accord.project.confined import Roots

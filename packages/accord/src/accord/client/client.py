@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from accord import __version__
-from accord.engine.handlers import Handlers, MessageT, RawHandlerT
-from accord.engine.interceptors import Interception, Registrar
+from accord.engine.handlers import Handlers, Interception, MessageT, RawHandlerT, Registrar
 from accord.mistakes import check_sequence, check_text, check_word, wrong_type
 from accord.schema import v1
 from accord.schema.base import Json, with_unknown_members

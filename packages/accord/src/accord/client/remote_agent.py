@@ -45,8 +45,7 @@ from accord.client.remote_session import RemoteSession
 from accord.client.restart import AgentRestarter, Restart
 from accord.client.session_table import Sessions, absolute
 from accord.engine.connection import Limits
-from accord.engine.handlers import Handlers, MessageT, in_thread_if_answers
-from accord.engine.interceptors import Interceptors, Registrar
+from accord.engine.handlers import Handlers, Interceptors, MessageT, Registrar, in_thread_if_answers
 from accord.engine.outgoing import PendingRequest
 from accord.engine.peer import Peer
 from accord.errors import (

@@ -25,8 +25,7 @@ from accord.client.remote_subagent import RemoteSubagent, Subagents, SubagentSai
 from accord.client.reply import Outcome, PromptsDuringRestart, Reply
 from accord.client.update_buffer import UpdateBuffer, UpdateListeners
 from accord.dialects.v1_dialect import V1_ONLY
-from accord.engine.handlers import MessageT
-from accord.engine.interceptors import Registration
+from accord.engine.handlers import MessageT, Registration
 from accord.errors import CapabilityMissing, ConnectionClosed, Overflow
 from accord.mistakes import check_callable, check_text, meant
 from accord.project.confined import Roots

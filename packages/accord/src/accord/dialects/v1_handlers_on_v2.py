@@ -21,10 +21,8 @@ import logging
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias, cast
 
-from accord.engine.handlers import Handlers
-from accord.engine.interceptors import Interceptors
+from accord.engine.handlers import Handlers, Interceptors, with_context
 from accord.engine.peer import Context
-from accord.engine.route_maker import with_context
 from accord.errors import ConversionError, RequestError
 from accord.schema import v1, v2
 from accord.schema.base import Notification, Request

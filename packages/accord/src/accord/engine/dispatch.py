@@ -1,43 +1,23 @@
-"""What comes in is handed on; the gate says what happens to messages before the handshake, and to a second handshake.
-
-The handshake is the request that opens a connection: `initialize`, or `proxy/initialize` for a proxy.
-
-| | before the handshake | while it is being answered | answered, repeatable | afterwards |
-|---|---|---|---|---|
-| the handshake | passes | -32600 | passes | -32600 |
-| another request | -32600 | waits | passes | passes |
-| a notification | ignored | waits | passes | passes |
-
-A handshake is repeatable where the version of the protocol says so (version 2), until another request passes.
-
-The messages that wait are counted (see `flow_control`): past a limit the connection stops reading.
-
-After a handshake that was answered with an error the gate is in the state from before it, and the messages that waited
-are refused or ignored in that state.
-"""
+"""What comes in is handed on."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import contextvars
 import functools
 import logging
-import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
-import msgspec
 from msgspec import Raw
 
 from accord._internal.tasks import Tasks, is_awaitable, pass_on
-from accord.engine.flow_control import Backlog, Outbox, ReadPause
-from accord.engine.incoming_requests import EMPTY, WEIGHT, IncomingRequest, IncomingRequests
+from accord.engine.flow_control import Backlog, DecodeThread, Outbox, ReadPause
+from accord.engine.incoming_requests import EMPTY, WEIGHT, HandshakeGate, IncomingRequest, IncomingRequests
 from accord.engine.lanes import Lanes
 from accord.engine.outgoing import CANCEL_REQUEST, OutgoingRequests, PendingRequest
 from accord.engine.routes import MISFITS, Route, Routes
 from accord.errors import INVALID_REQUEST, PARSE_ERROR, DecodeError
-from accord.jsonrpc import chunked_decode, wire_messages
+from accord.jsonrpc import wire_messages
 from accord.jsonrpc.chunked_decode import LIGHT, is_heavy
 from accord.jsonrpc.line_frames import Oversized, RequestId
 from accord.jsonrpc.wire_messages import (
@@ -55,68 +35,6 @@ from accord.schema.v1 import CancelRequestNotification
 from accord.trace import IN, Watch
 from accord.transports import Transport
 
-Passage = Literal["pass", "wait", "refuse", "ignore"]
-State = Literal["before", "during", "repeatable", "after"]
-Kind = Literal["handshake", "call", "tell"]
-
-_PASSAGES: dict[State, dict[Kind, Passage]] = {
-    "before": {"handshake": "pass", "call": "refuse", "tell": "ignore"},
-    "during": {"handshake": "refuse", "call": "wait", "tell": "wait"},
-    "repeatable": {"handshake": "pass", "call": "pass", "tell": "pass"},
-    "after": {"handshake": "refuse", "call": "pass", "tell": "pass"},
-}
-
-_PROBLEMS: dict[State, str] = {
-    "before": "initialize must come before {method}",
-    "during": "another initialize has not been answered yet",
-    "after": "the connection is already initialized",
-}
-"""Why a request is refused."""
-
-
-class HandshakeGate(msgspec.Struct, eq=False):
-    """Decides which messages may pass, and keeps those that wait. Pure."""
-
-    state: State = "before"
-    waiting: list[RequestFrame | NotificationFrame] = []
-    _earlier: State = "before"
-    """The state from before the handshake that is being answered."""
-    _calls: set[Hashable] = set()
-    """The ids of the calls among them, by `key_of`."""
-
-    def passage(self, message: RequestFrame | NotificationFrame, *, handshake: bool = False) -> Passage:
-        """What to do with this message; `handshake` is the trait of its class. One that waits is kept here."""
-        kind: Kind = "handshake" if handshake else "tell" if isinstance(message, NotificationFrame) else "call"
-        passage = _PASSAGES[self.state][kind]
-        if passage == "pass" and handshake:
-            self._earlier, self.state = self.state, "during"
-        elif passage == "pass" and kind == "call":
-            self.state = "after"
-        elif passage == "wait":
-            self.keep(message)
-        return passage
-
-    def keep(self, message: RequestFrame | NotificationFrame) -> None:
-        """Let this message wait for the answer to the handshake."""
-        self.waiting.append(message)
-        if isinstance(message, RequestFrame):
-            self._calls.add(key_of(message.id))
-
-    def keeps(self, request_id: RequestId | None) -> bool:
-        """Whether a call with this id waits."""
-        return request_id is not None and key_of(request_id) in self._calls
-
-    def answered(self, *, well: bool, repeatable: bool = False) -> list[RequestFrame | NotificationFrame]:
-        """The handshake has been answered. Returns the messages that waited: each has to ask for its passage again."""
-        self.state = self._earlier if not well else "repeatable" if repeatable else "after"
-        waiting, self.waiting, self._calls = self.waiting, [], set()
-        return waiting
-
-    def problem(self, message: RequestFrame) -> str:
-        """Why this request was refused."""
-        return _PROBLEMS[self.state].format(method=message.method)
-
-
 # What comes in: frames become messages, and each message is handed on. Bad input gets an answer or a note.
 #
 #     frame ──▶ parse ──┬─ notification ──▶ its route ──▶ its handler, at once or through its lane (`lanes`)
@@ -126,73 +44,9 @@ class HandshakeGate(msgspec.Struct, eq=False):
 #
 # A transport delivers many frames at a time, and each is handled before the next one is read. So the order of the wire
 # is the order of handling, and what the handlers send meanwhile is joined into one write.
-#
-# A heavy frame is parsed and decoded in a thread (`DecodeThread`). What arrives meanwhile waits, so that the order of
-# the wire stays:
-#
-#     receive ─▶ a heavy frame ─▶ `read`: in a thread ─▶ its message is handled ─▶ the frames that waited, one of which
-#                and those that follow it: `wait`                                   may be heavy again
 
 
 log = logging.getLogger("accord")
-
-
-START = 1024
-"""Bytes of a frame that are kept for the notes about it."""
-
-
-class DecodeThread(msgspec.Struct, eq=False):
-    """Reads the heavy frames of one connection, one after the other."""
-
-    _read_pause: ReadPause
-    _loop: asyncio.AbstractEventLoop
-    _handle: Callable[[Message | Malformed, bytes, int], None]
-    _receive: Callable[[Sequence[bytes | Oversized]], None]
-    busy: bool = False
-    """Whether a frame is being read, so that later frames have to wait."""
-    on_idle: Callable[[], object] | None = None
-    """Called once, when no frame is left."""
-    _waiting: list[bytes | Oversized] = []
-    _has_ended: bool = False
-
-    def read(self, frame: bytes, *, keep: bool) -> None:
-        """Read this frame; it is handled when that is done. Only its start is kept unless the whole is needed."""
-        self.busy = True
-        self._read_pause.hold()
-        args = ([frame], frame if keep else frame[:START], len(frame), contextvars.copy_context())
-        threading.Thread(target=self._read, args=args, name="accord reads a heavy message", daemon=True).start()
-
-    def wait(self, frames: Sequence[bytes | Oversized]) -> None:
-        """Let these frames wait for the one that is being read."""
-        self._waiting += frames
-
-    def end(self) -> None:
-        """Drop what is not handled yet: the connection has ended."""
-        self._has_ended = True
-        self._waiting.clear()
-
-    def _read(self, frames: list[bytes], kept: bytes, size: int, context: contextvars.Context) -> None:
-        try:
-            message = chunked_decode.read(frames)
-        except Exception as error:
-            log.exception("reading a message of %s bytes failed", f"{size:,}")
-            message = Malformed(INVALID_REQUEST, f"it could not be read: {error}")
-        with contextlib.suppress(RuntimeError):  # the program has closed the loop
-            self._loop.call_soon_threadsafe(self._was_read, message, kept, size, context=context)
-
-    def _was_read(self, message: Message | Malformed, kept: bytes, size: int) -> None:
-        if self._has_ended:
-            return
-        self._handle(message, kept, size)
-        self.busy = False
-        frames, self._waiting = self._waiting, []
-        if frames:
-            self._receive(frames)
-        if not self.busy:
-            self._read_pause.let_go()
-            if (on_idle := self.on_idle) is not None:
-                self.on_idle = None
-                on_idle()
 
 
 Role = Literal["agent", "client"]

@@ -30,11 +30,21 @@ output of the other drains, and then the other reads as well. For both to stop, 
 requests without reading the answers. Rule 3 ends such a connection and says why.
 
 Messages that wait for `initialize` to be answered are counted here as well.
+
+**Heavy frames** (`DecodeThread`) are parsed and decoded in a thread. Reading is held meanwhile, and what arrives all the
+same waits, so that the order of the wire stays:
+
+    receive ─▶ a heavy frame ─▶ `read`: in a thread ─▶ its message is handled ─▶ the frames that waited, one of which
+               and those that follow it: `wait`                                   may be heavy again
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import contextvars
+import logging
+import threading
 from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -42,10 +52,16 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from accord._internal.tasks import LightEvent
+from accord.errors import INVALID_REQUEST
+from accord.jsonrpc import chunked_decode
+from accord.jsonrpc.line_frames import Oversized
+from accord.jsonrpc.wire_messages import Malformed, Message
 from accord.trace import OUT, Watch
 
 if TYPE_CHECKING:
     from accord.transports import Transport
+
+log = logging.getLogger("accord")
 
 MARK = 4 * 1024 * 1024
 """Bytes past which reading pauses."""
@@ -417,3 +433,61 @@ class Outbox:
             self._read_pause.senders -= self._askers
             self._askers = 0
             self._read_pause.decide()
+
+
+START = 1024
+"""Bytes of a frame that are kept for the notes about it."""
+
+
+class DecodeThread(msgspec.Struct, eq=False):
+    """Reads the heavy frames of one connection, one after the other."""
+
+    _read_pause: ReadPause
+    _loop: asyncio.AbstractEventLoop
+    _handle: Callable[[Message | Malformed, bytes, int], None]
+    _receive: Callable[[Sequence[bytes | Oversized]], None]
+    busy: bool = False
+    """Whether a frame is being read, so that later frames have to wait."""
+    on_idle: Callable[[], object] | None = None
+    """Called once, when no frame is left."""
+    _waiting: list[bytes | Oversized] = []
+    _has_ended: bool = False
+
+    def read(self, frame: bytes, *, keep: bool) -> None:
+        """Read this frame; it is handled when that is done. Only its start is kept unless the whole is needed."""
+        self.busy = True
+        self._read_pause.hold()
+        args = ([frame], frame if keep else frame[:START], len(frame), contextvars.copy_context())
+        threading.Thread(target=self._read, args=args, name="accord reads a heavy message", daemon=True).start()
+
+    def wait(self, frames: Sequence[bytes | Oversized]) -> None:
+        """Let these frames wait for the one that is being read."""
+        self._waiting += frames
+
+    def end(self) -> None:
+        """Drop what is not handled yet: the connection has ended."""
+        self._has_ended = True
+        self._waiting.clear()
+
+    def _read(self, frames: list[bytes], kept: bytes, size: int, context: contextvars.Context) -> None:
+        try:
+            message = chunked_decode.read(frames)
+        except Exception as error:
+            log.exception("reading a message of %s bytes failed", f"{size:,}")
+            message = Malformed(INVALID_REQUEST, f"it could not be read: {error}")
+        with contextlib.suppress(RuntimeError):  # the program has closed the loop
+            self._loop.call_soon_threadsafe(self._was_read, message, kept, size, context=context)
+
+    def _was_read(self, message: Message | Malformed, kept: bytes, size: int) -> None:
+        if self._has_ended:
+            return
+        self._handle(message, kept, size)
+        self.busy = False
+        frames, self._waiting = self._waiting, []
+        if frames:
+            self._receive(frames)
+        if not self.busy:
+            self._read_pause.let_go()
+            if (on_idle := self.on_idle) is not None:
+                self.on_idle = None
+                on_idle()

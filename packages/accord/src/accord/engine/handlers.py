@@ -3,28 +3,331 @@
 A handler is a `def` or an `async def` that takes its message, and a `Context` if it wants one. A `def` is called where
 its message arrives, with no task between, so it must not block. Those that authors register for a client or an agent
 may: `Handlers.in_threads` gives them a thread.
+
+Interceptors: functions that see a message before its handler, and handlers of one session; added and removed live.
+
+    message ──▶ `before` functions, in order ──▶ the handler of its session, else the handler of all ──▶ answer
+                    └── an answer, a RequestError ─────────────────────────────────────────────────────────┘
+
+A `before` function returns None to let the message go on, a message of the same class to let that go on in its place,
+or the answer, which ends the way. For a notification, which has no answer, True ends the way.
+
+They change routes, not handlers: a method that has an interceptor gets a route around the one of its handler, whichever
+source that came from, and loses it with its last interceptor. So a message without interceptors pays nothing, and a
+handler that is registered later is found too. One `Interceptors` may serve many connections: those of an `Agent` hold
+for every client.
+
+The routes of a peer, made from its handlers: how a message becomes typed, is handled, and gets its answer.
+
+A *route* joins three functions. The first reads the params, strictly and fast, or with care. The second calls the
+handler. The third makes the answer's frame from what the handler returned. The traits of the message's class are part
+of the route; a handler without a class finds them by its method.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection
-from typing import Any, TypeVar, cast
+import inspect
+import weakref
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from types import FunctionType, MethodType
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast, overload
 
+import msgspec
 from msgspec import Raw
 
-from accord._internal.tasks import elsewhere, in_thread, in_thread_of_user
-from accord.engine.interceptors import Interception, Interceptors, Registrar
-from accord.engine.peer import Context, Peer
-from accord.engine.route_maker import RouteMaker, nothing_more, takes_two
-from accord.engine.routes import Route, Routes
+from accord._internal.tasks import elsewhere, in_thread, in_thread_of_user, is_awaitable
+from accord.engine.incoming_requests import IncomingRequest
+from accord.engine.peer import Context, Peer, carrying, trace_in
+from accord.engine.routes import Route, Routes, lane_of, plain_lane
+from accord.errors import DecodeError, EncodeError, RequestError
+from accord.jsonrpc import wire_messages
+from accord.jsonrpc.line_frames import RequestId
+from accord.jsonrpc.wire_messages import UnencodedResponse
 from accord.mistakes import check_handler
-from accord.schema import legacy
+from accord.schema import codec, legacy
 from accord.schema.base import Json, Notification, Request
-from accord.schema.capabilities import check_declared
-from accord.schema.methods import is_spoken, methods, version_of
+from accord.schema.capabilities import Capabilities, check_declared, declared_in
+from accord.schema.methods import is_spoken, may_be_empty, message_of, methods, row_for, version_of
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
 
 MessageT = TypeVar("MessageT", bound="Request[Any] | Notification")
+MessageT_co = TypeVar("MessageT_co", bound="Request[Any] | Notification", covariant=True)
+ResultT = TypeVar("ResultT")
+Message = type[Request[Any] | Notification]
+Step = Callable[[Any, Context], Any]
+
+
+class Registrar(Generic[MessageT_co]):
+    """The decorator that `on(Message)` returns: it registers the handler of one message.
+
+    Type checkers compare the handler with the message: its parameter, and for a request its result.
+    """
+
+    def __init__(self, register: Callable[[Callable[..., Any]], object]) -> None:
+        self._register = register
+
+    @overload
+    def __call__(
+        self: Registrar[Request[ResultT]], handler: Callable[[MessageT_co, Context], Awaitable[ResultT | None]], /
+    ) -> Callable[[MessageT_co, Context], Awaitable[ResultT | None]]: ...
+    @overload
+    def __call__(
+        self: Registrar[Request[ResultT]], handler: Callable[[MessageT_co, Context], ResultT | None], /
+    ) -> Callable[[MessageT_co, Context], ResultT | None]: ...
+    @overload
+    def __call__(
+        self: Registrar[Request[ResultT]], handler: Callable[[MessageT_co], Awaitable[ResultT | None]], /
+    ) -> Callable[[MessageT_co], Awaitable[ResultT | None]]: ...
+    @overload
+    def __call__(
+        self: Registrar[Request[ResultT]], handler: Callable[[MessageT_co], ResultT | None], /
+    ) -> Callable[[MessageT_co], ResultT | None]: ...
+    @overload
+    def __call__(
+        self: Registrar[Notification], handler: Callable[[MessageT_co, Context], object], /
+    ) -> Callable[[MessageT_co, Context], object]: ...
+    @overload
+    def __call__(
+        self: Registrar[Notification], handler: Callable[[MessageT_co], object], /
+    ) -> Callable[[MessageT_co], object]: ...
+    def __call__(self, handler: Callable[..., Any], /) -> Callable[..., Any]:
+        """Register this handler."""
+        self._add(handler)
+        return handler
+
+    def _add(self, function: Callable[..., Any]) -> None:
+        self._register(function)
+
+
+class Removable:
+    """A decorator whose functions can be removed again."""
+
+    _decorator = "before(Message)"
+    """The decorator's name, for errors."""
+
+    def __init__(self, register: Callable[[Callable[..., Any]], Callable[[], None]]) -> None:
+        self._register = register
+        self._removals: list[Callable[[], None]] = []
+
+    def _add(self, function: Callable[..., Any]) -> None:
+        check_handler(self._decorator, function)
+        self._removals.append(self._register(function))
+
+    def remove(self) -> None:
+        """Remove what was registered; a second time does nothing."""
+        while self._removals:
+            self._removals.pop()()
+
+
+class Registration(Removable, Registrar[MessageT_co]):
+    """The decorator that `session.on(Message)` returns: it registers a handler for one session, and removes it.
+
+        asking = session.on(v1.RequestPermissionRequest)
+
+        @asking
+        async def ask(request: v1.RequestPermissionRequest) -> v1.RequestPermissionResponse: ...
+
+        asking.remove()
+
+    Type checkers compare the handler with the message: its parameter, and for a request its result.
+    """
+
+    _decorator = "session.on(Message)"
+
+
+class Interception(Removable, Generic[MessageT]):
+    """The decorator that `before(Message)` returns: it registers a function, and removes it."""
+
+    @overload
+    def __call__(
+        self, function: Callable[[MessageT, Context], ResultT], /
+    ) -> Callable[[MessageT, Context], ResultT]: ...
+    @overload
+    def __call__(self, function: Callable[[MessageT], ResultT], /) -> Callable[[MessageT], ResultT]: ...
+    def __call__(self, function: Callable[..., Any], /) -> Callable[..., Any]:
+        """Register this function."""
+        self._add(function)
+        return function
+
+
+class _Key(NamedTuple):
+    method: str
+    is_request: bool
+
+
+class _Entry:
+    """The interceptors of one method."""
+
+    __slots__ = ("before", "message", "of_sessions")
+
+    def __init__(self, message: Message) -> None:
+        self.message = message
+        self.before: list[Step] = []
+        self.of_sessions: dict[str, Step] = {}
+
+    def handle(self, message: Any, context: Context, go_on: Callable[[Any], Any] | None) -> Any:
+        """Handle a message that has passed: by the handler of its session, or by that of all."""
+        handler = self.of_sessions.get(getattr(message, "session_id", ""))
+        if handler is not None:
+            return handler(message, context)
+        if go_on is not None:
+            return go_on(message)
+        if isinstance(message, Request):
+            raise RequestError.method_not_found(message.__method__)
+        return None
+
+
+class Interceptors:
+    """The interceptors of an agent, of a client, or of one connection; `Peer.handle` takes them."""
+
+    def __init__(self) -> None:
+        self._entries: dict[_Key, _Entry] = {}
+        self._installed: weakref.WeakSet[Routes] = weakref.WeakSet()
+
+    # Registering
+
+    def before(self, message: Message, function: Callable[..., Any]) -> Callable[[], None]:
+        """Call this function before the handlers of a message; the result removes it."""
+        entry, key = self._entry(message)
+        step = with_context(function)
+        entry.before.append(step)
+        self._changed(key)
+
+        def remove() -> None:
+            if step in entry.before:
+                entry.before.remove(step)
+                self._changed(key)
+
+        return remove
+
+    def of_session(self, message: Message, session_id: str, handler: Callable[..., Any]) -> Callable[[], None]:
+        """Handle this message by this function in one session, in place of an earlier one; the result removes it."""
+        if "session_id" not in message.__struct_fields__:
+            raise ValueError(f"{message.__name__} names no session; handle it for the whole connection")
+        entry, key = self._entry(message)
+        step = entry.of_sessions[session_id] = with_context(handler)
+        self._changed(key)
+
+        def remove() -> None:
+            if entry.of_sessions.get(session_id) is step:
+                del entry.of_sessions[session_id]
+                self._changed(key)
+
+        return remove
+
+    def converted(
+        self,
+        newer_of: Callable[[Message], Message | None],
+        to_older: Callable[[Any], Any],
+        to_newer: Callable[[Any], Any],
+    ) -> Interceptors:
+        """The `before` functions for a connection of another version: its messages are converted, and what they say.
+
+        `newer_of` gives the class that the other version has in place of a class, None for a method without one.
+        """
+        converted = Interceptors()
+        for entry in self._entries.values():
+            newer = entry.message if entry.message.__method__.startswith("_") else newer_of(entry.message)
+            for step in entry.before if newer is not None else ():
+                if newer is entry.message:
+                    converted.before(entry.message, step)
+                elif newer is not None:
+                    converted.before(newer, partial(_convert, step, to_older, to_newer))
+        return converted
+
+    def forget_session(self, session_id: str) -> None:
+        """Remove the handlers of a session that has ended."""
+        for key, entry in list(self._entries.items()):
+            if entry.of_sessions.pop(session_id, None) is not None:
+                self._changed(key)
+
+    def _entry(self, message: Message) -> tuple[_Entry, _Key]:
+        key = _Key(message.__method__, issubclass(message, Request))
+        entry = self._entries.get(key)
+        if entry is None:
+            entry = self._entries[key] = _Entry(message)
+        elif entry.message is not message:
+            raise TypeError(
+                f"{key.method} has interceptors for {entry.message.__module__}.{entry.message.__name__}; "
+                f"register {message.__module__}.{message.__name__} on a connection of its own"
+            )
+        return entry, key
+
+    def _changed(self, key: _Key) -> None:
+        """Renew the route of this method where that is needed: with its first interceptor, and after its last."""
+        entry = self._entries[key]
+        if not entry.before and not entry.of_sessions:
+            del self._entries[key]
+        for routes in list(self._installed):
+            routes.renew(*key)
+
+    # For the engine
+
+    def add_routes(self, routes: Routes, peer: Peer) -> None:
+        """Stand before the handlers of a peer."""
+        maker = RouteMaker(peer)
+        self._installed.add(routes)
+        routes.intercept(self, lambda key, inner: self._around(maker, _Key(*key), inner))
+
+    def _around(self, maker: RouteMaker, key: _Key, inner: Route | None) -> Route | None:
+        """The route around this one; the same one if its method has no interceptor."""
+        entry = self._entries.get(key)
+        if entry is None:
+            return inner
+        return maker.around(
+            entry.message,
+            inner,
+            lambda message, context, go_on: _pass(
+                tuple(entry.before), message, context, lambda passed: entry.handle(passed, context, go_on)
+            ),
+        )
+
+
+async def _convert(
+    step: Step, to_older: Callable[[Any], Any], to_newer: Callable[[Any], Any], message: Any, context: Context
+) -> Any:
+    """Ask a function of one version about a message of another; what it says is converted back."""
+    said = step(to_older(message), context)
+    said = await said if is_awaitable(said) else said
+    return said if said is None or said is True else to_newer(said)
+
+
+def _pass(steps: Sequence[Step], message: Any, context: Context, handle: Callable[[Any], Any]) -> Any:
+    """The way of one message past its interceptors: as far as it goes without waiting, then as a coroutine."""
+    for place, step in enumerate(steps):
+        said = step(message, context)
+        if is_awaitable(said):
+            return _pass_later(said, steps[place + 1 :], message, context, handle)
+        message, is_over = _next(message, said)
+        if is_over:
+            return said
+    return handle(message)
+
+
+async def _pass_later(
+    said: Any, steps: Sequence[Step], message: Any, context: Context, handle: Callable[[Any], Any]
+) -> Any:
+    said = await said
+    message, is_over = _next(message, said)
+    if is_over:
+        return said
+    result = _pass(steps, message, context, handle)
+    return await result if is_awaitable(result) else result
+
+
+def _next(message: Any, said: Any) -> tuple[Any, bool]:
+    """The message that goes on after a `before` function has said this, and whether the way is over."""
+    if said is None:
+        return message, False
+    if isinstance(said, cast("type[Any]", message.__class__)):
+        return said, False
+    return message, True
+
+
 RawHandlerT = TypeVar("RawHandlerT", bound="Callable[[Json], object] | Callable[[Json, Context], object]")
 OtherHandlerT = TypeVar("OtherHandlerT", bound="Callable[[str, Json, Context], object]")
 
@@ -224,3 +527,234 @@ def _must_be_spoken(message: type[Request[Any] | Notification], versions: Collec
             f"{message.__name__} belongs to version {version_of(message)} of the protocol, and the connection speaks "
             f"version {ours}: register a class of {' or '.join(f'accord.v{it}' for it in sorted(versions))}"
         )
+
+
+class RouteMaker:
+    """Makes the routes of one peer."""
+
+    def __init__(self, peer: Peer) -> None:
+        self.peer = peer
+        self.context = Context(peer)
+        """The context of notifications."""
+
+    def _decoders(self, params: Any, *, keeps: bool = False) -> dict[str, Any]:
+        if keeps or self.peer.keep_unknown:
+            keeping = functools.partial(_decode, codec.decode_keeping, params)
+            return {"decode": keeping, "decode_tolerantly": keeping}
+        return {
+            "decode": codec.strict_decoder(params),
+            "decode_tolerantly": _tolerant_decoder(params),
+        }
+
+    def typed(self, message: type[Request[Any] | Notification], handler: Callable[..., Any]) -> Route:
+        """The route of a message class to its handler."""
+        row = row_for(message, "protocol")
+        handle = _with_context(handler)
+        # A handshake declares capabilities, also those that our types do not know.
+        declares = issubclass(message, Request) and message.__handshake__
+        common: dict[str, Any] = {
+            **self._decoders(row.params, keeps=declares),
+            "lane_of": lane_of(message),
+            "suspends": _suspends(handler),
+            "handler": handler,
+            **_traits(message),
+        }
+        if not issubclass(message, Request):
+            tell = handler if handle is None else functools.partial(_swap, handle, self.context)
+            return Route(row.name, tell=tell, **common)
+        call = self._calling(message, handler if handle is None else None, handle)
+        return Route(row.name, call=call, answer=_answerer(row.name, row.result), **common)
+
+    def _calling(
+        self,
+        message: type[Request[Any]],
+        alone: Callable[[Any], Any] | None,
+        with_context: Callable[[Any, Context], Any] | None,
+    ) -> Callable[[Any, IncomingRequest], Any]:
+        """What a request's route calls: the handler, after the capabilities and the trace context are set."""
+        peer, spans = self.peer, self.peer.spans
+        handshake = message.__handshake__
+
+        def handle(request: Any, incoming: IncomingRequest) -> Any:
+            return alone(request) if alone is not None else with_context(request, Context(peer, incoming))  # type: ignore[misc]
+
+        def call(request: Any, incoming: IncomingRequest) -> Any:
+            if handshake:
+                peer.capabilities = Capabilities(declared_in(request), handshake_meta=request.meta)
+            meta = getattr(request, "meta", None)  # what has an unknown tag has no fields
+            if meta is not None and (trace := trace_in(meta)):
+                result = carrying(trace, functools.partial(handle, request, incoming))
+            elif alone is not None:
+                result = alone(request)
+            else:
+                result = with_context(request, Context(peer, incoming))  # type: ignore[misc]
+            return result if spans is None else spans.answering(request, result, peer.role)
+
+        return call
+
+    def around(
+        self,
+        message: type[Request[Any] | Notification],
+        inner: Route | None,
+        intercept: Callable[[Any, Context, Callable[[Any], Any] | None], Any],
+    ) -> Route:
+        """The route of a message that `intercept` gets before the handler of `inner`.
+
+        `intercept` takes the message, its context, and what gives a message to that handler, None without one.
+        """
+        alone = self.typed(message, nothing_more)
+        if inner is not None:
+            alone.handler = inner.handler
+        if not issubclass(message, Request):
+            told = None if inner is None else _given(inner, inner.tell)
+            alone.tell = lambda notification: intercept(notification, self.context, told)
+            return alone
+
+        def call(request: Any, incoming: IncomingRequest) -> Any:
+            go_on = None if inner is None else _given(inner, functools.partial(_called, inner, incoming))
+            return intercept(request, Context(self.peer, incoming), go_on)
+
+        alone.call = call
+        if inner is not None:
+            alone.answer = inner.answer
+        return alone
+
+    def route(
+        self,
+        method: str,
+        message: type[Request[Any] | Notification] | None,
+        handler: Callable[..., Any],
+        *,
+        is_request: bool,
+    ) -> Route:
+        """The route of a method to its handler, which takes this class of message, or plain JSON values."""
+        if message is not None:
+            return self.typed(message, handler)
+        return self._plain(method, handler, with_context(handler), is_request=is_request)
+
+    def other(self, method: str, handler: Callable[..., Any], *, is_request: bool) -> Route:
+        """The route of a method that has no handler of its own to the handler of all such methods."""
+        return self._plain(method, handler, functools.partial(handler, method), is_request=is_request)
+
+    def _plain(
+        self, method: str, handler: Callable[..., Any], handle: Callable[[Json, Context], Any], *, is_request: bool
+    ) -> Route:
+        def call(params: Json, incoming: IncomingRequest) -> Any:
+            return handle(params, Context(self.peer, incoming))
+
+        ways: dict[str, Any] = {"call": call, "answer": _answer_plainly}
+        return Route(
+            method,
+            decode=_object_in,
+            decode_tolerantly=_object_in,
+            lane_of=plain_lane,
+            suspends=_suspends(handler),
+            handler=handler,
+            **(ways if is_request else {"tell": functools.partial(_swap, handle, self.context)}),
+            **_traits(message_of(method, "request" if is_request else "notification")),
+        )
+
+
+def _traits(message: type[Request[Any] | Notification] | None) -> dict[str, Any]:
+    """What a class says about the way of its messages through the engine."""
+    if message is None:
+        return {}
+    if issubclass(message, Request):
+        return {"handshake": message.__handshake__}
+    return {"immediate": message.__immediate__, "stream": message.__stream__}
+
+
+def _object_in(raw: bytes | Raw) -> Json:
+    """These params as a plain JSON value; raises DecodeError unless they are an object."""
+    params = codec.loads(raw)
+    if not isinstance(params, dict):
+        raise DecodeError("$", "params must be an object")
+    return cast("Json", params)
+
+
+def nothing_more(_: Any) -> None:
+    """A handler that does nothing: its message has a function for its arrival, or one before it."""
+
+
+def _decode(decode: Callable[[bytes | Raw, Any], Any], params: Any, raw: bytes | Raw) -> Any:
+    return decode(raw, params)
+
+
+def _with_context(handler: Callable[..., Any]) -> Callable[[Any, Context], Any] | None:
+    """The handler itself if it takes a context beside its message, else None."""
+    return handler if takes_two(handler) else None
+
+
+def takes_two(handler: Callable[..., Any]) -> bool:
+    """Whether it takes more than one positional argument."""
+    function, bound = (handler.__func__, 1) if isinstance(handler, MethodType) else (handler, 0)
+    if isinstance(function, FunctionType) and not vars(function):  # each connection asks; a signature takes 20 µs
+        code = function.__code__
+        return bool(code.co_flags & inspect.CO_VARARGS) or code.co_argcount - bound > 1
+    positional = [
+        parameter
+        for parameter in inspect.signature(handler).parameters.values()
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD, parameter.VAR_POSITIONAL)
+    ]
+    return len(positional) > 1 or any(parameter.kind is parameter.VAR_POSITIONAL for parameter in positional)
+
+
+def _given(inner: Route, call: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Gives a message to the handler of this route, in the form that the handler takes."""
+    if inner.decode is _object_in:
+        return lambda message: call(codec.plain(message))
+    return call
+
+
+def _called(inner: Route, incoming: IncomingRequest, message: Any) -> Any:
+    return inner.call(message, incoming)
+
+
+def with_context(handler: Callable[..., Any]) -> Callable[[Any, Context], Any]:
+    """A function of a message and its context that calls this handler, which may take the message alone."""
+    return _with_context(handler) or (lambda message, _: handler(message))
+
+
+def _swap(handler: Callable[[Any, Context], Any], context: Context, message: Any) -> Any:
+    return handler(message, context)
+
+
+def _suspends(handler: Callable[..., Any]) -> bool:
+    return inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(getattr(handler, "__call__", None))  # noqa: B004
+
+
+@functools.cache  # all connections share them
+def _tolerant_decoder(params: Any) -> Callable[[bytes | Raw], Any]:
+    return functools.partial(_decode, codec.decode, params)
+
+
+@functools.cache
+def _answerer(method: str, result_type: Any) -> Callable[[RequestId, Any], bytes]:
+    """Makes the answer's frame from what a handler returned; raises EncodeError for another type."""
+    empty = b"{}" if may_be_empty(result_type) else None
+    is_class = isinstance(result_type, type) and issubclass(result_type, msgspec.Struct)
+    closed = codec.closed_words(result_type)
+
+    def answer(request_id: RequestId, result: Any) -> bytes:
+        if result is None and empty is not None:
+            return wire_messages.encode_response(request_id, empty)
+        if is_class and not isinstance(result, result_type):
+            raise EncodeError(
+                f"the handler of {method} must return {result_type.__name__}, got {type(result).__name__}"
+            )
+        try:
+            for name, words in closed.items():
+                if getattr(result, name) not in words:
+                    break
+            else:
+                return codec.strict_encode(UnencodedResponse(request_id, result))
+        except codec.ENCODE_REFUSALS:
+            pass
+        # The careful encoder may succeed, or explains the error.
+        return wire_messages.encode_response(request_id, codec.encode(result))
+
+    return answer
+
+
+def _answer_plainly(request_id: RequestId, result: Json) -> bytes:
+    return wire_messages.encode_response(request_id, codec.encode(result))

@@ -11,6 +11,22 @@ cancelled before it has begun is begun, and cancelled right after that, so that 
 
 `unstepped` counts tasks that were created but have not had their first step. While there are any, a `def` handler must
 wait a turn of the loop: its code would otherwise run before theirs.
+
+**The gate** (`HandshakeGate`) decides which messages may come at all. The handshake is the request that opens a
+connection: `initialize`, or `proxy/initialize` for a proxy.
+
+| | before the handshake | while it is being answered | answered, repeatable | afterwards |
+|---|---|---|---|---|
+| the handshake | passes | -32600 | passes | -32600 |
+| another request | -32600 | waits | passes | passes |
+| a notification | ignored | waits | passes | passes |
+
+A handshake is repeatable where the version of the protocol says so (version 2), until another request passes.
+
+The messages that wait are counted (see `flow_control`): past a limit the connection stops reading.
+
+After a handshake that was answered with an error the gate is in the state from before it, and the messages that waited
+are refused or ignored in that state.
 """
 
 from __future__ import annotations
@@ -20,7 +36,7 @@ import functools
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Iterable
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import msgspec
 from msgspec import Raw
@@ -42,11 +58,72 @@ from accord.errors import (
 )
 from accord.jsonrpc import wire_messages
 from accord.jsonrpc.line_frames import RequestId
-from accord.jsonrpc.wire_messages import OpenRequests, RequestFrame, key_of
+from accord.jsonrpc.wire_messages import NotificationFrame, OpenRequests, RequestFrame, key_of
 from accord.mistakes import WrongReturn, error_of_author, place_of
 from accord.schema.codec import REFUSALS
 
 log = logging.getLogger("accord")
+
+Passage = Literal["pass", "wait", "refuse", "ignore"]
+State = Literal["before", "during", "repeatable", "after"]
+Kind = Literal["handshake", "call", "tell"]
+
+_PASSAGES: dict[State, dict[Kind, Passage]] = {
+    "before": {"handshake": "pass", "call": "refuse", "tell": "ignore"},
+    "during": {"handshake": "refuse", "call": "wait", "tell": "wait"},
+    "repeatable": {"handshake": "pass", "call": "pass", "tell": "pass"},
+    "after": {"handshake": "refuse", "call": "pass", "tell": "pass"},
+}
+
+_PROBLEMS: dict[State, str] = {
+    "before": "initialize must come before {method}",
+    "during": "another initialize has not been answered yet",
+    "after": "the connection is already initialized",
+}
+"""Why a request is refused."""
+
+
+class HandshakeGate(msgspec.Struct, eq=False):
+    """Decides which messages may pass, and keeps those that wait. Pure."""
+
+    state: State = "before"
+    waiting: list[RequestFrame | NotificationFrame] = []
+    _earlier: State = "before"
+    """The state from before the handshake that is being answered."""
+    _calls: set[Hashable] = set()
+    """The ids of the calls among them, by `key_of`."""
+
+    def passage(self, message: RequestFrame | NotificationFrame, *, handshake: bool = False) -> Passage:
+        """What to do with this message; `handshake` is the trait of its class. One that waits is kept here."""
+        kind: Kind = "handshake" if handshake else "tell" if isinstance(message, NotificationFrame) else "call"
+        passage = _PASSAGES[self.state][kind]
+        if passage == "pass" and handshake:
+            self._earlier, self.state = self.state, "during"
+        elif passage == "pass" and kind == "call":
+            self.state = "after"
+        elif passage == "wait":
+            self.keep(message)
+        return passage
+
+    def keep(self, message: RequestFrame | NotificationFrame) -> None:
+        """Let this message wait for the answer to the handshake."""
+        self.waiting.append(message)
+        if isinstance(message, RequestFrame):
+            self._calls.add(key_of(message.id))
+
+    def keeps(self, request_id: RequestId | None) -> bool:
+        """Whether a call with this id waits."""
+        return request_id is not None and key_of(request_id) in self._calls
+
+    def answered(self, *, well: bool, repeatable: bool = False) -> list[RequestFrame | NotificationFrame]:
+        """The handshake has been answered. Returns the messages that waited: each has to ask for its passage again."""
+        self.state = self._earlier if not well else "repeatable" if repeatable else "after"
+        waiting, self.waiting, self._calls = self.waiting, [], set()
+        return waiting
+
+    def problem(self, message: RequestFrame) -> str:
+        """Why this request was refused."""
+        return _PROBLEMS[self.state].format(method=message.method)
 
 
 class IncomingRequest(msgspec.Struct, eq=False):

@@ -25,8 +25,8 @@ from msgspec import Raw
 from accord._internal.tasks import is_async, is_awaitable, name_of, within
 from accord.agent.author_thread import AuthorThread, check_annotations
 from accord.engine.flow_control import MARK
+from accord.engine.handlers import takes_two
 from accord.engine.lanes import Lanes
-from accord.engine.route_maker import takes_two
 from accord.errors import RequestError
 from accord.jsonrpc import wire_messages
 from accord.jsonrpc.line_frames import RequestId

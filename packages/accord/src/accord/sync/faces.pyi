@@ -9,8 +9,7 @@ from accord.client.budget import Budget
 from accord.client.remote_agent import ResultT
 from accord.client.remote_session import Content
 from accord.client.reply import Change, Outcome
-from accord.engine.handlers import MessageT
-from accord.engine.interceptors import Registrar, Registration
+from accord.engine.handlers import MessageT, Registrar, Registration
 from accord.errors import ConnectionClosed
 from accord.mcp.tool_server import ToolServer
 from accord.project.confined import Roots
