@@ -1,7 +1,14 @@
 """A live connection, from its opening to its end: it joins the parts of the engine, sends, counts, and closes once.
 
-In: the transport delivers frames, and `dispatch` handles them. Out: frames go to the `outbox`, which joins several
-into one write.
+In: the transport delivers frames, many at a time, and each is handled before the next one is read. So the order of the
+wire is the order of handling. Bad input gets an answer or a note.
+
+    frame ──▶ parse ──┬─ notification ──▶ its route ──▶ its handler, at once or through its lane (`lanes`)
+                      ├─ request ───────▶ the gate ───▶ `incoming_requests`
+                      ├─ answer ────────▶ `outgoing`
+                      └─ malformed ─────▶ an error to the peer; or the request that it was meant to answer fails
+
+Out: frames go to the `outbox`, which joins several into one write, also those that handlers send during a delivery.
 
 The end: received messages are delivered, for at most `grace`. Then lanes and handlers are cancelled and awaited, open
 requests fail with `ConnectionClosed`, and queued output is flushed while the peer reads. Each step has a deadline.
@@ -14,23 +21,34 @@ import contextvars
 import functools
 import logging
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import msgspec
 from msgspec import Raw
 
-from accord._internal.tasks import LightEvent, Tasks, first_of, to_the_end
-from accord.engine.dispatch import Dispatch, Role
-from accord.engine.flow_control import BACKLOG, MARK, STALLED, Backlog, Early, Outbox, ReadPause
-from accord.engine.incoming_requests import IncomingRequest, IncomingRequests
+from accord._internal.tasks import LightEvent, Tasks, first_of, is_awaitable, pass_on, to_the_end
+from accord.engine.flow_control import BACKLOG, MARK, STALLED, Backlog, DecodeThread, Early, Outbox, ReadPause
+from accord.engine.incoming_requests import EMPTY, WEIGHT, HandshakeGate, IncomingRequest, IncomingRequests
 from accord.engine.lanes import Lanes, inside
-from accord.engine.outgoing import RAW_RESULT, OutgoingRequests, PendingRequest
-from accord.engine.routes import Routes
-from accord.errors import ConnectionClosed, Overflow
+from accord.engine.outgoing import CANCEL_REQUEST, RAW_RESULT, OutgoingRequests, PendingRequest
+from accord.engine.routes import MISFITS, Route, Routes
+from accord.errors import INVALID_REQUEST, PARSE_ERROR, ConnectionClosed, DecodeError, Overflow
 from accord.jsonrpc import wire_messages
-from accord.jsonrpc.line_frames import Oversized
-from accord.jsonrpc.wire_messages import OpenRequests
-from accord.trace import Observer, Watch
+from accord.jsonrpc.chunked_decode import LIGHT, is_heavy
+from accord.jsonrpc.line_frames import Oversized, RequestId
+from accord.jsonrpc.wire_messages import (
+    Malformed,
+    Message,
+    NotificationFrame,
+    OpenRequests,
+    RequestFrame,
+    ResponseFrame,
+    key_of,
+)
+from accord.schema.codec import decode
+from accord.schema.methods import is_handshake
+from accord.schema.v1 import CancelRequestNotification
+from accord.trace import IN, Observer, Watch
 from accord.transports import End, Transport
 
 
@@ -93,6 +111,15 @@ class Statistics(msgspec.Struct, frozen=True):
 log = logging.getLogger("accord")
 
 
+Role = Literal["agent", "client"]
+
+BRACE = ord("}")
+GIANT = 64 * 1024
+"""Bytes of a frame that is read in place: cutting its params out would copy them."""
+
+KEPT_POLLUTION = 20
+
+
 class Connection:
     """A connection to one peer, in raw JSON; `Peer` adds the types."""
 
@@ -138,23 +165,20 @@ class Connection:
             debug=debug,
             debug_hint=" (Agent(debug=True) sends it the error)" if role == "agent" else "",
         )
-        self._dispatch = Dispatch(
-            transport,
-            routes,
-            self._open,
-            self.outgoing,
-            self._incoming,
-            self._lanes,
-            self._outbox,
-            self._backlog,
-            self.read_pause,
-            self._tasks,
-            loop,
-            role=role,
-        )
-        self.pollution: list[str] = self._dispatch.pollution
+        self.pollution: list[str] = []
         """The first lines of an agent's output that were not JSON, shortened."""
-        self._receive = self._dispatch.receive
+        self._routes = routes
+        self._watch: Watch | None = None
+        self._frames = self._bytes = self._ignored = self._malformed = self._polluted = 0
+        self._decode_thread = DecodeThread(self.read_pause, loop, self._take_heavy, self._receive)
+        self._gate = HandshakeGate() if role == "agent" else None
+        self._shut = role == "agent"
+        """Whether the gate still keeps ordinary messages back."""
+        self._is_repeatable = False
+        """Whether the handshake may be repeated until another request comes; the handler of the handshake decides."""
+        # Every notification looks into these two dictionaries, so each is one attribute away.
+        self._busy = self._lanes.busy
+        self._heard = self.outgoing.heard
         self._end: End | None = None
         self._closed: asyncio.Future[End] = loop.create_future()
         self._winding_down: asyncio.Task[None] | None = None
@@ -216,24 +240,23 @@ class Connection:
     def observe(self, observer: Observer) -> None:
         """Show every frame from now on to this function."""
         if self._outbox.watch is None:
-            self._outbox.watch = self._dispatch.watch = Watch()
+            self._outbox.watch = self._watch = Watch()
         self._outbox.watch.observers.append(observer)
 
     def statistics(self) -> Statistics:
         """What the connection has done so far, and is doing."""
-        dispatch = self._dispatch
         return Statistics(
-            frames_in=dispatch.frames,
+            frames_in=self._frames,
             frames_out=self._outbox.frames_out,
-            bytes_in=dispatch.bytes,
+            bytes_in=self._bytes,
             bytes_out=self._outbox.bytes_out,
             pending=len(self._open.outgoing),
             handling=len(self._open.incoming),
             queued=self._lanes.size,
             unsent=self._unsent(),
-            ignored=dispatch.ignored,
-            malformed=dispatch.malformed,
-            pollution=dispatch.polluted,
+            ignored=self._ignored,
+            malformed=self._malformed,
+            pollution=self._polluted,
             strays=self._open.strays,
         )
 
@@ -264,7 +287,7 @@ class Connection:
 
     def open_gate(self) -> None:
         """Let the peer speak before the handshake."""
-        self._dispatch.open_gate()
+        self._gate, self._shut = None, False
 
     def undelivered(self, request_id: int, error: Exception) -> None:
         """Fail this request of ours with the error that kept its transport from sending it."""
@@ -272,7 +295,7 @@ class Connection:
 
     def let_handshake_be_repeated(self) -> None:
         """Let the peer repeat the handshake that is being answered, until it sends another request."""
-        self._dispatch.handshake_is_repeatable = True
+        self._is_repeatable = True
 
     async def wait_for_room(self) -> None:
         """Wait while the peer does not read; returns at once if there is room."""
@@ -337,10 +360,244 @@ class Connection:
 
     def ended(self, end: End) -> None:
         """The peer is gone; the transport calls this once."""
-        if self._dispatch.decode_thread.busy and self._end is None:
-            self._dispatch.decode_thread.on_idle = functools.partial(self._wind_down, end)
+        if self._decode_thread.busy and self._end is None:
+            self._decode_thread.on_idle = functools.partial(self._wind_down, end)
             return
         self._wind_down(end)
+
+    # What comes in
+
+    def _receive(self, frames: Sequence[bytes | Oversized]) -> None:
+        """Handle a delivery of the transport, frame by frame."""
+        if self._decode_thread.busy:
+            self._decode_thread.wait(frames)
+            return
+        self._frames += len(frames)
+        parse, watch, size = wire_messages.parse, self._watch, 0
+        stream = None if self._shut or watch is not None else self._routes.stream
+        head = b"" if stream is None else stream.head
+        pending = self._open.outgoing if watch is None else None
+        self._outbox.corked = True
+        try:
+            each = iter(frames)
+            for frame in each:
+                if not isinstance(frame, bytes):
+                    self._oversized(frame)
+                    continue
+                size += len(frame)
+                # Most of what a client receives are updates, and most peers spell them like this. What lies between
+                # the head and the last brace is their params, if it is one whole value: the decoder finds out. So these
+                # frames are decoded once, without reading the envelope first.
+                if stream is not None and len(frame) < GIANT and frame.startswith(head) and frame[-1] == BRACE:
+                    raw = frame[stream.body]
+                    try:
+                        params = stream.decode(raw)
+                    except MISFITS:
+                        pass  # another message, or an update that needs the tolerant reader
+                    else:
+                        self._handle(stream, params, raw)
+                        continue
+                if pending and len(frame) < GIANT and frame[-1] == BRACE and self.outgoing.take(frame):
+                    continue
+                if len(frame) > LIGHT and is_heavy(frame):
+                    self._decode_thread.read(frame, keep=watch is not None)
+                    later = list(each)
+                    self._frames -= len(later)
+                    self._decode_thread.wait(later)
+                    return
+                message = parse(frame)
+                if watch is None and message.__class__ is RequestFrame:
+                    self._called(message, len(frame))  # pyright: ignore[reportArgumentType]
+                else:
+                    self._take(message, frame, len(frame))
+        finally:
+            self._bytes += size
+            self._outbox.uncork()
+
+    def _take(self, message: Message | Malformed, frame: bytes, size: int) -> None:
+        if self._watch is not None:
+            self._watch.frame(IN, frame, message)
+        # The most frequent first: a struct's class takes 700 instructions to say that it is not the one.
+        if isinstance(message, RequestFrame):
+            self._called(message, size)
+        elif isinstance(message, NotificationFrame):
+            self._told(message)
+        elif isinstance(message, ResponseFrame):
+            if not self.outgoing.answered(message):
+                self._note(f"an answer to no open request: {message.id!r}")
+        else:
+            self._misread(message, frame)
+
+    def _take_heavy(self, message: Message | Malformed, frame: bytes, size: int) -> None:
+        self._outbox.corked = True
+        try:
+            self._take(message, frame, size)
+        finally:
+            self._outbox.uncork()
+
+    # Notifications
+
+    def _told(self, message: NotificationFrame) -> None:
+        route = self._routes.tells.get(message.method)
+        if route is None or self._shut:
+            route = self._odd_tell(message, route)
+            if route is None:
+                return
+        raw = message.params or EMPTY
+        try:
+            params = route.read(raw)
+        except DecodeError as error:
+            self._ignore(f"{message.method} ignored: {error}")
+            return
+        self._handle(route, params, raw)
+
+    def _handle(self, route: Route, params: Any, raw: bytes | Raw) -> None:
+        """Handle a notification now, or after the unfinished ones of its session."""
+        if route.arrived is not None:
+            try:
+                route.arrived(params, raw)
+            except BaseException as error:
+                log.exception("handling the arrival of %s failed", route.method)
+                pass_on(error)
+        if route.immediate:
+            self._act_now(route, params)
+            return
+        if self._heard and (lane := route.lane_of(params)) in self._heard:
+            self._heard[lane] = self._loop.time()
+        if route.suspends:
+            self._lanes.enter(route.lane_of(params)).notify(route, params, len(memoryview(raw)))
+        elif self._busy and (waiting := self._busy.get(route.lane_of(params))) is not None:
+            waiting.notify(route, params, len(memoryview(raw)))
+        else:
+            try:
+                result = route.tell(params)
+            except BaseException as error:
+                log.exception("the handler of %s failed", route.method)
+                pass_on(error)
+            else:
+                if result is not None and is_awaitable(result):
+                    self._lanes.enter(route.lane_of(params)).notify(route, params, 0, result)
+
+    def _odd_tell(self, message: NotificationFrame, route: Route | None) -> Route | None:
+        """The route of a notification that has none of its own, or that came before the handshake; None to drop it."""
+        if self._shut and self._gate is not None and message.method != CANCEL_REQUEST:
+            passage = self._gate.passage(message)
+            if passage != "pass":
+                if passage == "wait":
+                    self._backlog.add(_kept(message))
+                if passage == "ignore":
+                    self._ignore(f"{message.method} ignored: it came before initialize")
+                return None
+        if message.method == CANCEL_REQUEST:
+            self._cancel_requested(message)
+            return None
+        if route is None and (route := self._routes.other_tell(message.method)) is None:
+            self._ignore(f"{message.method} ignored: it has no handler")
+        return route
+
+    def _ignore(self, why: str) -> None:
+        self._ignored += 1
+        self._note(why)
+
+    def _act_now(self, route: Route, params: Any) -> None:
+        """Handle a notification before those that wait in its lane, but after the start of all earlier requests."""
+        self._incoming.begin_all_of(route.lane_of(params))
+        act = functools.partial(
+            self._tasks.call, functools.partial(route.tell, params), f"the handler of {route.method}"
+        )
+        if self._incoming.unstepped:
+            # Their tasks have their first step in this turn of the loop; this must find them started.
+            self._loop.call_soon(act)
+        else:
+            act()
+
+    def _cancel_requested(self, message: NotificationFrame) -> None:
+        try:
+            wanted = decode(EMPTY if message.params is None else message.params, CancelRequestNotification)
+        except DecodeError as error:
+            self._ignore(f"{CANCEL_REQUEST} ignored: {error}")
+        else:
+            if self._gate is not None and self._gate.keeps(wanted.request_id):
+                self._gate.keep(message)
+                self._backlog.add(_kept(message))
+            elif not self._incoming.cancel(wanted.request_id):
+                self._note(f"{CANCEL_REQUEST}: no open request has the id {wanted.request_id!r}")
+
+    # Requests
+
+    def _called(self, message: RequestFrame, size: int) -> None:
+        route = self._routes.calls.get(message.method) or self._routes.call(message.method)
+        on_answered = None
+        if self._gate is not None and (self._shut or route is None or route.handshake):
+            handshake = is_handshake(message.method) if route is None else route.handshake
+            if not self._passes(self._gate, message, handshake=handshake):
+                return
+            on_answered = self._handshake_answered if handshake else None
+        if not self._incoming.called(message, route, size, on_answered):
+            self._refuse(message.id, f"id {message.id!r} is already in use by an unanswered request")
+        elif self._heard and (request := self._open.incoming.get(key_of(message.id))) is not None:
+            self.outgoing.hear(request.lane)
+
+    def _passes(self, gate: HandshakeGate, message: RequestFrame, *, handshake: bool) -> bool:
+        """Whether a request may be handled now. One that may not waits at the gate, or is refused."""
+        passage = gate.passage(message, handshake=handshake)
+        if passage == "refuse":
+            self._refuse(message.id, gate.problem(message))
+        if passage == "wait":
+            self._backlog.add(_kept(message))
+        self._shut = gate.state != "after"
+        return passage == "pass"
+
+    def _handshake_answered(self, well: bool) -> None:
+        if self._gate is None:
+            return
+        waiting = self._gate.answered(well=well, repeatable=self._is_repeatable)
+        self._shut = self._gate.state != "after"
+        for message in waiting:
+            size = _kept(message)
+            self._backlog.remove(size)
+            if isinstance(message, NotificationFrame):
+                self._told(message)
+            else:
+                self._called(message, size)
+
+    def _refuse(self, request_id: RequestId | None, problem: str) -> None:
+        self._note(f"refused: {problem}")
+        asker = None if self._open.has_incoming(request_id) else request_id
+        self._outbox.answer(wire_messages.encode_error(asker, INVALID_REQUEST, f"Invalid request: {problem}"))
+
+    # Bad input
+
+    def _misread(self, message: Malformed, frame: bytes) -> None:
+        self._malformed += 1
+        self._note(f"malformed: {message.problem}")
+        self.outgoing.spoiled(message.pending, f"malformed: {message.problem}")
+        if self.role == "client" and message.code == PARSE_ERROR:
+            self._pollute(frame)
+        elif (reply := message.reply(named=not self._open.has_incoming(message.id))) is not None:
+            self._outbox.answer(reply)
+
+    def _pollute(self, frame: bytes) -> None:
+        """An agent printed something. It gets no answer: the agent could answer that in turn."""
+        self._polluted += 1
+        text = frame[:500].decode("utf-8", "replace")
+        if self._polluted == 1:
+            log.warning("%s wrote a line to standard output that is not JSON: %s", self.transport.name, text)
+        if len(self.pollution) < KEPT_POLLUTION:
+            self.pollution.append(text)
+
+    def _oversized(self, frame: Oversized) -> None:
+        self._malformed += 1
+        problem = f"a message of {frame.length:,} bytes is over the limit"
+        self._note(problem)
+        if frame.has_id and not frame.has_method:
+            self.outgoing.spoiled(frame.id, problem.removeprefix("a message "))
+        elif self.role == "agent" or frame.has_method:
+            self._refuse(frame.id, problem)
+
+    def _note(self, note: str) -> None:
+        if self._watch is not None:
+            self._watch.note(IN, note)
 
     # Flow control
 
@@ -373,7 +630,7 @@ class Connection:
     def _wind_down(self, end: End) -> asyncio.Task[None]:
         if self._winding_down is None:
             self._end = self.outgoing.ended = end
-            self._dispatch.decode_thread.end()
+            self._decode_thread.end()
             self._incoming.link_has_ended = True
             self._outbox.emptied()  # wakes those that wait for room
             self._backlog.end()
@@ -411,3 +668,8 @@ class Connection:
             await self._lanes.idle()
             if self._tasks.running:
                 await asyncio.wait(self._tasks.running)
+
+
+def _kept(message: RequestFrame | NotificationFrame) -> int:
+    """About how many bytes a message takes while it waits."""
+    return WEIGHT + len(message.method) + (0 if message.params is None else len(memoryview(message.params)))

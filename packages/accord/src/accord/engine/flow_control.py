@@ -31,8 +31,8 @@ requests without reading the answers. Rule 3 ends such a connection and says why
 
 Messages that wait for `initialize` to be answered are counted here as well.
 
-**Heavy frames** (`DecodeThread`) are parsed and decoded in a thread. Reading is held meanwhile, and what arrives all the
-same waits, so that the order of the wire stays:
+**Heavy frames** (`DecodeThread`) are parsed and decoded in a thread. Reading is held meanwhile, and what arrives all
+the same waits, so that the order of the wire stays:
 
     receive ─▶ a heavy frame ─▶ `read`: in a thread ─▶ its message is handled ─▶ the frames that waited, one of which
                and those that follow it: `wait`                                   may be heavy again

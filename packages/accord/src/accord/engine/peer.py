@@ -28,8 +28,7 @@ import msgspec
 from msgspec import Raw
 
 from accord._internal.tasks import is_awaitable
-from accord.engine.connection import Connection, Limits
-from accord.engine.dispatch import Role
+from accord.engine.connection import Connection, Limits, Role
 from accord.engine.incoming_requests import IncomingRequest
 from accord.engine.outgoing import PendingRequest, ResultReader
 from accord.engine.routes import Routes, lane_of, plain_lane
