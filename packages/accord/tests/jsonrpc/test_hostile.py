@@ -252,3 +252,13 @@ def test_a_giant_answer_that_is_not_quite_json_still_fails_its_request() -> None
         parsed = parse(form % (b"x" * MIB))
         assert isinstance(parsed, Malformed)
         assert (parsed.code, parsed.pending) == (PARSE_ERROR, 5)
+
+
+def test_the_structure_of_a_large_message_is_looked_at_without_a_copy_of_its_size() -> None:
+    text = filled(b"a", 32 * MIB)
+    tracemalloc.start()
+    try:
+        frame_structure.excess(text)
+        assert tracemalloc.get_traced_memory()[1] < 2 * MIB
+    finally:
+        tracemalloc.stop()
