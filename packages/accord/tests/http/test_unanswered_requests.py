@@ -3,6 +3,7 @@
 import asyncio
 import json
 import socket
+import tracemalloc
 
 import pytest
 from h2.config import H2Configuration
@@ -196,6 +197,19 @@ def test_the_oldest_requests_of_an_agent_are_forgotten_past_the_limit():
     for number in 1, 2, 3:
         calls.sent(parse(call(number, "session/request_permission", sessionId=f"s{number}")))
     assert [calls.session_of_ours(number) for number in (1, 2, 3)] == [None, "s2", "s3"]
+
+
+def test_the_name_of_an_unknown_method_is_not_kept_until_the_agent_answers():
+    calls = UnansweredRequests()
+    tracemalloc.start()
+    try:
+        for number in range(20):
+            assert calls.websocket_received(call(number, "x" * ROOM)) is None
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert calls.unanswered == 20
+    assert held < ROOM
 
 
 # Connections that are cut in the middle of a request

@@ -37,6 +37,8 @@ from accord.jsonrpc.wire_messages import (
 
 INITIALIZE = "initialize"
 PROMPT = "session/prompt"
+TELLING = MAKES_A_SESSION | OPENS_A_SESSION | CLOSES_A_SESSION | SESSION_ANSWERED_ON_CONNECTION | {INITIALIZE, PROMPT}
+"""The methods whose answers say something about the connection or its sessions."""
 
 NO_ANSWER = b'{"jsonrpc":"2.0","method":'
 
@@ -45,6 +47,7 @@ class UnansweredRequest(NamedTuple):
     """A request of the client that waits for its answer."""
 
     method: str
+    """One of `TELLING`, or empty: a client may choose a name of megabytes, and not read its answer."""
     session: str | None
     """The session that it names."""
     opens: bool = False
@@ -131,7 +134,8 @@ class UnansweredRequests:
     def received(self, call: RequestFrame, session: str | None, *, is_refused: bool = False) -> None:
         """Remember a request of the client, which names this session; one that `is_refused` opens nothing."""
         self._forget(call.id)
-        asked = UnansweredRequest(call.method, session, opens=not is_refused and self._opens(call.method, session))
+        method = call.method if call.method in TELLING else ""
+        asked = UnansweredRequest(method, session, opens=not is_refused and self._opens(method, session))
         self._theirs[call.id] = asked
         self._opening += asked.opens
         self._prompts += asked.method == PROMPT
