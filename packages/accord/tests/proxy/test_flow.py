@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import sys
 from pathlib import Path
 
 import pytest
 
 from accord.proxy.link import MOST_AHEAD
+from accord.proxy.switchboard import PassedRequest
 
 SIZE = 200_000
 FRAMES = 200  # 40 MB
@@ -98,6 +100,21 @@ async def test_a_client_that_reads_no_answers_is_read_up_to_a_bound_and_again_on
         reader.transport.resume_reading()
         assert [number_of(await reader.receive()) for _ in range(count)] == list(range(1, count + 1))
     await asyncio.gather(*flooding)
+
+
+@pytest.mark.parametrize("way", ["memory"])
+async def test_a_long_name_of_a_method_is_not_kept_until_the_answer(line):
+    await line.open(line.component())
+    asked = line.client.call("initialize", {"protocolVersion": 1})
+    agent = await line.agent.there()
+    agent.answer(await agent.expect("initialize"), {"protocolVersion": 1})
+    await line.client.expect_result(asked)
+    for _ in range(20):
+        line.client.call("x" * MIB)
+        await agent.receive()
+    kept = [len(it.method) for it in gc.get_objects() if isinstance(it, PassedRequest)]
+    assert len(kept) >= 20
+    assert max(kept) < 1_000
 
 
 MIB = 1024 * 1024

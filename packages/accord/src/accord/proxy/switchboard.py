@@ -101,6 +101,8 @@ class HopRecorder:
 
 MOST_UNANSWERED = 50_000
 """Unanswered requests of one link; more are refused, so that a component that floods cannot grow our memory."""
+LONGEST_METHOD = 200
+"""Characters of a method's name that are kept until the answer."""
 
 
 class PassedRequest:
@@ -113,7 +115,8 @@ class PassedRequest:
     ) -> None:
         self.source = source
         self.to = to
-        self.method = method
+        self.method = method[:LONGEST_METHOD]
+        """Its name, cut: a peer may choose one of megabytes, and not read its answer."""
         self.lane = lane
         """What it belongs to, where answers wait for earlier messages (see `lanes`)."""
         self.params: bytes | Raw | None = None
@@ -454,7 +457,8 @@ class OwnRequest:
 
     def __init__(self, method: str, lane: str, link: Link) -> None:
         self.id = 0
-        self.method = method
+        self.method = method[:LONGEST_METHOD]
+        """Its name, cut: a peer may choose one of megabytes, and not read its answer."""
         self.lane = lane
         self.outcome: tuple[Raw | None, bytes | Raw | None] = None, None
         self.maker: Inside | None = (maker := inside.get())
