@@ -1,9 +1,9 @@
-"""Writes the tables of docs/updates.md: every session update, its fields, and the types of those fields.
+"""Writes the table of docs/updates.md: every session update, and what sends it. The site's pages have the fields.
 
-    python tools/update_tables.py            rewrite the marked parts of the page
-    python tools/update_tables.py --check    only say whether they are up to date
+    python tools/update_tables.py            rewrite the marked part of the page
+    python tools/update_tables.py --check    only say whether it is up to date
 
-The tables are read from the types of `accord.v1`. A marked part begins with `<!-- generated: NAME -->` and ends with
+The table is read from the types of `accord.v1`. It begins with `<!-- generated: overview -->` and ends with
 `<!-- end -->`.
 """
 
@@ -33,18 +33,18 @@ SENT_BY: dict[str, str] = {
     "tool_call": "`async with turn.tool(...)`",
     "tool_call_update": "the methods of `Tool`, and the end of its block",
     "plan": "`turn.plan`",
-    "plan_update": "`turn.send`",
-    "plan_removed": "`turn.send`",
+    "plan_update": "`turn.plan(..., id=)`, `turn.plan_document`",
+    "plan_removed": "`remove` of such a plan",
     "available_commands_update": "`@agent.command`, `session.commands.offer` and `remove`",
     "current_mode_update": "`session.modes.set`",
     "config_option_update": "`session.config.offer`, `set` and `remove`",
     "session_info_update": "`session.set_title`",
     "usage_update": "`turn.usage`",
     "notice": "`turn.notice`",
-    "compaction_update": "`turn.send`",
-    "compaction_summary_chunk": "`turn.send`",
-    "subagent_update": "`turn.send`",
-    "session_message": "`turn.send`",
+    "compaction_update": "`session.compaction`",
+    "compaction_summary_chunk": "`compaction.summary`",
+    "subagent_update": "`turn.subagent`",
+    "session_message": "`subagent.instruct`, `subagent.report`",
     "session_message_chunk": "`turn.send`",
     "cursor_update": "the agent itself, for each message",
     "prompt_suggestions_update": "`session.suggest`",
@@ -62,53 +62,7 @@ def overview() -> Iterator[str]:
     yield from head("update", "class", "what it tells", "an agent sends it with")
     for cls in variants():
         tag = str(tag_of(cls))
-        yield row(link(code(tag), tag), code(cls.__name__), summary(cls), SENT_BY[tag])
-
-
-def updates() -> Iterator[str]:
-    for cls in variants():
-        yield f"### {tag_of(cls)}"
-        yield ""
-        yield from signature(cls)
-        if needed := notes(cls).strip():
-            yield from ("", needed)
-        yield ""
-
-
-def types() -> Iterator[str]:
-    for cls in reached():
-        yield f"### {cls.__name__}"
-        yield ""
-        yield f"{summary(cls)}{notes(cls)}"
-        yield ""
-        yield from signature(cls)
-        yield ""
-    for name, known in sorted(words_of_fields().items()):
-        yield f"### {name}"
-        yield ""
-        yield f"{', '.join(map(code, known))}."
-        yield ""
-
-
-def signature(cls: type[Shape]) -> Iterator[str]:
-    """A type as it is called, without `meta`; a field that stays as it was if left out has the default `UNSET`."""
-    annotations = annotations_of(cls)
-    shown = [it for it in msgspec.structs.fields(cls) if it.name != "meta"]
-    parts = [f"{it.name}: {plain(annotations[it.name])}{assigned(it)}" for it in shown]
-    whole = f"{cls.__name__}({', '.join(parts)})"
-    lines = [f"{cls.__name__}(", *(f"    {it}," for it in parts), ")"] if len(whole) > 88 else [whole]
-    yield from ("```py", *lines, "```")
-
-
-def assigned(field: msgspec.structs.FieldInfo) -> str:
-    text = default(field)
-    return {"*required*": "", "stays as it was": " = UNSET"}.get(text, f" = {text.strip('`')}")
-
-
-def words_of_fields() -> dict[str, tuple[str, ...]]:
-    """The sets of words that the fields of updates hold, by the name of the set."""
-    texts = (it for cls in (*variants(), *reached()) for it in annotations_of(cls).values())
-    return {name: known for text in texts for name, known in words_in(plain(text))}
+        yield row(code(tag), code(cls.__name__), summary(cls), SENT_BY[tag])
 
 
 def notes(cls: type[Shape]) -> str:
@@ -214,8 +168,6 @@ def _classes(hint: Any) -> Iterator[type[Shape]]:
 
 # The page
 
-PARTS: dict[str, Callable[[], Iterator[str]]] = {"overview": overview, "updates": updates, "types": types}
-
 
 def summary(cls: type[Shape]) -> str:
     """The first sentence of a class's docstring."""
@@ -235,18 +187,11 @@ def code(text: str) -> str:
     return f"`{text}`"
 
 
-def link(text: str, heading: str) -> str:
-    return f"[{text}](#{heading.lower()})"
-
-
 def updated(page: str) -> str:
-    """The page with every marked part as it should be."""
-
-    def part(found: re.Match[str]) -> str:
-        lines = "\n".join(PARTS[found["name"]]()).rstrip()
-        return f"<!-- generated: {found['name']} -->\n{lines}\n<!-- end -->"
-
-    return re.sub(r"<!-- generated: (?P<name>[\w ]+) -->\n.*?<!-- end -->", part, page, flags=re.DOTALL)
+    """The page with the table as it should be."""
+    begin, end = "<!-- generated: overview -->\n", "<!-- end -->"
+    before, _, rest = page.partition(begin)
+    return before + begin + "\n".join([*overview(), end]) + rest.partition(end)[2]
 
 
 def main() -> None:

@@ -1,22 +1,19 @@
-"""Writes the tables of docs/v2.md: what version 2 adds, removes and changes, from the official schema's facts.
+"""Writes the tables of docs/v2.md: what version 2 adds and removes, from the official schema's facts.
 
     python tools/v2_tables.py            rewrite the marked parts of the page
     python tools/v2_tables.py --check    only say whether they are up to date
 
-A marked part begins with `<!-- generated: NAME -->` and ends with `<!-- end -->`.
+The site has the types that changed. A marked part begins with `<!-- generated: NAME -->` and ends with `<!-- end -->`.
 """
 
 from __future__ import annotations
 
-import inspect
 import json
 import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-
-from accord.schema import v2
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "v2.md"
@@ -142,29 +139,11 @@ def _shape(said: str) -> str:
     return ", ".join([kind.removesuffix("|null").removeprefix("integer:").replace("|", " or "), *words])
 
 
-# What the code says of itself
-
-
-def upsert_fields() -> Iterator[str]:
-    yield from _table(inspect.getdoc(v2) or "", "| upsert")
-
-
-def _table(text: str, first: str) -> Iterator[str]:
-    lines = text.splitlines()
-    start = next(at for at, line in enumerate(lines) if line.startswith(first))
-    for line in lines[start:]:
-        if not line.startswith("|"):
-            return
-        yield line
-
-
 # The page
 
 PARTS: dict[str, Callable[[], Iterator[str]]] = {
     "methods": methods,
     "updates": updates,
-    "changed types": changed_types,
-    "upserts": upsert_fields,
 }
 
 

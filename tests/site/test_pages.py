@@ -46,6 +46,13 @@ def test_every_example_is_of_a_public_name():
     assert set(name_examples.GIVEN_BY) - names == set()
 
 
+@pytest.mark.parametrize("version", [1, 2])
+def test_the_page_of_an_update_names_every_field(pages, version):
+    for tag, classes in update_pages.kinds().items():
+        for name in classes[version].__struct_fields__ if version in classes else ():
+            assert name == "meta" or f"\n| `{name}` |" in pages[f"session-updates/{tag}.md"].text, (tag, name)
+
+
 def test_no_two_pages_differ_only_in_upper_and_lower_case(pages):
     assert len({path.lower() for path in pages}) == len(pages)
 

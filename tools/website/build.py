@@ -24,6 +24,7 @@ from tools.website.search import rank_guides_first
 from tools.website.settings import SCRIPT, STYLES, settings
 from tools.website.sources import ROOT, documents, examples, pictures, site_path
 from tools.website.update_pages import update_pages
+from tools.website.version_pages import version_pages
 from tools.website.versions import publish, short_version
 
 import accord
@@ -49,6 +50,7 @@ def every_page() -> Iterator[Page]:
     yield from error_pages()
     yield from requirement_pages()
     yield from command_pages()
+    yield from version_pages()
 
 
 def build(site: Path = ROOT / "site") -> Path:

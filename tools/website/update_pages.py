@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any, cast, get_args
 
-from tools.update_tables import SENT_BY, fields, notes, summary
+from tools.update_tables import SENT_BY, fields, notes, reached, summary
 from tools.website.page import Page
 from tools.website.update_examples import EXAMPLES, Wire
 
@@ -38,7 +38,8 @@ def update_pages() -> Iterator[Page]:
         "# Every session update",
         "",
         "A page for each kind of update, with its fields in both versions of the protocol.",
-        "[Session updates](../updates.md) explains how they are sent and read, with the types that they hold.",
+        "[Session updates](../updates.md) explains how they are sent and read, [the types of their",
+        "fields](types-of-fields.md) has what they hold.",
         "",
         "| update | version 1 | version 2 | what it tells |",
         "|---|---|---|---|",
@@ -49,6 +50,15 @@ def update_pages() -> Iterator[Page]:
         lines.append(f"| [`{tag}`]({tag}.md) | {has[0]} | {has[1]} | {about} |")
         yield Page(f"session-updates/{tag}.md", page_of(tag, classes))
     yield Page("session-updates/index.md", "\n".join([*lines, ""]))
+    yield Page("session-updates/types-of-fields.md", types_page())
+
+
+def types_page() -> str:
+    """The types that the updates of version 1 hold, also inside of others."""
+    lines = ["# The types of the fields", "", "What [session updates](index.md) hold, in `accord.v1`.", ""]
+    for cls in reached():
+        lines += [f"## {cls.__name__}", "", f"{summary(cls)}{notes(cls)}", "", *fields(cls), ""]
+    return "\n".join(lines)
 
 
 def page_of(tag: str, classes: dict[int, type[Shape]]) -> str:
