@@ -14,7 +14,7 @@ class Page(NamedTuple):
     """A page of the site."""
 
     path: str
-    """Where it is in the site, such as `tutorial/agent.md`."""
+    """Where it is in the site, such as `coming-from/acpx.md`."""
     text: str
     origin: str = ""
     """The file of the repository that it was made from; its links are relative to that file."""
