@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from interop.conversation import NOT_OFFERED, PARTS, PASSED, parts_of
@@ -21,21 +21,11 @@ FILES = ("protocol", "demo", "lasting")
 BEGINNING = """\
 # Interop
 
-This page shows which SDKs, clients and agents were tested with Accord, and the results of the last
-complete run. `make interop` runs the part with SDKs, `make interop-agents` the part with real agents;
+Which SDKs, clients and agents were tested with Accord, and the results of the last complete run.
 `python -m interop record --agents` runs all of it and rewrites this page.
 
-Each SDK has a small client and a small agent in `interop/clients` and `interop/agents`, written
-with the SDK's own API only. All clients run the same steps from `interop/behaviours`, one for each
-behaviour, and must get the same results: from `initialize` and logins over every kind of content, update
-and question to cancelled turns, restarts, unknown values, and messages of 10 MB.
-
-| sign | means |
-|---|---|
-| ✓ | as expected |
-| - | the SDK has no API for it, or the agent does not offer it |
-| ✗ | the other side violates the protocol; its fault is reproduced without our code |
-| ? | not run |
+Of what did not pass, - is not offered by the other side, ✗ violates the protocol, with its fault
+reproduced without our code, and ? was not run.
 """
 
 
@@ -52,7 +42,14 @@ def _pairs(results: Results) -> Iterator[str]:
         "its client, `accord demo`",
         "its client, our agent restarted",
     ]
-    yield from ("## SDKs", "", "How many behaviours passed; each that did not is below.", "")
+    yield from (
+        "## SDKs",
+        "",
+        "Each SDK has a small client and a small agent, written with the SDK's own API only. All take the same",
+        "steps, one for each behaviour, and must get the same results: from `initialize` and logins over every",
+        "update and question to cancelled turns, restarts, unknown values, and messages of 10 MB.",
+        "",
+    )
     yield from (_row("SDK", columns), _row("---", ["---"] * len(columns)))
     for peer, title in {it.client.name: it.client.title for it in PAIRS}.items():
         ends = ((peer, "accord"), ("accord", peer), (peer, "demo"), (peer, "lasting"))
@@ -75,22 +72,23 @@ def _sign(results: Results, pair: Pair, behaviour: str) -> str:
 
 
 def _reasons() -> Iterator[str]:
-    yield from ("What did not pass:", "", "| client | agent | behaviour | reason |", "|---|---|---|---|")
-    titles = {it.name: it.title for file in FILES for it in behaviours(file)}
+    yield from ("What did not pass, of a client with an agent:", "")
+    whys: dict[str, dict[str, None]] = {}
     for row in rows():
-        what = "; ".join(titles[name] for name in row.behaviours)
         fault = f" (`interop/faults/{row.fault}`)" if row.fault else ""
-        yield _row(row.client, [row.agent, what, f"{row.why}{fault}"])
+        whys.setdefault(f"{row.client}, {row.agent}", {})[f"{row.why}{fault}"] = None
+    for pair, reasons in whys.items():
+        yield f"- {pair}: {'; '.join(reasons)}."
     yield ""
 
 
 def _clients(results: Results) -> Iterator[str]:
-    yield from ("## Other clients, proxies and bridges", "", "Each test is a sentence that says what it shows.", "")
-    yield from (_row("tested", ["with", "tests", "passed"]), _row("---", ["---"] * 3))
+    yield from ("## Other clients, proxies and bridges", "")
+    yield from (_row("tested", ["with", "passed"]), _row("---", ["---"] * 2))
     for client in OTHER_CLIENTS:
         found, sentences = results.clients.get(client.name, {}), list(client.sentences())
         passed = sum(found.get(it) == PASSED for it in sentences)
-        yield _row(client.title, [client.agents, f"`{client.tests.name}`", f"{passed} of {len(sentences)}"])
+        yield _row(client.title, [client.agents, f"{passed} of {len(sentences)}"])
     yield ""
     facts = [f"- {client.title.partition(',')[0]}: {fact}." for client in OTHER_CLIENTS for fact in client.found]
     yield from (*facts, "")
@@ -100,21 +98,26 @@ def _agents(results: Results) -> Iterator[str]:
     yield from (
         "## Real agents",
         "",
-        "Our client drives each agent without a network, with a model made of rules (`interop/model`).",
-        "pydantic-acp and deepagents-acp are frameworks; their agents are the smallest possible.",
+        "Our client drives each agent without a network, with a model made of rules (`interop/model`), through",
+        f"the parts of a conversation: {', '.join(PARTS)}; in version 2 of the protocol also",
+        f"{' and '.join(it for it in parts_of(2) if it not in PARTS)}. The agents of pydantic-acp and deepagents-acp,",
+        "which are frameworks, are the smallest possible.",
         "",
-        _row("agent", ["version", *PARTS]),
-        _row("---", ["---"] * (len(PARTS) + 1)),
+        _row("agent", ["passed", "in version 2"]),
+        _row("---", ["---"] * 2),
     )
     for name, agent in AGENTS.items():
-        parts = results.agents.get(name, {})
-        yield _row(name, [agent.version, *(_part(parts, agent.lacks, part) for part in PARTS)])
-    yield from ("", "In version 2 of the protocol:", "")
-    yield from (_row("agent", ["version", *parts_of(2)]), _row("---", ["---"] * (len(parts_of(2)) + 1)))
-    for name in SECOND_VERSION:
-        parts, agent = results.agents_in_version_2.get(name, {}), AGENTS[name]
-        yield _row(name, [agent.version, *(_part(parts, agent.lacks, part) for part in parts_of(2))])
+        first = _parts(results.agents.get(name, {}), agent.lacks, PARTS)
+        second = _parts(results.agents_in_version_2.get(name, {}), agent.lacks, parts_of(2))
+        yield _row(f"{name} {agent.version}", [first, second if name in SECOND_VERSION else ""])
     yield ""
+
+
+def _parts(parts: Mapping[str, str], lacks: Mapping[str, Lack], names: Collection[str]) -> str:
+    """How many parts passed, and the signs of the others."""
+    signs = {name: _part(parts, lacks, name) for name in names}
+    others = [f"{name} {sign}" for name, sign in signs.items() if sign != YES]
+    return ": ".join([f"{len(names) - len(others)} of {len(names)}", *([", ".join(others)] if others else [])])
 
 
 def _part(parts: Mapping[str, str], lacks: Mapping[str, Lack], part: str) -> str:
