@@ -10,6 +10,7 @@ from tools.website.page import Page
 
 from accord_tools.cli.agent_options import agent_options_parser
 from accord_tools.cli.command_table import commands_for, commands_of, parser_of
+from accord_tools.tui import slash
 
 WIDTH = "88"
 """Columns of a help text; a page shows about 90."""
@@ -57,6 +58,8 @@ def page_of(parser: argparse.ArgumentParser, name: str) -> str:
     lines = [f"# {parser.prog}", "", summary, "", *help_of(parser)]
     for _, inner in every_command(parser):
         lines += ["", f"## {inner.prog}", "", *help_of(inner)]
+    if name == "chat":
+        lines += ["", "## Commands in the chat", "", slash.table()]
     return "\n".join([*lines, ""])
 
 
